@@ -1,0 +1,28 @@
+# ALLOT_CUDA: build the tests that need nvcc. On by itself where an nvcc that knows C++20 is found, beside PATH
+# too. Only our own tests ask for it: a user's project enables CUDA itself and links allot::cuda.
+if(CMAKE_CUDA_COMPILER)
+    set(allot_nvcc ${CMAKE_CUDA_COMPILER})
+elseif(DEFINED ENV{CUDACXX})
+    set(allot_nvcc $ENV{CUDACXX})
+else()
+    find_program(ALLOT_NVCC nvcc HINTS ENV CUDA_HOME ENV CUDA_PATH /usr/local/cuda /opt/cuda PATH_SUFFIXES bin)
+    mark_as_advanced(ALLOT_NVCC)
+    set(allot_nvcc ${ALLOT_NVCC})
+endif()
+
+set(allot_nvcc_found OFF)
+if(allot_nvcc)
+    execute_process(COMMAND ${allot_nvcc} --help OUTPUT_VARIABLE allot_nvcc_help ERROR_QUIET)
+    if(allot_nvcc_help MATCHES "c\\+\\+20")
+        set(allot_nvcc_found ON)
+    else()
+        message(STATUS "allot: ${allot_nvcc} knows no C++20, so what needs CUDA is skipped")
+    endif()
+endif()
+option(ALLOT_CUDA "Our own tests: those that need nvcc" ${allot_nvcc_found})
+
+if(ALLOT_CUDA)
+    set(CMAKE_CUDA_COMPILER ${allot_nvcc} CACHE FILEPATH "CUDA compiler")
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "Set because 'native' fails where there is no GPU")
+    enable_language(CUDA)
+endif()

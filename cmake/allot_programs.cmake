@@ -1,0 +1,47 @@
+# How our own programs (tests, examples, benches) are compiled. Nothing here reaches a user of allot::allot.
+#
+#   allot_program(target)                        warnings, sanitizers, checked builds, as the preset asks
+#   allot_example(name SOURCES a.cpp... [ARGS ...] [LIBRARIES ...] [TIMEOUT s])
+#                                                an executable that ctest runs, under the label "example"
+#   allot_bench(name SOURCES a.cpp... [LIBRARIES ...])
+#                                                an executable; never checked, never sanitized
+
+option(ALLOT_STRICT "Our own programs: all warnings, as errors" OFF)
+option(ALLOT_CHECKED "Our own programs: checked builds of allot" OFF)
+set(ALLOT_SANITIZE "" CACHE STRING "Our own programs: sanitizers, as -fsanitize= takes them")
+
+set(allot_warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror)
+
+function(allot_program target)
+    target_link_libraries(${target} PRIVATE allot::allot)
+    set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+    if(ALLOT_STRICT)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${allot_warnings}>)
+    endif()
+    if(ALLOT_CHECKED)
+        target_compile_definitions(${target} PRIVATE ALLOT_CHECKED=1 _GLIBCXX_ASSERTIONS)
+    endif()
+    if(ALLOT_SANITIZE)
+        target_compile_options(${target} PRIVATE
+            -fsanitize=${ALLOT_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        target_link_options(${target} PRIVATE -fsanitize=${ALLOT_SANITIZE})
+    endif()
+endfunction()
+
+function(allot_example name)
+    cmake_parse_arguments(PARSE_ARGV 1 example "" "TIMEOUT" "SOURCES;ARGS;LIBRARIES")
+    add_executable(${name} ${example_SOURCES})
+    allot_program(${name})
+    target_link_libraries(${name} PRIVATE ${example_LIBRARIES})
+    add_test(NAME example.${name} COMMAND ${name} ${example_ARGS})
+    if(NOT example_TIMEOUT)
+        set(example_TIMEOUT 120)
+    endif()
+    set_tests_properties(example.${name} PROPERTIES LABELS example TIMEOUT ${example_TIMEOUT})
+endfunction()
+
+function(allot_bench name)
+    cmake_parse_arguments(PARSE_ARGV 1 bench "" "" "SOURCES;LIBRARIES")
+    add_executable(${name} ${bench_SOURCES})
+    target_link_libraries(${name} PRIVATE allot::allot ${bench_LIBRARIES})
+endfunction()

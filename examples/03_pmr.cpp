@@ -1,0 +1,42 @@
+// Containers inside the limit: a row manager as a std::pmr::memory_resource, and as a std allocator.
+#include <allot/adapt/pmr.hpp>
+#include <allot/adapt/std_allocator.hpp>
+#include <allot/row_manager.hpp>
+#include <cstdio>
+#include <memory_resource>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+using namespace allot::literals;
+
+struct index_set : allot::policies<> {};
+using manager = allot::row_manager<index_set>;
+
+int main() {
+    manager rows{allot::limit{16_MiB}, allot::name{"index"}};
+    std::size_t numbers_held = 0;
+    {
+        // std::pmr: the type of the container does not name the row manager.
+        allot::adapt::memory_resource memory{rows};
+        std::pmr::unordered_map<std::pmr::string, int> words{&memory};
+        for (const char* w :
+             {"a word", "another word", "a word", "one more that is too long for the string itself"})
+            ++words[std::pmr::string{w, &memory}];
+        for (const auto& [word, count] : words)
+            std::printf("%d x %s\n", count, word.c_str());
+        std::printf("the map holds %zu rows\n", rows.live_rows());
+
+        // A std allocator: the type names it, and no call is virtual.
+        allot::adapt::std_allocator<long, manager> allocator{rows};
+        std::vector<long, decltype(allocator)> numbers{allocator};
+        try {
+            for (long n = 0;; ++n)
+                numbers.push_back(n);
+        } catch (const std::bad_alloc& e) { // allot::out_of_memory is one
+            std::printf("%zu numbers fit: %s\n", numbers_held = numbers.size(), e.what());
+        }
+    }
+    std::printf("rows left: %zu\n", rows.live_rows());
+    return rows.live_rows() == 0 && numbers_held != 0 ? 0 : 1;
+}

@@ -1,0 +1,53 @@
+// What a query answers: a small table of cells, to be shown, written as CSV or JSON, and compared with a
+// file. It holds a screenful, so it lives in ordinary memory; whatever grows with the data lives in the row
+// manager.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace flights {
+
+/// A number that is shown with two decimals.
+struct decimal {
+    double value;
+};
+
+/// Empty for null.
+using cell = std::variant<std::monostate, std::int64_t, decimal, std::string>;
+
+struct answer {
+    std::string name;
+    std::string title;
+    std::vector<std::string> columns;
+    std::vector<std::vector<cell>> rows;
+    double seconds = 0;
+
+    void add(std::initializer_list<cell> row) { rows.emplace_back(row); }
+};
+
+inline cell number(std::size_t n) {
+    return static_cast<std::int64_t>(n);
+}
+inline cell number_or_null(bool is_null, std::int64_t n) {
+    return is_null ? cell{} : cell{n};
+}
+inline cell text_or_null(std::string_view text) {
+    return text.empty() ? cell{} : cell{std::string(text)};
+}
+cell date(int year, int month, int day);
+cell checksum_text(std::uint64_t sum);
+
+std::string to_text(const cell& from);
+
+/// RFC 4180 with a header and LF, empty for null.
+std::string to_csv(const answer& from);
+
+/// Compares an answer with DIRECTORY/NAME.csv. Empty when they are equal, else what differs first.
+std::string difference(const answer& from, const std::string& directory);
+
+} // namespace flights

@@ -1,0 +1,56 @@
+// The build side of a hash join: an index of a table by its key, in one part a thread, each built by one
+// thread.
+//
+// Keys are meant to be unique; of rows with the same key the first in the file counts. A null key is never
+// found. Building reads the table once a thread; finding is one probe. The index holds no links: the table
+// must stay.
+#pragma once
+#include "hash_table.hpp"
+#include "tables.hpp"
+#include "team.hpp"
+
+namespace flights {
+
+template <class Row>
+class join_index {
+public:
+    join_index(std::pmr::memory_resource& memory, team& workers, const table<Row>& from) : parts_(&memory) {
+        parts_.reserve(workers.workers());
+        for (unsigned w = 0; w != workers.workers(); ++w)
+            parts_.emplace_back(&memory);
+        workers.run([&](unsigned worker) {
+            for (const auto& chunk : from.chunks) {
+                if (workers.stopping())
+                    return;
+                for (const auto& row : chunk) {
+                    if (text_is_null(*row, Row::key))
+                        continue;
+                    const std::string_view key = text(*row, Row::key);
+                    const std::uint64_t hash = hash_of(key);
+                    if (part_of(hash, parts_.size()) != worker)
+                        continue;
+                    auto same = [&](const Row& other) { return text(other, Row::key) == key; };
+                    parts_[worker].find_or_put(hash, same, [&] { return row.get(); });
+                }
+            }
+        });
+    }
+
+    /// The row with this key, or null.
+    Row* find(std::string_view key) const {
+        const std::uint64_t hash = hash_of(key);
+        return parts_[part_of(hash, parts_.size())].find(
+            hash, [&](const Row& r) { return text(r, Row::key) == key; });
+    }
+
+    /// A text of the row with this key; empty when there is no such row.
+    std::string_view text_of(std::string_view key, std::size_t which) const {
+        const Row* const row = find(key);
+        return row == nullptr ? std::string_view{} : text(*row, which);
+    }
+
+private:
+    std::pmr::vector<hash_table<Row>> parts_;
+};
+
+} // namespace flights

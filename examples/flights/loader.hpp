@@ -1,0 +1,130 @@
+// Reads one CSV file into a table: every thread takes blocks, reads their records and stores each as one row,
+// through its own handle of the row manager. Lines that cannot be read are counted and told, and leave no
+// row.
+#pragma once
+#include "csv.hpp"
+#include "tables.hpp"
+#include "team.hpp"
+#include <algorithm>
+
+namespace flights {
+
+/// What became of one file.
+struct file_read {
+    std::string path;
+    std::uint64_t bytes = 0;
+    std::uint64_t rows = 0;
+    csv::bad_lines bad{};
+};
+
+/// Where in the file each column of `Row` stands. Throws csv::input_error when one is not there.
+template <class Row>
+class column_places {
+public:
+    explicit column_places(const csv::source& file) : count(file.columns().size()) {
+        auto place = [&](std::string_view name) {
+            const auto at = std::find(file.columns().begin(), file.columns().end(), name);
+            if (at == file.columns().end())
+                throw csv::input_error(file.path() + ": no column \"" + std::string(name) +
+                                       "\" in its header");
+            return static_cast<std::size_t>(at - file.columns().begin());
+        };
+        std::size_t c = 0;
+        std::apply([&](const auto&... column) { ((of[c++] = place(column.name)), ...); }, Row::numbers);
+        for (std::string_view name : Row::text_names)
+            of[c++] = place(name);
+    }
+
+    std::array<std::size_t, text_column<Row>(Row::texts)> of{};
+    std::size_t count;
+};
+
+/// Turns the fields of one record into a row; says which column was at fault.
+template <class Row>
+csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, draft<Row>& row,
+                   std::string_view& at) {
+    if (fields.count != places.count)
+        return csv::flaw::field_count;
+    csv::flaw what = csv::flaw::none;
+    std::size_t c = 0;
+    auto number = [&](const auto& column) {
+        const csv::field& from = fields.fields[places.of[c]];
+        if (from.is_null()) {
+            row.fixed.nulls |= 1u << c;
+            row.fixed.*column.member = 0;
+        } else if ((what = csv::read_number(from.text, row.fixed.*column.member)) != csv::flaw::none) {
+            at = column.name;
+        }
+        ++c;
+        return what == csv::flaw::none;
+    };
+    row.fixed.nulls = 0;
+    std::apply([&](const auto&... column) { (void)(number(column) && ...); }, Row::numbers);
+    if (what != csv::flaw::none)
+        return what;
+    for (std::string_view& text : row.text) {
+        const csv::field& from = fields.fields[places.of[c]];
+        if (from.is_null())
+            row.fixed.nulls |= 1u << c;
+        text = from.is_null() ? std::string_view{} : from.text;
+        ++c;
+    }
+    return csv::flaw::none;
+}
+
+/// All records of one block as a chunk of the table.
+template <class Row, class Local>
+typename table<Row>::chunk read_block(csv::block& block, const column_places<Row>& places, Local& local,
+                                      csv::bad_lines& bad, std::pmr::memory_resource& memory) {
+    typename table<Row>::chunk chunk(&memory);
+    chunk.reserve(block.lines + 1);
+    csv::record fields;
+    draft<Row> row;
+    std::uint64_t line = block.first_line;
+    for (char* at = block.begin(); at != block.end();) {
+        char* const end = csv::record_end(at, block.end(), false);
+        const auto lines = static_cast<std::uint64_t>(std::count(at, end, '\n'));
+        const bool blank = *at == '\n' || (*at == '\r' && end - at == 2);
+        if (!blank) {
+            std::string_view column;
+            csv::flaw what = csv::split(at, end, fields);
+            if (what == csv::flaw::none)
+                what = read_row(fields, places, row, column);
+            if (what == csv::flaw::none)
+                chunk.push_back(store(local, row));
+            else
+                bad.add({line, what, column});
+        }
+        at = end;
+        line += lines;
+    }
+    return chunk;
+}
+
+template <class Row, class Rows>
+file_read load(Rows& rows, std::pmr::memory_resource& memory, team& workers, const std::string& path,
+               table<Row>& into, progress& shown) {
+    csv::source file(path, memory, shown);
+    const column_places<Row> places(file);
+    file_read result{.path = path};
+    std::mutex lock;
+    workers.run([&](unsigned) {
+        auto local = rows.local();
+        csv::block block(memory);
+        csv::bad_lines bad;
+        while (!workers.stopping() && file.next(block)) {
+            auto chunk = read_block<Row>(block, places, local, bad, memory);
+            const std::lock_guard held{lock};
+            if (into.chunks.size() <= block.sequence)
+                into.chunks.resize(block.sequence + 1);
+            into.chunks[block.sequence] = std::move(chunk);
+        }
+        const std::lock_guard held{lock};
+        result.bad.add_all(bad);
+    });
+    result.bytes = file.bytes_read();
+    result.rows = into.rows();
+    return result;
+}
+
+} // namespace flights

@@ -1,0 +1,60 @@
+// flights: CSV in, answers out, everything between in a row manager under a limit. `flights --help` tells the
+// rest.
+#include "options.hpp"
+#include "report.hpp"
+#include "sets.hpp"
+#include <algorithm>
+#include <allot/row_manager.hpp>
+#include <exception>
+#include <fmt/core.h>
+
+namespace flights {
+
+/// Compares the answers with those of another database; tells on stderr what differs.
+static bool check(const outcome& result, const options& asked) {
+    std::size_t equal = 0;
+    for (const answer& a : result.answers) {
+        const std::string differs = difference(a, asked.check);
+        if (differs.empty())
+            ++equal;
+        else
+            fmt::print(stderr, "{}\n", differs);
+    }
+    if (!asked.json)
+        fmt::print("\n{} of {} answers equal those in {}\n", equal, result.answers.size(), asked.check);
+    return equal == result.answers.size();
+}
+
+static int run(const options& asked) {
+    const auto sets = all_sets();
+    const set_entry& set =
+        *std::find_if(sets.begin(), sets.end(), [&](const set_entry& s) { return s.name == asked.set; });
+    if (asked.describe) {
+        fmt::print("{}", set.describe());
+        return exit_code::done;
+    }
+    const outcome result = set.run(asked);
+    fmt::print(stderr, "{}", bad_lines_of(result));
+    fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
+    return asked.check.empty() || check(result, asked) ? exit_code::done : exit_code::wrong_answer;
+}
+
+} // namespace flights
+
+int main(int argc, char** argv) {
+    namespace exit_code = flights::exit_code;
+    flights::options asked;
+    int code = exit_code::done;
+    try {
+        return flights::parse(argc, argv, asked, code) ? flights::run(asked) : code;
+    } catch (const allot::out_of_memory& e) {
+        fmt::print(stderr, "{}\n", e.report());
+        return exit_code::out_of_memory;
+    } catch (const flights::csv::input_error& e) {
+        fmt::print(stderr, "flights: {}\n", e.what());
+        return exit_code::bad_input;
+    } catch (const std::exception& e) {
+        fmt::print(stderr, "flights: {}\n", e.what());
+        return exit_code::failed;
+    }
+}

@@ -1,0 +1,86 @@
+#include "options.hpp"
+#include "sets.hpp"
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+namespace flights {
+
+static const char* const about =
+    "Reads flights and three lookup tables from CSV, keeps every row in a row manager under a memory limit,\n"
+    "answers queries (group-by, hash join, sort), and tells where the memory went.\n";
+
+static const char* const ends =
+    "Exit codes: 0 done; 1 failed; 2 wrong command line; 3 a file cannot be read or is not such a table;\n"
+    "4 an answer differs from --check; 12 out of memory: the limit is too small for the job.";
+
+bool options::asks_for(std::string_view query) const {
+    const auto named = [&](std::string_view name) {
+        return std::find(queries.begin(), queries.end(), name) != queries.end();
+    };
+    return queries.empty() || named("all") || named(query);
+}
+
+bool parse(int argc, char** argv, options& out, int& code) {
+    CLI::App app{about, "flights"};
+    out.threads = std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::string> set_names, queries{"all"};
+    for (const set_entry& s : all_sets())
+        set_names.emplace_back(s.name);
+    for (std::string_view q : query_names)
+        queries.emplace_back(q);
+
+    const auto one_of = [](const std::vector<std::string>& names) {
+        return CLI::IsMember(names).description("");
+    };
+    app.add_option("--memory", out.memory,
+                   "Limit of all that grows with the data: 500K, 64M, 2G (default 64M)")
+        ->transform(CLI::AsSizeValue(false).description(""))
+        ->type_name("SIZE");
+    app.add_option("--set", out.set, "Policies: " + CLI::detail::join(set_names) + " (default roxie)")
+        ->check(one_of(set_names))
+        ->type_name("SET");
+    app.add_option("--threads", out.threads, "Threads that read and answer (default one a core)")
+        ->check(CLI::Range(1u, 256u).description(""))
+        ->type_name("N");
+    app.add_option("--query", out.queries,
+                   "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
+        ->check(one_of(queries))
+        ->type_name("NAME");
+    app.add_option("--flights", out.flights, "CSV of flights (default the January of 2013)")
+        ->type_name("FILE");
+    app.add_option("--airlines", out.airlines, "CSV of airlines")->type_name("FILE");
+    app.add_option("--planes", out.planes, "CSV of planes")->type_name("FILE");
+    app.add_option("--airports", out.airports, "CSV of airports")->type_name("FILE");
+    app.add_option("--rows", out.shown_rows, "Rows shown of each answer, 0 for all (default 5)")
+        ->type_name("N");
+    app.add_option(
+           "--check", out.check,
+           "Compare each answer with DIRECTORY/QUERY.csv (default, for our own files: with DuckDB's answers)")
+        ->type_name("DIRECTORY");
+    app.add_flag("--json", out.json, "Everything as one JSON object");
+    app.add_flag("--describe", out.describe, "Tell the policies of the set, and do nothing else");
+    app.footer(ends);
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+        code = app.exit(e) == 0 ? exit_code::done : exit_code::usage;
+        return false;
+    }
+    const bool own_files = (out.flights + out.airlines + out.planes + out.airports).empty();
+    if (own_files && out.check.empty() && std::filesystem::is_directory(FLIGHTS_EXPECTED_DIR))
+        out.check = FLIGHTS_EXPECTED_DIR;
+    const auto fallback = [](std::string& path, const char* own) {
+        if (path.empty())
+            path = own;
+    };
+    fallback(out.flights, FLIGHTS_DATA_DIR "/flights_2013_01.csv");
+    fallback(out.airlines, FLIGHTS_DATA_DIR "/airlines.csv");
+    fallback(out.planes, FLIGHTS_DATA_DIR "/planes.csv");
+    fallback(out.airports, FLIGHTS_DATA_DIR "/airports.csv");
+    return true;
+}
+
+} // namespace flights

@@ -1,0 +1,19 @@
+// What one run of the job leaves behind for the report.
+#pragma once
+#include "answer.hpp"
+#include "csv.hpp"
+#include "loader.hpp"
+#include "memory_log.hpp"
+#include <vector>
+
+namespace flights {
+
+struct outcome {
+    std::vector<file_read> files;
+    std::vector<answer> answers;
+    memory_use fullest;    // the fullest moment that was noted
+    memory_use afterwards; // when every row was released
+    double reading = 0;    // seconds
+};
+
+} // namespace flights

@@ -1,0 +1,28 @@
+// One line on the terminal that tells how far the reading is; nothing at all when stderr is not a terminal.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace flights {
+
+class progress {
+public:
+    progress();
+    ~progress() { end(); }
+    progress(const progress&) = delete;
+    progress& operator=(const progress&) = delete;
+
+    void begin(const std::string& title, std::uint64_t total); // total 0: not known
+    void update(std::uint64_t done);                           // one caller at a time
+    void end();                                                // wipes the line
+
+private:
+    std::string title_;
+    std::uint64_t total_ = 0;
+    std::chrono::steady_clock::time_point drawn_{};
+    bool terminal_;
+    bool on_screen_ = false;
+};
+
+} // namespace flights

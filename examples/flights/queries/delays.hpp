@@ -1,0 +1,68 @@
+// Hash join and sort: every flight that left, joined with its plane, and the twenty latest of them.
+//
+// A joined row holds a link to each of its two rows; its type has a destructor, so releasing it releases
+// both.
+#pragma once
+#include "../answer.hpp"
+#include "../database.hpp"
+#include "../hash_join.hpp"
+#include "../parallel_sort.hpp"
+#include "flight_order.hpp"
+
+namespace flights {
+
+struct flight_with_plane {
+    allot::row_ptr<flight> left;
+    allot::row_ptr<plane> right; // null where the registry does not know the plane
+};
+
+template <class Rows>
+answer delays(database<Rows>& db) {
+    using joined = allot::row_ptr<flight_with_plane>;
+    constexpr std::size_t shown = 20;
+    const join_index<plane> planes(db.memory, db.workers, db.planes);
+
+    std::pmr::vector<std::pmr::vector<joined>> parts(db.flights.chunks.size(), &db.memory);
+    morsels chunks(db.workers, parts.size());
+    db.workers.run([&](unsigned) {
+        for (std::size_t c = 0; chunks.next(c);) {
+            parts[c].reserve(db.flights.chunks[c].size());
+            for (const auto& row : db.flights.chunks[c]) {
+                if (!row->has_delay())
+                    continue;
+                plane* const found = planes.find(text(*row, flight::tailnum));
+                parts[c].push_back(db.rows.template make<flight_with_plane>(
+                    row, found ? allot::row_ptr<plane>::linked(found) : nullptr));
+            }
+        }
+    });
+    std::size_t count = 0;
+    for (const auto& part : parts)
+        count += part.size();
+    std::pmr::vector<joined> all(&db.memory);
+    all.reserve(count);
+    for (auto& part : parts) {
+        std::move(part.begin(), part.end(), std::back_inserter(all));
+        part = {};
+    }
+    parallel_sort(all, db.workers,
+                  [](const joined& a, const joined& b) { return comes_before(*a->left, *b->left); });
+    db.log.note(db.rows, "delays");
+
+    answer out{"delays",
+               "The latest departures and their planes",
+               {"delay", "date", "carrier", "flight", "from", "to", "tailnum", "manufacturer", "model"},
+               {}};
+    for (std::size_t i = 0; i != all.size() && i != shown; ++i) {
+        const flight& f = *all[i]->left;
+        const plane* const p = all[i]->right.get();
+        out.add({f.dep_delay, date(f.year, f.month, f.day), text_or_null(text(f, flight::carrier)),
+                 number_or_null(f.is_null(flight::flight_column), f.flight_number),
+                 text_or_null(text(f, flight::origin)), text_or_null(text(f, flight::dest)),
+                 text_or_null(text(f, flight::tailnum)), text_or_null(p ? text(*p, plane::manufacturer) : ""),
+                 text_or_null(p ? text(*p, plane::model) : "")});
+    }
+    return out;
+}
+
+} // namespace flights

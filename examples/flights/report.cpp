@@ -1,0 +1,164 @@
+#include "report.hpp"
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+namespace flights {
+
+namespace {
+
+constexpr std::size_t widest_cell = 30;
+constexpr std::size_t heaps_shown = 8;
+
+std::string grouped(std::uint64_t n) {
+    std::string digits = fmt::to_string(n);
+    for (std::size_t at = digits.size(); at > 3; at -= 3)
+        digits.insert(at - 3, 1, ',');
+    return digits;
+}
+
+std::string bytes(std::size_t n) {
+    const double kib = static_cast<double>(n) / 1024;
+    if (n < 10'240)
+        return fmt::format("{} B", n);
+    if (kib < 10'240)
+        return fmt::format("{:.0f} KiB", kib);
+    return fmt::format("{:.1f} MiB", kib / 1024);
+}
+
+std::string milliseconds(double seconds) {
+    return fmt::format("{:.{}f} ms", seconds * 1000, seconds < 0.01 ? 1 : 0);
+}
+
+/// Letters, not bytes, of a UTF-8 text.
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+/// Columns of text as wide as they need be, numbers to the right.
+class text_table {
+public:
+    explicit text_table(std::vector<std::string> head) : right_(head.size(), true) {
+        lines_.push_back(std::move(head));
+    }
+
+    void add(std::vector<std::string> line) { lines_.push_back(std::move(line)); }
+    void left(std::size_t column) { right_[column] = false; }
+
+    std::string draw(std::string_view indent) const {
+        std::vector<std::size_t> widths(right_.size());
+        for (const auto& line : lines_)
+            for (std::size_t c = 0; c != line.size(); ++c)
+                widths[c] = std::max(widths[c], width(line[c]));
+        std::string out;
+        for (const auto& line : lines_) {
+            std::string drawn(indent);
+            for (std::size_t c = 0; c != line.size(); ++c) {
+                const std::string fill(widths[c] - width(line[c]), ' ');
+                drawn += right_[c] ? fill + line[c] : line[c] + fill;
+                drawn += "  ";
+            }
+            drawn.erase(drawn.find_last_not_of(' ') + 1);
+            out += drawn + '\n';
+        }
+        return out;
+    }
+
+private:
+    std::vector<bool> right_;
+    std::vector<std::vector<std::string>> lines_;
+};
+
+/// Fit for one cell: no line breaks, and not too wide.
+std::string shortened(std::string text) {
+    std::replace_if(
+        text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+    if (width(text) <= widest_cell)
+        return text;
+    std::size_t end = widest_cell - 2;
+    while (end != 0 && (text[end] & 0xC0) == 0x80)
+        --end;
+    return text.substr(0, end) + "..";
+}
+
+std::string draw(const answer& from, std::size_t limit) {
+    text_table table(from.columns);
+    const std::size_t shown = limit == 0 ? from.rows.size() : std::min(limit, from.rows.size());
+    for (std::size_t r = 0; r != shown; ++r) {
+        std::vector<std::string> line;
+        for (std::size_t c = 0; c != from.rows[r].size(); ++c) {
+            const cell& value = from.rows[r][c];
+            if (std::holds_alternative<std::string>(value))
+                table.left(c);
+            line.push_back(std::holds_alternative<std::monostate>(value) ? "-" : shortened(to_text(value)));
+        }
+        table.add(std::move(line));
+    }
+    std::string out = fmt::format("{}  [{}, {}]\n", from.title, from.name, milliseconds(from.seconds));
+    out += table.draw("  ");
+    if (shown != from.rows.size())
+        out += fmt::format("  .. {} more: --rows 0\n", from.rows.size() - shown);
+    return out + '\n';
+}
+
+std::string draw(const memory_use& use, const memory_use& after) {
+    std::string out = fmt::format("Where the memory went, at its fullest [{}]\n", use.when);
+    text_table table({"heap", "rows of", "rows", "bytes a row", "overhead a row", "pages", "bytes"});
+    table.left(0);
+    table.left(1);
+    heap_line rest;
+    for (std::size_t h = 0; h != use.heaps.size(); ++h) {
+        const heap_line& heap = use.heaps[h];
+        if (h < heaps_shown || use.heaps.size() == heaps_shown + 1) {
+            table.add({heap.heap, heap.type, grouped(heap.rows), grouped(heap.row_bytes),
+                       fmt::format("{:.1f}", heap.overhead), grouped(heap.pages), bytes(heap.bytes)});
+        } else {
+            rest.rows += heap.rows;
+            rest.pages += heap.pages;
+            rest.bytes += heap.bytes;
+        }
+    }
+    if (rest.bytes != 0)
+        table.add({fmt::format("{} smaller", use.heaps.size() - heaps_shown), "", grouped(rest.rows), "", "",
+                   grouped(rest.pages), bytes(rest.bytes)});
+    out += table.draw("  ");
+    out += fmt::format("  limit {}: charged {}, committed {}, resident {}; peak {}\n", bytes(use.limit),
+                       bytes(use.charged), bytes(use.committed), bytes(use.resident), bytes(after.peak));
+    out += fmt::format("  afterwards: {} rows, charged {}\n", grouped(after.live_rows), bytes(after.charged));
+    return out;
+}
+
+} // namespace
+
+std::string bad_lines_of(const outcome& from) {
+    std::string out;
+    for (const file_read& file : from.files) {
+        if (file.bad.count() == 0)
+            continue;
+        out += fmt::format("{}: {} bad line{} skipped\n", file.path, grouped(file.bad.count()),
+                           file.bad.count() == 1 ? "" : "s");
+        for (const csv::bad_line& bad : file.bad)
+            out += fmt::format("  line {}: {}{}{}\n", bad.line, bad.column, bad.column.empty() ? "" : ": ",
+                               csv::explain(bad.what));
+        if (file.bad.count() > csv::bad_lines::kept)
+            out += "  ..\n";
+    }
+    return out;
+}
+
+std::string page_for(const outcome& from, const options& asked) {
+    std::uint64_t rows = 0, read = 0;
+    for (const file_read& file : from.files) {
+        rows += file.rows;
+        read += file.bytes;
+    }
+    std::string out = fmt::format("{} rows, {} of CSV, read in {} by {} thread{}; set {}, limit {}\n\n",
+                                  grouped(rows), bytes(read), milliseconds(from.reading), asked.threads,
+                                  asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
+    for (const answer& a : from.answers)
+        out += draw(a, asked.shown_rows);
+    return out + draw(from.fullest, from.afterwards);
+}
+
+} // namespace flights

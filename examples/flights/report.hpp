@@ -1,0 +1,17 @@
+// How the outcome is told: a page for a person, or one JSON object.
+#pragma once
+#include "options.hpp"
+#include "outcome.hpp"
+#include <string>
+
+namespace flights {
+
+/// The answers, then where the memory went.
+std::string page_for(const outcome& from, const options& asked);
+
+/// The first bad lines of each file, by line number; empty when there is none.
+std::string bad_lines_of(const outcome& from);
+
+std::string json_for(const outcome& from, const options& asked);
+
+} // namespace flights

@@ -1,0 +1,74 @@
+#include "report.hpp"
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace flights {
+
+using nlohmann::ordered_json;
+
+static ordered_json to_json(const cell& from) {
+    struct {
+        ordered_json operator()(std::monostate) const { return nullptr; }
+        ordered_json operator()(std::int64_t n) const { return n; }
+        ordered_json operator()(decimal d) const { return std::round(d.value * 100) / 100; }
+        ordered_json operator()(const std::string& s) const { return s; }
+    } json;
+    return std::visit(json, from);
+}
+
+static ordered_json to_json(const memory_use& use) {
+    ordered_json heaps = ordered_json::array();
+    for (const heap_line& h : use.heaps)
+        heaps.push_back({{"heap", h.heap},
+                         {"row_type", h.type},
+                         {"rows", h.rows},
+                         {"row_bytes", h.row_bytes},
+                         {"slot_bytes", h.slot_bytes},
+                         {"overhead_per_row", h.overhead},
+                         {"pages", h.pages},
+                         {"bytes", h.bytes}});
+    return {{"when", use.when},           {"limit", use.limit},       {"charged", use.charged},
+            {"committed", use.committed}, {"resident", use.resident}, {"peak", use.peak},
+            {"live_rows", use.live_rows}, {"heaps", std::move(heaps)}};
+}
+
+static ordered_json to_json(const answer& from) {
+    ordered_json rows = ordered_json::array();
+    for (const auto& row : from.rows) {
+        ordered_json line;
+        for (std::size_t c = 0; c != row.size(); ++c)
+            line[from.columns[c]] = to_json(row[c]);
+        rows.push_back(std::move(line));
+    }
+    return {{"name", from.name}, {"title", from.title}, {"seconds", from.seconds}, {"rows", std::move(rows)}};
+}
+
+static ordered_json to_json(const file_read& from) {
+    ordered_json bad = ordered_json::array();
+    for (const csv::bad_line& line : from.bad)
+        bad.push_back({{"line", line.line}, {"column", line.column}, {"reason", csv::explain(line.what)}});
+    return {{"path", from.path},
+            {"bytes", from.bytes},
+            {"rows", from.rows},
+            {"bad_lines", from.bad.count()},
+            {"first_bad_lines", std::move(bad)}};
+}
+
+std::string json_for(const outcome& from, const options& asked) {
+    ordered_json files = ordered_json::array(), answers = ordered_json::array();
+    for (const file_read& file : from.files)
+        files.push_back(to_json(file));
+    for (const answer& a : from.answers)
+        answers.push_back(to_json(a));
+    const ordered_json all{{"set", asked.set},
+                           {"threads", asked.threads},
+                           {"reading_seconds", from.reading},
+                           {"files", std::move(files)},
+                           {"answers", std::move(answers)},
+                           {"fullest", to_json(from.fullest)},
+                           {"afterwards", to_json(from.afterwards)}};
+    // A text that is not UTF-8 is shown with replacement characters, never a reason to fail.
+    return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
+}
+
+} // namespace flights

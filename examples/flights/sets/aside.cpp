@@ -1,0 +1,14 @@
+// Link counts and free slots out of band: no header in front of a row.
+#include "../job.hpp"
+#include "../sets.hpp"
+
+namespace flights::sets {
+
+struct aside_rows : allot::policies<allot::size::bucketed<allot::size::list::fine>, allot::slots::bitmap,
+                                    allot::count::links_aside> {};
+
+extern const set_entry aside;
+const set_entry aside{"aside", run_job<aside_rows>,
+                      [] { return std::string(allot::describe<aside_rows>().text()); }};
+
+} // namespace flights::sets

@@ -1,0 +1,13 @@
+// Heaps of one row size hold that size; rows of any size go by the list `fine`.
+#include "../job.hpp"
+#include "../sets.hpp"
+
+namespace flights::sets {
+
+struct exact_rows : allot::policies<allot::size::exact> {};
+
+extern const set_entry exact;
+const set_entry exact{"exact", run_job<exact_rows>,
+                      [] { return std::string(allot::describe<exact_rows>().text()); }};
+
+} // namespace flights::sets

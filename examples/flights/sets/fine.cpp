@@ -1,0 +1,14 @@
+// Eight size classes a doubling: at most an eighth of a slot is lost to rounding.
+#include "../job.hpp"
+#include "../sets.hpp"
+#include <allot/row_manager.hpp>
+
+namespace flights::sets {
+
+struct fine_rows : allot::policies<allot::size::bucketed<allot::size::list::fine>> {};
+
+extern const set_entry fine;
+const set_entry fine{"fine", run_job<fine_rows>,
+                     [] { return std::string(allot::describe<fine_rows>().text()); }};
+
+} // namespace flights::sets

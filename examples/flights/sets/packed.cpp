@@ -1,0 +1,13 @@
+// Heaps of one row size are rounded to four bytes and no more; rows of any size go by the list `fine`.
+#include "../job.hpp"
+#include "../sets.hpp"
+
+namespace flights::sets {
+
+struct packed_rows : allot::policies<allot::size::packed> {};
+
+extern const set_entry packed;
+const set_entry packed{"packed", run_job<packed_rows>,
+                       [] { return std::string(allot::describe<packed_rows>().text()); }};
+
+} // namespace flights::sets

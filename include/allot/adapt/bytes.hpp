@@ -1,0 +1,74 @@
+// Bytes from a row manager or from an arena, for the faces of the standard library.
+//
+// A row manager gives rows with one holder (up to 64-byte alignment); an arena gives whole pages.
+// Cost: that of the source. Threads: those of the source.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/row_type.hpp>
+
+#include <array>
+#include <cstddef>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+namespace adapt {
+
+template <class Source>
+concept row_source = requires(Source& source, void* p, std::size_t n, const row_type& type) {
+    source.try_allocate(n, type);
+    source.allocate(n, type);
+    source.release(p);
+};
+template <class Source>
+concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
+    source.take(n);
+    source.give(p, n);
+    source.page_shift();
+};
+
+namespace detail {
+
+inline constexpr std::array<row_type, 4> bytes_types{{
+    {"bytes", nullptr, 8}, {"bytes", nullptr, 16}, {"bytes", nullptr, 32}, {"bytes", nullptr, 64}}};
+
+template <class Source>
+std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
+    const std::size_t page = std::size_t{1} << source.page_shift();
+    return bytes > SIZE_MAX - page ? SIZE_MAX / page : ceil_div(bytes == 0 ? 1 : bytes, page);
+}
+
+} // namespace detail
+
+// `align` is a power of two. On failure throws std::bad_alloc (a row manager's own out_of_memory where it raises).
+template <row_source Source>
+void* allocate(Source& source, std::size_t bytes, std::size_t align) {
+    const row_type& type = detail::bytes_types[align <= 8 ? 0 : align <= 16 ? 1 : align <= 32 ? 2 : 3];
+    void* const p = align <= 64 ? source.allocate(bytes, type) : nullptr;
+    if (p == nullptr) raise(out_of_memory("allot: out of memory", "no bytes of this size and alignment"));
+    return p;
+}
+template <row_source Source>
+void deallocate(Source& source, void* p, std::size_t) noexcept {
+    source.release(p);
+}
+
+template <page_source Source>
+    requires(!row_source<Source>)
+void* allocate(Source& source, std::size_t bytes, std::size_t align) {
+    std::byte* const p = align <= std::size_t{1} << source.page_shift()
+                             ? source.take(detail::pages_for(source, bytes))
+                             : nullptr;
+    if (p == nullptr) raise(out_of_memory("allot: out of memory", "the arena has no pages for this request"));
+    return p;
+}
+template <page_source Source>
+    requires(!row_source<Source>)
+void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
+    if (p != nullptr) source.give(static_cast<std::byte*>(p), detail::pages_for(source, bytes));
+}
+
+} // namespace adapt
+} // namespace allot::inline ALLOT_ABI

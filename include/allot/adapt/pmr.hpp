@@ -1,0 +1,34 @@
+// A std::pmr::memory_resource over a row manager, a local handle of one, or an arena.
+//
+// The source must outlive the resource, and the resource its containers. Bytes count against the source's limit.
+// Cost: a virtual call more than the source. Threads: those of the source. Failure: std::bad_alloc.
+#pragma once
+
+#include <allot/adapt/bytes.hpp>
+
+#include <cstddef>
+#include <memory_resource>
+
+namespace allot::inline ALLOT_ABI {
+namespace adapt {
+
+template <class Source>
+class memory_resource final : public std::pmr::memory_resource {
+  public:
+    explicit memory_resource(Source& source) noexcept : source_(&source) {}
+    Source& source() const noexcept { return *source_; }
+
+  private:
+    void* do_allocate(std::size_t bytes, std::size_t align) override {
+        return adapt::allocate(*source_, bytes, align);
+    }
+    void do_deallocate(void* p, std::size_t bytes, std::size_t) override { adapt::deallocate(*source_, p, bytes); }
+    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+        return this == &other;
+    }
+
+    Source* source_;
+};
+
+} // namespace adapt
+} // namespace allot::inline ALLOT_ABI

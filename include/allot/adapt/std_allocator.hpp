@@ -1,0 +1,46 @@
+// An allocator for the standard library's containers over a row manager, a local handle of one, or an arena.
+//
+// It is a pointer to its source, which must outlive the containers. Copies, moves and swaps of containers take it
+// along. Cost: that of the source. Threads: those of the source. Failure: std::bad_alloc.
+#pragma once
+
+#include <allot/adapt/bytes.hpp>
+#include <allot/core/units.hpp>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+namespace adapt {
+
+template <class T, class Source>
+class std_allocator {
+  public:
+    using value_type = T;
+    using propagate_on_container_copy_assignment = std::true_type;
+    using propagate_on_container_move_assignment = std::true_type;
+    using propagate_on_container_swap = std::true_type;
+
+    explicit std_allocator(Source& source) noexcept : source_(&source) {}
+    template <class U>
+    std_allocator(const std_allocator<U, Source>& other) noexcept : source_(&other.source()) {}
+
+    T* allocate(std::size_t n) {
+        std::size_t bytes = 0;
+        if (!checked_mul(n, sizeof(T), bytes)) raise(out_of_memory("allot: out of memory", "a size that overflows"));
+        return static_cast<T*>(adapt::allocate(*source_, bytes, alignof(T)));
+    }
+    void deallocate(T* p, std::size_t n) noexcept { adapt::deallocate(*source_, p, n * sizeof(T)); }
+
+    Source& source() const noexcept { return *source_; }
+    template <class U>
+    friend bool operator==(const std_allocator& a, const std_allocator<U, Source>& b) noexcept {
+        return &a.source() == &b.source();
+    }
+
+  private:
+    Source* source_;
+};
+
+} // namespace adapt
+} // namespace allot::inline ALLOT_ABI

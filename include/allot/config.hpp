@@ -1,0 +1,131 @@
+// The only file that asks which compiler and platform this is. Every macro is ALLOT_* and always defined.
+//
+// Switches are 0 or 1, so that -Wundef finds a misspelt one. Set before the first include, or by the build:
+//   ALLOT_CHECKED   misuse aborts with a message, invariants are asserted    (default 0)
+//   ALLOT_FAULTS    every call to the system can be made to fail by tests     (default 0)
+//   ALLOT_VALGRIND  client requests for valgrind                              (default 0)
+// The rest is found out here. The inline namespace ALLOT_ABI changes with the version and with each switch that
+// changes a layout, so that translation units that disagree fail to link instead of corrupting each other.
+#pragma once
+
+#include <allot/version.hpp>
+
+// --- switches ------------------------------------------------------------------------------------------------
+#ifndef ALLOT_CHECKED
+#define ALLOT_CHECKED 0
+#endif
+#ifndef ALLOT_FAULTS
+#define ALLOT_FAULTS 0
+#endif
+#ifndef ALLOT_VALGRIND
+#define ALLOT_VALGRIND 0
+#endif
+
+// --- what the compiler offers --------------------------------------------------------------------------------
+#if defined(__cpp_exceptions)
+#define ALLOT_EXCEPTIONS 1
+#else
+#define ALLOT_EXCEPTIONS 0
+#endif
+
+#if defined(__cpp_rtti)
+#define ALLOT_RTTI 1
+#else
+#define ALLOT_RTTI 0
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ALLOT_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ALLOT_ASAN 1
+#endif
+#endif
+#ifndef ALLOT_ASAN
+#define ALLOT_ASAN 0
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+#define ALLOT_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define ALLOT_TSAN 1
+#endif
+#endif
+#ifndef ALLOT_TSAN
+#define ALLOT_TSAN 0
+#endif
+
+#if defined(__CUDACC__)
+#define ALLOT_CUDA 1
+#define ALLOT_HOST_DEVICE __host__ __device__
+#else
+#define ALLOT_CUDA 0
+#define ALLOT_HOST_DEVICE
+#endif
+
+// 1 while nvcc compiles for the device.
+#if defined(__CUDA_ARCH__)
+#define ALLOT_DEVICE_PASS 1
+#else
+#define ALLOT_DEVICE_PASS 0
+#endif
+
+// --- attributes ----------------------------------------------------------------------------------------------
+#define ALLOT_NO_UNIQUE_ADDRESS [[no_unique_address]]
+
+#if defined(__GNUC__)
+#define ALLOT_ALWAYS_INLINE inline __attribute__((always_inline))
+#define ALLOT_NOINLINE __attribute__((noinline))
+#define ALLOT_COLD __attribute__((cold, noinline))
+#define ALLOT_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
+#define ALLOT_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
+#define ALLOT_SIGNATURE __PRETTY_FUNCTION__
+#else
+#error "allot needs g++ 12, clang 14, nvcc 13, or a later one of them"
+#endif
+
+// The token for a diagnosis that the compiler shows as a warning.
+#define ALLOT_WARN_USE(text) [[deprecated(text)]]
+
+// --- the inline namespace ------------------------------------------------------------------------------------
+#define ALLOT_PASTE_(a, b, c, d) v##a##_##b##c##d
+#define ALLOT_PASTE(a, b, c, d) ALLOT_PASTE_(a, b, c, d)
+#if ALLOT_CHECKED
+#define ALLOT_ABI_CHECKED _checked
+#else
+#define ALLOT_ABI_CHECKED
+#endif
+#if ALLOT_FAULTS
+#define ALLOT_ABI_FAULTS _faults
+#else
+#define ALLOT_ABI_FAULTS
+#endif
+#define ALLOT_ABI ALLOT_PASTE(ALLOT_VERSION_MAJOR, ALLOT_VERSION_MINOR, ALLOT_ABI_CHECKED, ALLOT_ABI_FAULTS)
+#define ALLOT_TEXT_(x) #x
+#define ALLOT_TEXT(x) ALLOT_TEXT_(x)
+
+// --- assertions of checked builds ----------------------------------------------------------------------------
+// ALLOT_ASSERT(condition, "what must hold"): nothing in other builds, where the condition is not evaluated.
+#if ALLOT_CHECKED
+#include <cstdio>
+#include <cstdlib>
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+[[noreturn]] ALLOT_HOST_DEVICE inline void assertion_failed(const char* what, const char* file, int line) {
+#if ALLOT_DEVICE_PASS
+    printf("allot: %s (%s:%d)\n", what, file, line);
+    __trap();
+#else
+    std::fprintf(stderr, "allot: %s (%s:%d)\n", what, file, line);
+    std::abort();
+#endif
+}
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
+#define ALLOT_ASSERT(condition, what)                                                                        \
+    (ALLOT_LIKELY(condition) ? static_cast<void>(0)                                                          \
+                             : ::allot::detail::assertion_failed(what, __FILE__, __LINE__))
+#else
+#define ALLOT_ASSERT(condition, what) static_cast<void>(sizeof((condition) ? 1 : 0))
+#endif

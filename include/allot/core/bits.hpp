@@ -1,0 +1,44 @@
+// Powers of two and rounding. Alignments are powers of two. O(1), constexpr, host and device.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+ALLOT_HOST_DEVICE constexpr bool is_power_of_two(std::size_t n) noexcept {
+    return n != 0 && (n & (n - 1)) == 0;
+}
+
+/// The smallest multiple of `align` that is not below n; n must leave room for it.
+ALLOT_HOST_DEVICE constexpr std::size_t align_up(std::size_t n, std::size_t align) noexcept {
+    return (n + align - 1) & ~(align - 1);
+}
+
+ALLOT_HOST_DEVICE constexpr std::size_t align_down(std::size_t n, std::size_t align) noexcept {
+    return n & ~(align - 1);
+}
+
+ALLOT_HOST_DEVICE constexpr bool is_aligned(std::size_t n, std::size_t align) noexcept {
+    return (n & (align - 1)) == 0;
+}
+
+/// n / unit, rounded up, without the overflow of n + unit - 1.
+ALLOT_HOST_DEVICE constexpr std::size_t ceil_div(std::size_t n, std::size_t unit) noexcept {
+    return n / unit + (n % unit != 0);
+}
+
+/// The number of the highest set bit; n must not be 0.
+ALLOT_HOST_DEVICE constexpr unsigned log2_floor(std::size_t n) noexcept {
+    return 63U - static_cast<unsigned>(__builtin_clzll(n));
+}
+
+/// The smallest k with 2^k >= n; n must not be 0.
+ALLOT_HOST_DEVICE constexpr unsigned log2_ceil(std::size_t n) noexcept {
+    return n == 1 ? 0U : log2_floor(n - 1) + 1;
+}
+
+static_assert(sizeof(std::size_t) == 8, "allot needs a 64-bit platform");
+
+} // namespace allot::inline ALLOT_ABI

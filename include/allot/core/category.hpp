@@ -1,0 +1,16 @@
+// All categories: one question a file, with its contract, fallback, declarations and trivial answers.
+#pragma once
+
+#include <allot/core/category/count.hpp>
+#include <allot/core/category/guard.hpp>
+#include <allot/core/category/heap.hpp>
+#include <allot/core/category/ledger.hpp>
+#include <allot/core/category/oom.hpp>
+#include <allot/core/category/order.hpp>
+#include <allot/core/category/page.hpp>
+#include <allot/core/category/refill.hpp>
+#include <allot/core/category/retain.hpp>
+#include <allot/core/category/size.hpp>
+#include <allot/core/category/slots.hpp>
+#include <allot/core/category/spill.hpp>
+#include <allot/core/category/watch.hpp>

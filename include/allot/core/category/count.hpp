@@ -1,0 +1,77 @@
+// The category `count`: what does a row carry. Tags: the row room lays out link counts and types.
+#pragma once
+
+#include <allot/core/policy.hpp>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace count {
+
+struct links;
+struct links_aside;
+struct none;
+
+} // namespace count
+
+namespace category {
+
+struct count {
+    static constexpr std::string_view name = "count";
+    static constexpr std::string_view question = "what does a row carry";
+    static constexpr std::string_view contract =
+        "bool counted: rows can be linked; bool aside: nothing is written beside the row's own bytes";
+    static constexpr std::string_view fallback_rule =
+        "links; links_aside where the host cannot touch the memory";
+    static constexpr std::string_view room = "row";
+    template <class Provided>
+    using fallback_over = std::conditional_t<Provided::template has<property::host_accessible>,
+                                             allot::count::links, allot::count::links_aside>;
+
+    template <class P> static constexpr bool takes = detail::answers<P, count>&& requires {
+        { P::counted } -> detail::constant<bool>;
+        { P::aside } -> detail::constant<bool>;
+    };
+};
+
+} // namespace category
+
+namespace count {
+
+struct links {
+    using category = category::count;
+    using needs = types<property::host_accessible>;
+    using provides = types<property::link_counts>;
+    static constexpr bool counted = true;
+    static constexpr bool aside = false;
+    static constexpr std::string_view about =
+        "link count, row type and a constructed flag, in front of the row";
+    static constexpr std::string_view cost = "8 bytes a row, 4 where the heap has one row type";
+};
+
+struct links_aside {
+    using category = category::count;
+    using needs = types<>;
+    using provides = types<property::link_counts>;
+    static constexpr bool counted = true;
+    static constexpr bool aside = true;
+    static constexpr std::string_view about = "the same, out of band: the row's memory is not touched";
+    static constexpr std::string_view cost = "as many bytes a slot, and a second cache line";
+};
+
+struct none {
+    using category = category::count;
+    using needs = types<>;
+    using provides = types<>;
+    static constexpr bool counted = false;
+    static constexpr bool aside = false;
+    static constexpr std::string_view about = "nothing: a row has one holder and no destructor";
+    static constexpr std::string_view cost = "0";
+};
+
+static_assert(category::count::takes<links>);
+static_assert(category::count::takes<links_aside>);
+static_assert(category::count::takes<none>);
+
+} // namespace count
+
+} // namespace allot::inline ALLOT_ABI

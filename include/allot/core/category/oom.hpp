@@ -1,0 +1,58 @@
+// The category `oom`: what happens when a request cannot be met. Tags: the product that fails acts on them.
+#pragma once
+
+#include <allot/core/policy.hpp>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace oom {
+
+struct null;
+struct raise;
+
+} // namespace oom
+
+namespace category {
+
+struct oom {
+    static constexpr std::string_view name = "oom";
+    static constexpr std::string_view question = "what happens when there is no memory";
+    static constexpr std::string_view contract = "bool raises: throws, and never returns null";
+    static constexpr std::string_view fallback_rule = "raise";
+    static constexpr std::string_view room = "row";
+    using fallback = allot::oom::raise;
+
+    template <class P> static constexpr bool takes = detail::answers<P, oom>&& requires {
+        { P::raises } -> detail::constant<bool>;
+    };
+};
+
+} // namespace category
+
+namespace oom {
+
+struct null {
+    using category = category::oom;
+    using needs = types<>;
+    using provides = types<>;
+    static constexpr bool raises = false;
+    static constexpr std::string_view about = "the caller gets null";
+    static constexpr std::string_view cost = "0";
+};
+
+struct raise {
+    using category = category::oom;
+    using needs = types<>;
+    using provides = types<>;
+    static constexpr bool raises = true;
+    static constexpr std::string_view about =
+        "out_of_memory is thrown, with a page that tells who holds the memory";
+    static constexpr std::string_view cost = "0 until then";
+};
+
+static_assert(category::oom::takes<null>);
+static_assert(category::oom::takes<raise>);
+
+} // namespace oom
+
+} // namespace allot::inline ALLOT_ABI

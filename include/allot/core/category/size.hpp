@@ -1,0 +1,91 @@
+// The category `size`: how is a request rounded. Tags over the lists of core/size_list.hpp.
+#pragma once
+
+#include <allot/core/policy.hpp>
+#include <allot/core/size_list.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace size {
+
+template <class List = list::roxie> struct bucketed;
+struct packed;
+struct exact;
+
+} // namespace size
+
+namespace category {
+
+struct size {
+    static constexpr std::string_view name = "size";
+    static constexpr std::string_view question = "how is a request rounded";
+    static constexpr std::string_view contract = "std::size_t step: a heap of one size rounds to its "
+                                                 "multiples; bool rounds: or up to a size of the list; "
+                                                 "type list: the classes for requests of any size";
+    static constexpr std::string_view fallback_rule = "bucketed<list::roxie>";
+    static constexpr std::string_view room = "row";
+    using fallback = allot::size::bucketed<>;
+
+    template <class P> static constexpr bool takes = detail::answers<P, size>&& requires {
+        { P::step } -> detail::constant<std::size_t>;
+        { P::rounds } -> detail::constant<bool>;
+        typename P::list;
+    };
+};
+
+} // namespace category
+
+namespace size {
+
+/// Sizes of a list: few heaps, shared by everybody whose rows fall in the same class.
+template <class List> struct bucketed {
+    using category = category::size;
+    using needs = types<>;
+    using provides = types<>;
+    using list = List;
+    static constexpr std::size_t step = 8;
+    static constexpr bool rounds = true;
+    static constexpr bool options_valid = allot::size::is_list<List>;
+    template <class Set> static constexpr auto refuse_options() {
+        return allot::size::refuse_list<Set, List>();
+    }
+    static constexpr std::string_view about = "up to the next size of a list: roxie, thor, fine or your own";
+    static constexpr std::string_view cost =
+        "by list: half of a row and more (roxie), 1/8 of it at most (fine)";
+};
+
+/// Multiples of 4 bytes; rows are aligned to 4.
+struct packed {
+    using category = category::size;
+    using needs = types<>;
+    using provides = types<>;
+    using list = allot::size::list::fine;
+    static constexpr std::size_t step = 4;
+    static constexpr bool rounds = false;
+    static constexpr std::string_view about =
+        "up to 4 bytes in a heap of one size, with rows aligned to 4; other requests by the list fine";
+    static constexpr std::string_view cost = "3 bytes a row; a heap for each size";
+};
+
+/// Multiples of 8 bytes.
+struct exact {
+    using category = category::size;
+    using needs = types<>;
+    using provides = types<>;
+    using list = allot::size::list::fine;
+    static constexpr std::size_t step = 8;
+    static constexpr bool rounds = false;
+    static constexpr std::string_view about =
+        "up to 8 bytes in a heap of one size; other requests by the list fine";
+    static constexpr std::string_view cost = "7 bytes a row; a heap for each size";
+};
+
+static_assert(category::size::takes<bucketed<>>);
+static_assert(category::size::takes<packed>);
+static_assert(category::size::takes<exact>);
+
+} // namespace size
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,278 @@
+// Is a set well formed, and what is wrong with it: one mistake, one error.
+//
+// A set is judged in stages: a set? policies? each once? read by the product? full? contracts? options? needs? The
+// first stage that fails reports each of its offenders, the later ones are not reached. An error is a static_assert
+// in a function of its own with a deduced return type, instantiated only on failure, whose template arguments name
+// set, product, policy and rule; neither g++ nor clang nor nvcc cascades from it. The product that asked becomes a
+// quiet stub, so `well_formed` never reports and `check` reports once.
+// Compile time only.
+#pragma once
+
+#include <allot/core/policies.hpp>
+#include <allot/core/product.hpp>
+#include <allot/core/quiet.hpp>
+
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace error {
+
+template <class> inline constexpr bool holds = false;
+
+template <class Set> constexpr auto not_a_set() {
+    static_assert(holds<Set>,
+                  "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
+}
+// An empty struct without bases: most often its base was refused, and that was told. Otherwise this is told at link.
+template <class Set>
+ALLOT_WARN_USE("allot: this struct does not derive from allot::policies<...>")
+void not_derived_from_policies();
+
+template <class Set, class Policy> constexpr auto not_a_policy() {
+    static_assert(holds<Set>, "allot: this is not a policy: a policy is a type that names its category");
+}
+template <class Set, class Policy> constexpr auto only_declared() {
+    static_assert(holds<Set>, "allot: this policy is only declared so far: include its header");
+}
+template <class Set, class Category, class Policy, class Other> constexpr auto named_twice() {
+    static_assert(holds<Set>, "allot: a set names two policies of one category");
+}
+template <class Set, class Product, class Category, class Policy> constexpr auto not_read() {
+    static_assert(holds<Set>, "allot: this product does not read the category of a policy");
+}
+template <class As, class Category, class Policy> constexpr auto not_for_one_heap() {
+    static_assert(holds<As>, "allot: as<...> names a policy of a category that is not up to one heap");
+}
+template <class Set, class Product, class Category> constexpr auto missing() {
+    static_assert(holds<Set>, "allot: the set must name a policy of a category that has no fallback");
+}
+template <class Set, class Category, class Policy> constexpr auto broken_contract() {
+    static_assert(holds<Set>, "allot: a policy breaks the contract of its category");
+}
+template <class Set, class Category, class Policy> constexpr auto bad_options() {
+    static_assert(holds<Set>, "allot: a policy has an option that cannot be");
+}
+template <class Set, class Category, class Policy, class Need> constexpr auto unmet_need() {
+    static_assert(holds<Set>, "allot: a policy needs a property that no policy of the set provides");
+}
+
+} // namespace error
+
+namespace detail {
+
+enum class stage {
+    fine,
+    no_set,
+    bare_struct,
+    no_policy,
+    only_declared,
+    twice,
+    not_read,
+    missing,
+    contract,
+    options,
+    needs
+};
+
+template <class P, class... Ps> constexpr int times() {
+    return (static_cast<int>(std::is_same_v<typename P::category, typename Ps::category>) + ...);
+}
+
+template <class P> inline constexpr bool declared_only = !complete<P> && (std::is_class_v<P> || std::is_union_v<P>);
+template <class P> inline constexpr bool perhaps_policy = policy<P> || declared_only<P>;
+
+// --- the stages of what is named ---------------------------------------------------------------------------------
+template <class Reads, class... Ps> constexpr stage judge_named(types<Ps...>) {
+    if constexpr (!(perhaps_policy<Ps> && ...))
+        return stage::no_policy;
+    else if constexpr (!(policy<Ps> && ...))
+        return stage::only_declared;
+    else if constexpr (!((times<Ps, Ps...>() == 1) && ...))
+        return stage::twice;
+    else if constexpr (!(lists<Reads, typename Ps::category> && ...))
+        return stage::not_read;
+    else if constexpr (!(Ps::category::template takes<Ps> && ...))
+        return stage::contract;
+    else if constexpr (!(options_valid<Ps>() && ...))
+        return stage::options;
+    else
+        return stage::fine;
+}
+
+// --- the stages of all answers -----------------------------------------------------------------------------------
+template <class P, class Provided, class... Needs> constexpr bool met(types<Needs...>) {
+    return (Provided::template has<Needs> && ...);
+}
+
+template <class... Categories, class... Answers>
+constexpr stage judge_answers(types<Categories...>, types<Answers...>) {
+    if constexpr ((std::is_same_v<Answers, absent> || ...))
+        return stage::missing;
+    else if constexpr (!(complete<Answers> && ...))
+        return stage::only_declared;
+    else if constexpr (!(met<Answers, provided_by<Answers...>>(typename Answers::needs{}) && ...))
+        return stage::needs;
+    else
+        return stage::fine;
+}
+
+// An empty class without bases. Bases could be initialized in braces.
+template <class Set> struct to_a_base {
+    template <class T>
+        requires(!std::is_same_v<T, Set>)
+    operator T() const;
+};
+template <class Set> constexpr bool is_bare() {
+    if constexpr (!std::is_class_v<Set> || !complete<Set>) return false;
+    else return std::is_empty_v<Set> && !policy<Set> && !requires { Set{to_a_base<Set>{}}; };
+}
+
+template <class Set, class Product> constexpr stage stage_of() {
+    using own = named<Set>;
+    if constexpr (std::is_void_v<own>) {
+        return is_bare<Set>() ? stage::bare_struct : stage::no_set;
+    } else {
+        constexpr stage at = judge_named<typename Product::reads>(own{});
+        if constexpr (at != stage::fine)
+            return at;
+        else
+            return judge_answers(typename Product::reads{}, typename resolved<Set, Product>::answers{});
+    }
+}
+
+// --- the reports: each function is instantiated on failure only --------------------------------------------------
+template <class Set, class P> constexpr void report_no_policy() {
+    if constexpr (!perhaps_policy<P>) error::not_a_policy<Set, P>();
+}
+template <class Set, class P> constexpr void report_declared() {
+    if constexpr (!complete<P>) error::only_declared<Set, P>();
+}
+template <class Set, class P> constexpr void report_twice(types<>) {}
+template <class Set, class P, class Next, class... Ps> constexpr void report_twice(types<Next, Ps...>) {
+    if constexpr (std::is_same_v<typename P::category, typename Next::category>)
+        error::named_twice<Set, typename P::category, P, Next>();
+    else
+        report_twice<Set, P>(types<Ps...>{});
+}
+template <class Set> constexpr void report_all_twice(types<>) {}
+template <class Set, class P, class... Ps> constexpr void report_all_twice(types<P, Ps...>) {
+    report_twice<Set, P>(types<Ps...>{});
+    report_all_twice<Set>(types<Ps...>{});
+}
+template <class Set, class Product, class P> constexpr void report_not_read() {
+    if constexpr (!lists<typename Product::reads, typename P::category>) {
+        if constexpr (std::is_same_v<Product, product::row_heap>)
+            error::not_for_one_heap<Set, typename P::category, P>();
+        else
+            error::not_read<Set, Product, typename P::category, P>();
+    }
+}
+template <class Set, class Product, class Category, class P> constexpr void report_missing() {
+    if constexpr (std::is_same_v<P, absent>) error::missing<Set, Product, Category>();
+}
+template <class Set, class P> constexpr void report_contract() {
+    if constexpr (!P::category::template takes<P>) error::broken_contract<Set, typename P::category, P>();
+}
+template <class Set, class P> constexpr void report_options() {
+    if constexpr (!options_valid<P>()) {
+        if constexpr (requires { P::template refuse_options<Set>; })
+            P::template refuse_options<Set>();
+        else
+            error::bad_options<Set, typename P::category, P>();
+    }
+}
+template <class Set, class P, class Provided, class Need> constexpr void report_need() {
+    if constexpr (!Provided::template has<Need>) error::unmet_need<Set, typename P::category, P, Need>();
+}
+template <class Set, class P, class Provided, class... Needs> constexpr void report_needs(types<Needs...>) {
+    (report_need<Set, P, Provided, Needs>(), ...);
+}
+
+template <class Set, class Product, stage At, class... Ps> constexpr void report_named(types<Ps...> list) {
+    if constexpr (At == stage::no_policy)
+        (report_no_policy<Set, Ps>(), ...);
+    else if constexpr (At == stage::only_declared)
+        (report_declared<Set, Ps>(), ...);
+    else if constexpr (At == stage::twice)
+        report_all_twice<Set>(list);
+    else if constexpr (At == stage::not_read)
+        (report_not_read<Set, Product, Ps>(), ...);
+    else if constexpr (At == stage::contract)
+        (report_contract<Set, Ps>(), ...);
+    else if constexpr (At == stage::options)
+        (report_options<Set, Ps>(), ...);
+}
+
+template <class Set, class Product, stage At, class... Categories, class... Answers>
+constexpr void report_answers(types<Categories...>, types<Answers...>) {
+    if constexpr (At == stage::missing)
+        (report_missing<Set, Product, Categories, Answers>(), ...);
+    else if constexpr (At == stage::only_declared)
+        (report_declared<Set, Answers>(), ...);
+    else
+        (report_needs<Set, Answers, provided_by<Answers...>>(typename Answers::needs{}), ...);
+}
+
+template <class Set, class Product> constexpr void report() {
+    constexpr stage at = stage_of<Set, Product>();
+    if constexpr (at == stage::no_set)
+        error::not_a_set<Set>();
+    else if constexpr (at != stage::fine && at != stage::bare_struct) {
+        constexpr stage own = judge_named<typename Product::reads>(named<Set>{});
+        if constexpr (own != stage::fine)
+            report_named<Set, Product, own>(named<Set>{});
+        else
+            report_answers<Set, Product, at>(typename Product::reads{},
+                                             typename resolved<Set, Product>::answers{});
+    }
+}
+
+} // namespace detail
+
+/// True where Set makes a Product. Never an error.
+template <class Set, class Product>
+inline constexpr bool well_formed = detail::stage_of<Set, Product>() == detail::stage::fine;
+
+/// The same, and where it is false the errors, once. `using told = decltype(check<Set, Product>())` is enough.
+template <class Set, class Product> constexpr auto check() {
+    if constexpr (!well_formed<Set, Product>) detail::report<Set, Product>();
+    return well_formed<Set, Product>;
+}
+
+/// True where a heap of a row manager of Set may be made by As, an as_t<...>.
+template <class Set, class As> constexpr bool well_formed_heap() {
+    if constexpr (!std::is_void_v<detail::named<As>>) {
+        if constexpr (detail::judge_named<product::row_heap::reads>(detail::named<As>{}) ==
+                      detail::stage::fine)
+            return well_formed<overridden<Set, As>, product::row_manager>;
+    }
+    return false;
+}
+
+/// The same with the errors.
+template <class Set, class As> constexpr auto check_heap() {
+    if constexpr (well_formed<Set, product::row_manager> && !well_formed_heap<Set, As>()) {
+        constexpr detail::stage own = detail::judge_named<product::row_heap::reads>(detail::named<As>{});
+        if constexpr (own != detail::stage::fine)
+            detail::report_named<As, product::row_heap, own>(detail::named<As>{});
+        else
+            check<overridden<Set, As>, product::row_manager>();
+    }
+    return well_formed_heap<Set, As>();
+}
+
+namespace detail {
+
+/// What a product of a refused set is: it tells the mistake once, and takes whatever it is given.
+template <class Set, class Product> struct refused : words {
+    using told = decltype(check<Set, Product>());
+
+    template <class... As> explicit refused(As&&...) {
+        if constexpr (stage_of<Set, Product>() == stage::bare_struct) error::not_derived_from_policies<Set>();
+    }
+};
+
+} // namespace detail
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,131 @@
+// Errors at run time: out of memory, with its page of who holds it, and misuse.
+//
+// Nothing here allocates: an out_of_memory carries its report in itself, and the exception's own storage comes from
+// the C++ runtime's emergency pool when it must. Misuse aborts in checked builds with a message that names set, heap
+// and row type; in others the call has its documented answer (for most: nothing happens).
+// Any thread. Host only.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <new>
+#include <string_view>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Thrown by oom::raise. what() is one line; report() is a page that tells the request, the limit and the holders.
+class out_of_memory : public std::bad_alloc {
+  public:
+    static constexpr std::size_t line_bytes = 256;
+    static constexpr std::size_t report_bytes = 3072;
+
+    out_of_memory() noexcept { set("allot: out of memory", ""); }
+    out_of_memory(std::string_view line, std::string_view page) noexcept { set(line, page); }
+
+    /// Lets `write(text_writer&)` write the page in place, without a second buffer.
+    template <class Write>
+    requires std::is_invocable_v<Write&, text_writer&> out_of_memory(std::string_view line, Write&& write)
+    noexcept {
+        set(line, "");
+        text_writer out{report_};
+        write(out);
+    }
+
+    const char* what() const noexcept override { return line_; }
+    const char* report() const noexcept { return report_; }
+
+  private:
+    void set(std::string_view line, std::string_view page) noexcept {
+        text_writer{line_}.put(line);
+        text_writer{report_}.put(page);
+    }
+
+    char line_[line_bytes];
+    char report_[report_bytes];
+};
+
+/// Throws `error`; without exceptions writes its report to standard error and aborts.
+[[noreturn]] ALLOT_COLD inline void raise(const out_of_memory& error) {
+#if ALLOT_EXCEPTIONS
+    throw error;
+#else
+    std::fprintf(stderr, "%s\n%s\n", error.what(), error.report());
+    std::abort();
+#endif
+}
+
+enum class misuse {
+    double_release,         // the row, or the page, was given back before
+    foreign_pointer,        // the address is not of this object's memory
+    interior_pointer,       // the address lies inside a row, not at its start
+    absurd_size,            // more bytes than an address space holds
+    bad_alignment,          // not a power of two, or more than rows can have
+    used_after_release_all, // the heap's rows were all released before
+    wrong_thread,           // a handle of one thread used by another
+    not_shared_arena,       // the row's page belongs to an arena that this manager does not use
+    null_type,              // a row type whose destructor would be needed is not there
+    outlived,               // used after the object it belongs to has ended
+};
+
+constexpr std::string_view text_of(misuse kind) noexcept {
+    constexpr std::string_view texts[] = {
+        "released twice",
+        "a pointer that is not of this object's memory",
+        "a pointer into the inside of a row",
+        "a size that no address space holds",
+        "an alignment that is not a power of two up to 64",
+        "used after release_all",
+        "a handle of one thread used by another thread",
+        "a row of an arena that this manager does not use",
+        "a row finalized without a type",
+        "used after its owner has ended",
+    };
+    static_assert(std::size(texts) == static_cast<std::size_t>(misuse::outlived) + 1);
+    return texts[static_cast<std::size_t>(kind)];
+}
+
+/// What is known about a misuse; a null text is left out.
+struct misuse_report {
+    misuse kind;
+    const char* set = nullptr;
+    const char* heap = nullptr;
+    const char* type = nullptr;
+    const void* address = nullptr;
+};
+
+/// "allot: misuse: released twice: 0x7f.. (set thor_rows, heap orders, row type order)"
+inline void write(text_writer& out, const misuse_report& report) noexcept {
+    out.put("allot: misuse: ").put(text_of(report.kind));
+    if (report.address != nullptr) out.put(": ").pointer(report.address);
+    const char* separator = " (";
+    const auto part = [&](const char* what, const char* text) {
+        if (text == nullptr) return;
+        out.put(separator).put(what).put(' ').put(text);
+        separator = ", ";
+    };
+    part("set", report.set);
+    part("heap", report.heap);
+    part("row type", report.type);
+    if (separator[0] == ',') out.put(')');
+}
+
+/// Checked builds: says what happened on standard error and aborts. Others: returns, and the caller answers as its
+/// documentation says.
+ALLOT_COLD inline void tell_misuse([[maybe_unused]] const misuse_report& report) noexcept {
+#if ALLOT_CHECKED
+    char buffer[1024];
+    text_writer out{buffer};
+    write(out, report);
+    out.newline();
+    std::fputs(out.c_str(), stderr);
+    std::abort();
+#endif
+}
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,158 @@
+// Sets of policies, and how a set answers a product's questions.
+//
+//     struct thor_rows : allot::policies<allot::size::packed, allot::oom::null> {};   // any order, one a category
+//     allot::row_manager<thor_rows> rows;
+//
+// A set is named by deriving an empty struct from policies<...>, so that the name is in every symbol and error; two
+// sets with the same answers are different types on purpose. `with<Set, Ps...>` is Set with these answers in place
+// of its own, and `as<Ps...>` the value that says the same of one heap.
+// Resolution takes two passes: what the set names and fallbacks that depend on nothing; then the fallbacks that
+// depend on what those provide. The order in which policies are named has no effect.
+// Cost: types only. An answer is found by deduction in a flat list of bases, without an instantiation for each step.
+// Source: policy-based design (Alexandrescu 2001), without its fixed places.
+#pragma once
+
+#include <allot/core/policy.hpp>
+#include <allot/core/property.hpp>
+
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class... Ps> struct policies {};
+
+namespace detail {
+
+// --- the policies that a set names -----------------------------------------------------------------------------
+template <class... Ps> types<Ps...> list_of(const policies<Ps...>*);
+void list_of(const void*);
+
+template <class Set> constexpr auto named_by() {
+    if constexpr (std::is_class_v<Set>) {
+        using list = decltype(list_of(static_cast<const Set*>(nullptr)));
+        if constexpr (is_types<list>) return list{};
+    }
+}
+// types<Ps...>, or void where Set is no set.
+template <class Set> using named = decltype(named_by<Set>());
+
+template <class P> concept policy = complete<P> && requires { typename P::category; };
+
+// --- look-up ---------------------------------------------------------------------------------------------------
+template <class T> struct found { using type = T; };
+struct absent;
+
+template <class Category, class P> struct entry {};
+template <class... Entries> struct entries : Entries... {};
+
+template <class Category, class P> found<P> find(const entry<Category, P>*);
+template <class Category> found<absent> find(const void*);
+
+template <class Category, class Entries>
+using find_in = decltype(find<Category>(static_cast<const Entries*>(nullptr)));
+
+// --- first pass: what is named, and fallbacks that depend on nothing ---------------------------------------------
+template <class Category, class Named> constexpr auto first_answer() {
+    using own = find_in<Category, Named>;
+    if constexpr (!std::is_same_v<own, found<absent>>)
+        return own{};
+    else if constexpr (requires { typename Category::fallback; })
+        return found<typename Category::fallback>{};
+    else
+        return own{};
+}
+
+// --- second pass: fallbacks that depend on what the first provides -----------------------------------------------
+template <class Category, class First, class Provided> constexpr auto second_answer() {
+    if constexpr (!std::is_same_v<First, found<absent>>)
+        return First{};
+    else if constexpr (requires { typename Category::template fallback_over<Provided>; })
+        return found<typename Category::template fallback_over<Provided>>{};
+    else
+        return First{};
+}
+
+template <class Named, class Reads> struct resolution;
+template <class... Ps, class... Categories> struct resolution<types<Ps...>, types<Categories...>> {
+    using own = entries<entry<typename Ps::category, Ps>...>;
+
+    template <class... First> static constexpr auto over(types<First...>) {
+        using provided = provided_by<typename First::type...>;
+        return types<typename decltype(second_answer<Categories, First, provided>())::type...>{};
+    }
+    using answers = decltype(over(types<decltype(first_answer<Categories, own>())...>{}));
+
+    template <class... Answers> static entries<entry<Categories, Answers>...> index_of(types<Answers...>);
+    using index = decltype(index_of(answers{}));
+};
+
+} // namespace detail
+
+/// The answers of a well-formed set (see core/diagnose.hpp) to the questions of a product.
+template <class Set, class Product> struct resolved {
+    using categories = typename Product::reads;
+    using answers = typename detail::resolution<detail::named<Set>, categories>::answers; // in that order
+
+    template <class Category>
+    using answer =
+        typename detail::find_in<Category,
+                                 typename detail::resolution<detail::named<Set>, categories>::index>::type;
+
+    /// True where the set names the answer itself, false where it is the fallback.
+    template <class Category>
+    static constexpr bool names = !std::is_same_v<
+        detail::find_in<Category, typename detail::resolution<detail::named<Set>, categories>::own>,
+        detail::found<detail::absent>>;
+};
+
+// --- one answer for another --------------------------------------------------------------------------------------
+namespace detail {
+
+template <class... As, class... Bs> types<As..., Bs...> operator+(types<As...>, types<Bs...>);
+
+template <class P, class... Ps> constexpr bool replaced() {
+    if constexpr (policy<P>) {
+        return ([] {
+            if constexpr (policy<Ps>)
+                return std::is_same_v<typename P::category, typename Ps::category>;
+            else
+                return false;
+        }() || ...);
+    } else {
+        return false;
+    }
+}
+
+template <class... Ps> policies<Ps...> set_of(types<Ps...>);
+
+struct with_no_set {};
+template <class... Ps> with_no_set replace(void*, types<Ps...>);
+template <class... Own, class... Ps>
+auto replace(types<Own...>*, types<Ps...> with)
+    -> decltype(set_of((types<>{} + ... + std::conditional_t<replaced<Own, Ps...>(), types<>, types<Own>>{}) +
+                       with));
+
+} // namespace detail
+
+/// Set, with Ps in place of its own answers to their questions.
+template <class Set, class... Ps>
+struct with : decltype(detail::replace(static_cast<detail::named<Set>*>(nullptr), types<Ps...>{})) {};
+
+/// The type of `as<Ps...>`: a set of what is said of one heap.
+template <class... Ps> struct as_t : policies<Ps...> {};
+
+/// For one heap: rows.heap(allot::as<allot::heap::unique, allot::size::packed>, ...).
+template <class... Ps> inline constexpr as_t<Ps...> as{};
+
+namespace detail {
+
+template <class Set, class As> struct overridden_set;
+template <class Set> struct overridden_set<Set, as_t<>> { using type = Set; };
+template <class Set, class... Ps> struct overridden_set<Set, as_t<Ps...>> { using type = with<Set, Ps...>; };
+
+} // namespace detail
+
+/// The set by which a heap works: Set itself for as_t<>.
+template <class Set, class As> using overridden = typename detail::overridden_set<Set, As>::type;
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,108 @@
+// Stubs for what was refused: the words of the library, each accepting anything, so that one mistake gives one error.
+//
+// A product of a set that is refused derives from refused<Set, Product>, in core/diagnose.hpp, and has these members;
+// a heap that is refused is `anything`. The program does not compile, so that nothing here is ever called, and only
+// declarations are needed. A member that a product gets must be added here, or its use would be a second error.
+// Source: the all-convertible `error` of foonathan/memory's allocator_traits, 2015.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+
+struct anything;
+
+template <class T> struct quiet_pointer {
+    T* operator->() const noexcept;
+    T& operator*() const noexcept;
+    T* get() const noexcept;
+    template <class Other> operator Other() const noexcept;
+};
+
+struct words {
+    // rows and bytes
+    template <class... As> anything allocate(As&&...) const noexcept;
+    template <class... As> anything try_allocate(As&&...) const noexcept;
+    template <class... As> anything deallocate(As&&...) const noexcept;
+    template <class... As> anything link(As&&...) const noexcept;
+    template <class... As> anything release(As&&...) const noexcept;
+    template <class... As> anything finalize(As&&...) const noexcept;
+    template <class... As> anything is_shared(As&&...) const noexcept;
+    template <class... As> anything capacity(As&&...) const noexcept;
+    template <class T, class... As> quiet_pointer<T> make(As&&...) const noexcept;
+    template <class... As> anything heap(As&&...) const noexcept;
+    template <class... As> anything local(As&&...) const noexcept;
+    template <class... As> anything release_all(As&&...) const noexcept;
+    template <class... As> anything release_empty_pages(As&&...) const noexcept;
+    // pages
+    template <class... As> anything take(As&&...) const noexcept;
+    template <class... As> anything give(As&&...) const noexcept;
+    template <class... As> anything grow_up(As&&...) const noexcept;
+    template <class... As> anything grow_down(As&&...) const noexcept;
+    template <class... As> anything shrink(As&&...) const noexcept;
+    template <class... As> anything trim(As&&...) const noexcept;
+    template <class... As> anything contains(As&&...) const noexcept;
+    template <class... As> anything page_bytes(As&&...) const noexcept;
+    template <class... As> anything page_shift(As&&...) const noexcept;
+    template <class... As> anything got(As&&...) const noexcept;
+    template <class... As> anything arena(As&&...) const noexcept;
+    // figures
+    template <class... As> anything used(As&&...) const noexcept;
+    template <class... As> anything peak(As&&...) const noexcept;
+    template <class... As> anything limit(As&&...) const noexcept;
+    template <class... As> anything set_limit(As&&...) const noexcept;
+    template <class... As> anything live_rows(As&&...) const noexcept;
+    template <class... As> anything pages(As&&...) const noexcept;
+    template <class... As> anything resident(As&&...) const noexcept;
+    template <class... As> anything usage(As&&...) const noexcept;
+    template <class... As> anything figures(As&&...) const noexcept;
+    template <class... As> anything report(As&&...) const noexcept;
+    template <class... As> anything name(As&&...) const noexcept;
+    template <class... As> anything valid(As&&...) const noexcept;
+};
+
+// What the words give: it becomes whatever it is used as.
+struct anything : words {
+    template <class T> operator T() const noexcept;
+    template <class... As> anything operator()(As&&...) const noexcept;
+    anything operator*() const noexcept;
+    const anything* operator->() const noexcept;
+};
+
+template <class A, class B> concept with_anything = std::is_same_v<A, anything> || std::is_same_v<B, anything>;
+
+template <class A, class B>
+    requires with_anything<A, B>
+bool operator==(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+bool operator<(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+bool operator>(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+bool operator<=(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+bool operator>=(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+anything operator+(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+anything operator-(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+anything operator*(const A&, const B&) noexcept;
+template <class A, class B>
+    requires with_anything<A, B>
+anything operator/(const A&, const B&) noexcept;
+
+} // namespace detail
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,143 @@
+// Size classes: from the bytes of a slot to its class, and back, for one list and one page.
+//
+//   list's sizes | the list's `above`                             | the page by 15 | .. | by 2 | whole
+//   16 .. 2048   | roxie, thor: 4096 8192 12288 16384 20480 24576 | 1 MiB: 69896 74888 .. 524224 1048448
+//
+// Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. The fractions are
+// rounded down to 8, so that as many rows fit a page as the fraction says.
+// Cost: index_for is one load up to 2048 bytes, then one load and a step or two; 1.2 KiB an object.
+// Made on the host or the device; constant afterwards: any thread may read. Constexpr.
+// Source: the bucket table of HPCC roxiemem, 2010; for larger pages it goes on with four classes a doubling.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/size_list.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+
+// A list's constants as one value: std::array's members are no functions of the device.
+template <std::size_t Count> struct plain_list {
+    std::uint32_t sizes[Count];
+    size::tail above;
+};
+
+template <class List> consteval auto plain() noexcept {
+    plain_list<List::sizes.size()> list{{}, size::tail_of<List>()};
+    for (std::size_t i = 0; i != List::sizes.size(); ++i) list.sizes[i] = List::sizes[i];
+    return list;
+}
+
+} // namespace detail
+
+class size_table {
+  public:
+    static constexpr std::size_t max_classes = 128;
+    static constexpr std::size_t most_direct = 2048; // up to here the class is looked up by the 4 bytes
+
+    ALLOT_HOST_DEVICE constexpr std::size_t count() const noexcept { return count_; }
+    ALLOT_HOST_DEVICE constexpr std::size_t slot_bytes(std::size_t index) const noexcept {
+        return sizes_[index];
+    }
+    ALLOT_HOST_DEVICE constexpr std::size_t largest() const noexcept { return sizes_[count_ - 1]; }
+
+    /// The smallest class whose slots hold n bytes; n must not exceed largest().
+    ALLOT_HOST_DEVICE constexpr std::size_t index_for(std::size_t n) const noexcept {
+        if (ALLOT_LIKELY(n <= most_direct)) return direct_[(n + 3) / 4];
+        std::size_t index = octaves_[octave(n)];
+        while (sizes_[index] < n) ++index;
+        return index;
+    }
+
+    ALLOT_HOST_DEVICE constexpr bool valid() const noexcept {
+        if (count_ == 0 || count_ > max_classes) return false;
+        for (std::size_t i = 0; i != count_; ++i)
+            if (sizes_[i] % 4 != 0 || (i != 0 && sizes_[i] <= sizes_[i - 1])) return false;
+        return true;
+    }
+
+  protected:
+    constexpr size_table() noexcept = default;
+
+    /// The classes of a list for `usable` bytes of a page: at least 64.
+    template <std::size_t Count>
+    ALLOT_HOST_DEVICE constexpr void make(const detail::plain_list<Count>& list,
+                                          std::size_t usable) noexcept {
+        for (std::size_t i = 0; i != Count && list.sizes[i] < usable; ++i) add(list.sizes[i]);
+        const std::size_t fraction = align_down(usable / 15, 8);
+        if (list.above == size::tail::eighths)
+            add_doublings(128, 8, std::size_t{256} << 10, fraction);
+        else {
+            for (std::size_t size = 4096; size < 16384 && size < fraction; size += 4096) add(size);
+            add_doublings(16384, 4, 0, fraction);
+        }
+        for (std::size_t by = 15; by != 0; --by) add(align_down(usable / by, 8));
+        index();
+    }
+
+  private:
+    static constexpr unsigned octave_shift = 3; // eight cells a doubling
+    static constexpr unsigned first_octave = 11;
+    static constexpr unsigned octave_count = 14; // 2 KiB to 32 MiB
+
+    ALLOT_HOST_DEVICE static constexpr std::size_t octave(std::size_t n) noexcept {
+        const unsigned top = log2_floor(n);
+        return ((static_cast<std::size_t>(top) - first_octave) << octave_shift) +
+               ((n >> (top - octave_shift)) & 7);
+    }
+
+    ALLOT_HOST_DEVICE constexpr void add(std::size_t size) noexcept {
+        if (count_ == max_classes || size == 0 || (count_ != 0 && size <= sizes_[count_ - 1])) return;
+        sizes_[count_++] = static_cast<std::uint32_t>(size);
+    }
+
+    // `parts` classes a doubling from `first` on, half as many from `coarse` on (0: never), below `end`; leaves
+    // room for the fractions.
+    ALLOT_HOST_DEVICE constexpr void add_doublings(std::size_t first, std::size_t parts, std::size_t coarse,
+                                                   std::size_t end) noexcept {
+        for (std::size_t base = first; base < end; base *= 2) {
+            const std::size_t step = base / (coarse != 0 && base >= coarse ? parts / 2 : parts);
+            for (std::size_t size = base; size < 2 * base && size < end && count_ + 15 < max_classes;
+                 size += step)
+                add(size);
+        }
+    }
+
+    ALLOT_HOST_DEVICE constexpr void index() noexcept {
+        std::size_t at = 0;
+        for (std::size_t cell = 0; cell <= most_direct / 4; ++cell) {
+            while (at + 1 < count_ && sizes_[at] < cell * 4) ++at;
+            direct_[cell] = static_cast<std::uint8_t>(at);
+        }
+        at = 0;
+        for (std::size_t cell = 0; cell != octave_count * 8; ++cell) {
+            const std::size_t least = ((cell & 7) + 8)
+                                      << (first_octave - octave_shift + (cell >> octave_shift));
+            while (at + 1 < count_ && sizes_[at] < least) ++at;
+            octaves_[cell] = static_cast<std::uint8_t>(at);
+        }
+    }
+
+    std::uint32_t sizes_[max_classes]{};
+    std::uint32_t count_ = 0;
+    std::uint8_t direct_[most_direct / 4 + 1]{};
+    std::uint8_t octaves_[octave_count * 8]{};
+};
+
+/// The classes of a list for pages with `usable` bytes for slots.
+template <class List> class size_classes : public size_table {
+  public:
+    static_assert(size::is_list<List>, "allot: this is not a size list");
+
+    ALLOT_HOST_DEVICE constexpr explicit size_classes(std::size_t usable) noexcept {
+        constexpr auto list = detail::plain<List>();
+        make(list, usable);
+    }
+};
+
+} // namespace allot::inline ALLOT_ABI

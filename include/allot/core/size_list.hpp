@@ -1,0 +1,121 @@
+// Lists of slot sizes: roxie, thor, fine, or one of your own.
+//
+//     struct mine {
+//         static constexpr std::array<std::uint32_t, 3> sizes{24, 48, 96};                 // header included
+//         static constexpr auto above = allot::size::tail::fractions;                      // optional
+//     };
+//
+// Sizes are bytes of a slot, the row's header included: ascending multiples of 4, from 8 up to 64 KiB, at most 64 of
+// them. Above the last one, classes follow the page by the list's `above`; the last class is the whole page.
+// Constants; host and device.
+// Source: roxie and thor are the bucket tables of HPCC roxiemem, 2010; eight classes a doubling as in jemalloc's
+// size classes (four there), 2005.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace size {
+
+/// How the classes go on above a list's last size.
+enum class tail {
+    fractions, // multiples of 4096 to 16384, then four a doubling, then the page by 15, 14, .. 1
+    eighths,   // eight a doubling to 256 KiB, then four, then the page by 15, 14, .. 1
+};
+
+inline constexpr std::size_t most_list_sizes = 64;
+inline constexpr std::uint32_t largest_list_size = 64 * 1024;
+
+namespace list {
+
+struct roxie {
+    static constexpr std::array<std::uint32_t, 8> sizes{16, 32, 64, 128, 256, 512, 1024, 2048};
+};
+
+struct thor {
+    static constexpr std::array<std::uint32_t, 14> sizes{16,  32,  48,  64,  96,   128,  192,
+                                                         256, 384, 512, 768, 1024, 1536, 2048};
+};
+
+/// At most 12.5 % above the request from 64 bytes to 256 KiB.
+struct fine {
+    static constexpr std::array<std::uint32_t, 47> sizes = [] {
+        std::array<std::uint32_t, 47> all{};
+        std::size_t n = 0;
+        for (std::uint32_t size = 16; size <= 128; size += 8) all[n++] = size;
+        for (std::uint32_t base = 128; base < 2048; base *= 2)
+            for (std::uint32_t i = 1; i <= 8; ++i) all[n++] = base + base / 8 * i;
+        return all;
+    }();
+    static constexpr tail above = tail::eighths;
+};
+
+} // namespace list
+
+template <class List> constexpr tail tail_of() {
+    if constexpr (requires { List::above; })
+        return List::above;
+    else
+        return tail::fractions;
+}
+
+/// What is wrong with a list.
+enum class list_fault {
+    none,
+    no_sizes,
+    too_many,
+    not_a_multiple,
+    not_ascending,
+    out_of_range,
+    above_is_no_tail
+};
+
+template <class List> constexpr list_fault fault_of() {
+    if constexpr (!requires {
+                      { List::sizes.size() } -> std::convertible_to<std::size_t>;
+                      { List::sizes[0] } -> std::convertible_to<std::uint32_t>;
+                  }) {
+        return list_fault::no_sizes;
+    } else if constexpr (
+        requires { List::above; } && !requires { tail{List::above}; }) {
+        return list_fault::above_is_no_tail;
+    } else {
+        if (List::sizes.size() == 0) return list_fault::no_sizes;
+        if (List::sizes.size() > most_list_sizes) return list_fault::too_many;
+        std::uint32_t before = 0;
+        for (const std::uint32_t size : List::sizes) {
+            if (size % 4 != 0) return list_fault::not_a_multiple;
+            if (size <= before && before != 0) return list_fault::not_ascending;
+            if (size < 8 || size > largest_list_size) return list_fault::out_of_range;
+            before = size;
+        }
+        return list_fault::none;
+    }
+}
+
+template <class List> inline constexpr bool is_list = fault_of<List>() == list_fault::none;
+
+/// The error for a list that is none: one, with the list's name and the rule it breaks.
+template <class Set, class List, list_fault Fault = fault_of<List>()> constexpr auto refuse_list() {
+    using enum list_fault;
+    static_assert(Fault != no_sizes,
+                  "allot: a size list has `static constexpr std::array<std::uint32_t, N> sizes`, N > 0");
+    static_assert(Fault != too_many, "allot: a size list has 64 sizes at most");
+    static_assert(Fault != not_a_multiple, "allot: the sizes of a size list must be multiples of 4");
+    static_assert(Fault != not_ascending, "allot: the sizes of a size list must be ascending");
+    static_assert(Fault != out_of_range, "allot: the sizes of a size list must be 8 to 65536");
+    static_assert(Fault != above_is_no_tail, "allot: a size list's `above` is an allot::size::tail");
+}
+
+static_assert(is_list<list::roxie> && is_list<list::thor> && is_list<list::fine>);
+static_assert(list::fine::sizes.back() == 2048);
+
+} // namespace size
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,97 @@
+// The heaps that share one limit and one arena: where they get their pages, and whom they ask when there are none.
+//
+// A page request first returns the empty pages of heaps that have told about one (never a walk over all heaps),
+// then charges, then takes. Only when that fails are all heaps asked to give up what they can, once.
+// Invariant: charged bytes = pages held x page size, and never exceed the ledger's limit.
+// Cost of a page: O(1) whatever the number of heaps, unless memory is short. Threads: any; no lock of a heap may
+// be held by the caller of take(). Release pushes on the list of noted heaps, which never waits.
+// Source: HPCC roxiemem's checkLimit, 2010, without its walk over every heap.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/heap_base.hpp>
+#include <allot/page/arena_base.hpp>
+#include <allot/sync/mpsc_stack.hpp>
+
+#include <atomic>
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Ledger>
+class heap_family {
+  public:
+    heap_family(arena_base& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
+    heap_family(const heap_family&) = delete;
+    heap_family& operator=(const heap_family&) = delete;
+
+    arena_base& arena() const noexcept { return arena_; }
+    Ledger& ledger() const noexcept { return ledger_; }
+    std::size_t page_bytes() const noexcept { return std::size_t{1} << arena_.page_shift(); }
+
+    // Null when neither the limit nor the arena allows it, after everything else was tried.
+    std::byte* take(std::size_t pages) noexcept {
+        collect();
+        if (std::byte* const p = try_take(pages)) return p;
+        reclaim(true);
+        return try_take(pages);
+    }
+    void give(std::byte* first, std::size_t pages) noexcept {
+        arena_.give(first, pages);
+        ledger_.refund(pages << arena_.page_shift());
+    }
+
+    // The heap has a page that became empty.
+    void note(heap_base& heap) noexcept {
+        if (!heap.noted.exchange(true, std::memory_order_acq_rel)) noted_.push(&heap);
+    }
+    // Returns the empty pages of the heaps that told about one.
+    std::size_t collect() noexcept {
+        if (noted_.empty()) return 0;
+        std::size_t pages = 0;
+        for (heap_base* heap = noted_.take_all(); heap != nullptr;) {
+            heap_base* const following = heap->empty_link.load(std::memory_order_relaxed);
+            heap->noted.store(false, std::memory_order_release);
+            pages += heap->reclaim(false);
+            heap = following;
+        }
+        return pages;
+    }
+    // Asks every heap; returns the pages given back.
+    std::size_t reclaim(bool forced) noexcept {
+        std::size_t pages = 0;
+        for_each([&](heap_base& heap) { pages += heap.reclaim(forced); });
+        return pages;
+    }
+
+    void add(heap_base& heap) noexcept {
+        heap.next = heaps_.load(std::memory_order_relaxed);
+        while (!heaps_.compare_exchange_weak(heap.next, &heap, std::memory_order_release,
+                                             std::memory_order_relaxed)) {}
+    }
+    template <class Visit>
+    void for_each(Visit visit) const {
+        for (heap_base* heap = heaps_.load(std::memory_order_acquire); heap != nullptr;) {
+            heap_base* const following = heap->next; // the visitor may delete it
+            visit(*heap);
+            heap = following;
+        }
+    }
+
+  private:
+    std::byte* try_take(std::size_t pages) noexcept {
+        const std::size_t bytes = pages << arena_.page_shift();
+        if (!ledger_.try_charge(bytes)) return nullptr;
+        std::byte* const p = arena_.take(pages);
+        if (p != nullptr) ledger_.confirm(bytes);
+        else ledger_.cancel(bytes);
+        return p;
+    }
+
+    arena_base& arena_;
+    Ledger& ledger_;
+    std::atomic<heap_base*> heaps_{nullptr};
+    mpsc_stack<heap_base, &heap_base::empty_link> noted_;
+};
+
+} // namespace allot::inline ALLOT_ABI

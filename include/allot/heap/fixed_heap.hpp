@@ -1,0 +1,415 @@
+// A heap of slots of one size, shared by any number of threads.
+//
+// Slots move in batches between a user's cache and the heaplets. Taking a batch holds the heap's spin lock for a
+// short, bounded time and never across a system call; giving a batch back takes no lock: it changes the heaplet's
+// free slots and its state word, and pushes the page on a lock-free list when it became worth looking at.
+// Invariant: a page is current, on the ready list, on the lock-free space list, or has too few free slots to be
+// worth it; a page whose slots were all given back is on the list of empty pages.
+// Cost: about 1.3 KiB a heap; 1/32 of a lock an allocation. Threads: any, except where a member says otherwise.
+// Source: HPCC roxiemem's CHeap and space list, 2010; magazines over out-of-band slots: a spike of 2026.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/family.hpp>
+#include <allot/heap/heaplet.hpp>
+#include <allot/heap/shared_caches.hpp>
+#include <allot/heap/slot_cache.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/sys/poison.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+
+// What a heap is made for. Set once.
+struct heap_plan {
+    const char* name = "";
+    const row_ops* ops = nullptr;
+    void* manager = nullptr;
+    const row_type* type = nullptr;  // the one type of its rows; null: many
+    std::uint32_t type_id = 0;       // of that type, or 0
+    std::size_t row_bytes = 0;
+    std::size_t align = 8;
+    std::size_t header_bytes = 0;      // in front of each row
+    std::size_t count_bytes_aside = 0; // a slot, out of band
+    std::uint32_t index = no_index;    // its place among the manager's buckets
+    bool exclusive = false;            // one owner: heap::unique
+    void (*visit_rows)(heap_base& heap, heap_base::row_visitor visit, void* context) noexcept = nullptr;
+
+    static constexpr std::uint32_t no_index = ~std::uint32_t{0};
+
+    friend bool operator==(const heap_plan&, const heap_plan&) noexcept = default;
+};
+
+template <class Slots, class Ledger>
+class fixed_heap final : public heap_base {
+  public:
+    using page = heaplet<Slots>;
+    using family_type = heap_family<Ledger>;
+
+    // Slots of one page for a plan; 0 when a row does not fit a page.
+    static std::size_t rows_per_page(const heap_plan& plan, std::size_t page_bytes) noexcept {
+        return cut_for(plan, page_bytes).capacity;
+    }
+
+    fixed_heap(family_type& family, const heap_plan& plan) noexcept
+        : plan_(plan), family_(family), cut_(cut_for(plan, family.page_bytes())) {
+        const std::size_t fit = family.page_bytes() / 16 / cut_.stride; // caches hold no more than that
+        batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
+        for (auto& shared : shared_.all()) adopt(shared.cache, shared.cache.capacity);
+        family.add(*this);
+    }
+    ~fixed_heap() override = default;
+
+    const heap_plan& plan() const noexcept { return plan_; }
+    const slot_geometry& cut() const noexcept { return cut_; }
+    family_type& family() const noexcept { return family_; }
+
+    // A user's cache joins before its first use, and is emptied and leaves after its last.
+    void adopt(slot_cache_base& cache, std::size_t capacity) noexcept {
+        cache.batch = batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2);
+        cache.limit = cache.batch * 2;
+        const std::lock_guard hold(lock_);
+        cache.prev = nullptr;
+        cache.next = caches_;
+        if (caches_ != nullptr) caches_->prev = &cache;
+        caches_ = &cache;
+        ++users_;
+    }
+    template <std::size_t N>
+    void leave(slot_cache<N>& cache) noexcept {
+        spill(cache, cache.size());
+        const std::lock_guard hold(lock_);
+        (cache.prev != nullptr ? cache.prev->next : caches_) = cache.next;
+        if (cache.next != nullptr) cache.next->prev = cache.prev;
+        --users_;
+    }
+
+    // Fills an empty cache with a batch; false when no memory can be had.
+    template <std::size_t N>
+    ALLOT_NOINLINE bool refill(slot_cache<N>& cache) noexcept {
+        const std::size_t got = take_slots(cache.slots(), cache.batch);
+        cache.set_size(static_cast<std::uint32_t>(got));
+        return got != 0;
+    }
+    // Gives the oldest n slots of a cache back to their heaplets. Never waits.
+    template <std::size_t N>
+    ALLOT_NOINLINE void spill(slot_cache<N>& cache, std::uint32_t n) noexcept {
+        std::byte** const rows = cache.slots();
+        put(rows, n);
+        const std::uint32_t rest = cache.size() - n;
+        for (std::uint32_t i = 0; i < rest; ++i) rows[i] = rows[i + n];
+        cache.set_size(rest);
+    }
+
+    // One slot, for whoever has no cache of their own; null when no memory can be had.
+    std::byte* pop() noexcept {
+        if (auto borrowed = shared_.borrow()) {
+            if (std::byte* const row = borrowed->pop()) return row;
+            if (!refill(*borrowed)) return nullptr;
+            return borrowed->pop();
+        }
+        std::byte* row = nullptr;
+        return take_slots(&row, 1) == 1 ? row : nullptr;
+    }
+    // Never waits: when every shared cache is in use the slot goes straight to its heaplet.
+    void push(std::byte* row) noexcept {
+        if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return put(&row, 1);
+        if (auto borrowed = shared_.borrow()) {
+            if (borrowed->push(row)) return;
+            spill(*borrowed, borrowed->batch);
+            borrowed->push(row);
+            return;
+        }
+        put(&row, 1);
+    }
+
+    std::size_t reclaim(bool forced) noexcept override {
+        if (forced) {
+            for (auto& shared : shared_.all())
+                if (auto borrowed = shared_.borrow(shared)) spill(*borrowed, borrowed->size());
+        } else if (!lock_.try_lock()) {
+            family_.note(*this);
+            return 0;
+        }
+        if (forced) lock_.lock();
+        const std::lock_guard hold(lock_, std::adopt_lock);
+        return collect_locked(forced);
+    }
+
+    heap_usage usage() noexcept override {
+        heap_usage u;
+        u.name = plan_.name;
+        u.type = plan_.type;
+        u.row_bytes = plan_.row_bytes;
+        u.slot_bytes = cut_.stride;
+        const std::lock_guard hold(lock_);
+        std::int64_t out = 0;
+        for (page* p = all_; p != nullptr; p = p->next)
+            out += p->fresh.load(std::memory_order_relaxed) - p->state.given();
+        for (slot_cache_base* c = caches_; c != nullptr; c = c->next) u.cached_rows += c->size();
+        out -= static_cast<std::int64_t>(u.cached_rows);
+        u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
+        u.pages = pages_;
+        u.bytes = pages_ * family_.page_bytes();
+        if (u.live_rows != 0)
+            u.overhead_per_row = (static_cast<double>(u.bytes) - static_cast<double>(u.live_rows * u.row_bytes)) /
+                                 static_cast<double>(u.live_rows);
+        return u;
+    }
+
+    // Visits every slot ever used (its page, its row). No other thread may use the heap meanwhile.
+    template <class Visit>
+    void visit_slots(Visit visit) noexcept {
+        for (page* p = all_; p != nullptr; p = p->next)
+            for (std::uint32_t i = 0; i < p->fresh.load(std::memory_order_relaxed); ++i) visit(*p, p->row(i));
+    }
+
+    void visit_rows(row_visitor visit, void* context) noexcept override { plan_.visit_rows(*this, visit, context); }
+
+    const row_ops* kind() const noexcept override { return plan_.ops; }
+
+    // A heap whose owner has gone serves the next owner once it has no pages.
+    void set_orphan() noexcept { orphan_.store(true, std::memory_order_release); }
+    bool reuse() noexcept {
+        const std::lock_guard hold(lock_);
+        const bool free = orphan_.load(std::memory_order_relaxed) && pages_ == 0;
+        if (free) orphan_.store(false, std::memory_order_relaxed);
+        return free;
+    }
+
+    std::size_t drop_pages() noexcept override {
+        for (auto& shared : shared_.all()) shared.cache.set_size(0);
+        const std::lock_guard hold(lock_);
+        space_.take_all();
+        empties_.take_all();
+        current_ = ready_ = nullptr;
+        const std::size_t dropped = pages_;
+        while (all_ != nullptr) give_page(*all_);
+        return dropped;
+    }
+
+    // Caches and handles of one thread that joined, the heap's own not counted.
+    std::size_t users() noexcept {
+        const std::lock_guard hold(lock_);
+        return users_ - shared_caches::count;
+    }
+    std::size_t pages() noexcept {
+        const std::lock_guard hold(lock_);
+        return pages_;
+    }
+
+    // No other thread may use the heap meanwhile.
+    bool valid() noexcept override {
+        const std::lock_guard hold(lock_);
+        std::size_t n = 0;
+        for (page* p = all_; p != nullptr; p = p->next, ++n)
+            if (!p->valid() || (p->next != nullptr && p->next->prev != p)) return false;
+        for (page* p = ready_; p != nullptr; p = p->ready_next)
+            if (!p->ready || !p->state.is_listed()) return false;
+        return n == pages_ && (current_ == nullptr || (current_->state.is_listed() && !current_->ready));
+    }
+
+  private:
+    static slot_geometry cut_for(const heap_plan& plan, std::size_t page_bytes) noexcept {
+        return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.count_bytes_aside);
+    }
+
+    // ---- giving back: no lock -------------------------------------------------------------------------------
+
+    void put(std::byte* const* rows, std::size_t n) noexcept {
+        const unsigned shift = family_.arena().page_shift();
+        for (std::size_t i = 0; i < n;) {
+            std::byte* const base = page_of(rows[i], shift);
+            std::size_t end = i + 1;
+            while (end < n && page_of(rows[end], shift) == base) ++end;
+            put_page(*reinterpret_cast<page*>(base), rows + i, end - i);
+            i = end;
+        }
+    }
+    void put_page(page& p, std::byte* const* rows, std::size_t n) noexcept {
+        const std::uint32_t threshold = p.threshold;
+        p.slots.put(p.base(), p.cut, rows, n);
+        const auto change = p.state.give_back(static_cast<std::uint32_t>(n), threshold,
+                                              p.fresh.load(std::memory_order_relaxed));
+        // From here on the page may be gone unless a flag holds it.
+        if (change.list) space_.push(&p);
+        if (change.note) {
+            empties_.push(&p);
+            family_.note(*this);
+        }
+    }
+
+    // ---- taking: under the lock -----------------------------------------------------------------------------
+
+    std::size_t take_slots(std::byte** out, std::size_t n) noexcept {
+        {
+            const std::lock_guard hold(lock_);
+            if (const std::size_t got = claim(out, n)) return got;
+        }
+        std::byte* const memory = family_.take(1);
+        page* const made = memory != nullptr ? format(memory) : nullptr;
+        const std::lock_guard hold(lock_);
+        if (made != nullptr) {
+            add_page(*made);
+            return claim(out, n);
+        }
+        if (const std::size_t got = claim(out, n)) return got; // released meanwhile
+        return scrape(out, n);
+    }
+
+    std::size_t claim(std::byte** out, std::size_t n) noexcept {
+        for (;;) {
+            if (current_ == nullptr && !next_current()) return 0;
+            if (const std::size_t got = claim_from(*current_, out, n)) return got;
+            page& p = *current_;
+            current_ = nullptr;
+            if (!p.state.unlist_below(p.threshold)) make_ready(p);
+        }
+    }
+    // Untouched slots only when few were given back: used memory is warm, and the page stays small.
+    std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
+        const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
+        const std::int64_t given = p.state.given();
+        const std::uint32_t untouched = p.cut.capacity - fresh;
+        std::size_t got = 0;
+        if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
+        if (got != 0) return got;
+        if (untouched != 0) {
+            const auto k = static_cast<std::uint32_t>(n < untouched ? n : untouched);
+            for (std::uint32_t i = 0; i < k; ++i) {
+                out[i] = p.row(fresh + k - 1 - i);
+                clear_count(out[i]);
+            }
+            p.fresh.store(fresh + k, std::memory_order_relaxed);
+            return k;
+        }
+        return given > 0 ? claim_given(p, out, n) : 0;
+    }
+    std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
+        const std::size_t got = p.slots.claim(p.base(), p.cut, out, n);
+        if (got != 0) p.state.claim(static_cast<std::uint32_t>(got));
+        return got;
+    }
+    // A link count of 0 marks a slot that holds no row.
+    void clear_count(std::byte* row) const noexcept {
+        if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
+    }
+    bool next_current() noexcept {
+        if (ready_ == nullptr) drain_space();
+        if (ready_ == nullptr) return false;
+        current_ = ready_;
+        make_unready(*current_);
+        return true;
+    }
+    // The last resort before failing: any slot, however few its page has.
+    std::size_t scrape(std::byte** out, std::size_t n) noexcept {
+        for (page* p = all_; p != nullptr; p = p->next) {
+            if (p->state.given() <= 0 || !p->state.try_list()) continue;
+            current_ = p;
+            if (const std::size_t got = claim(out, n)) return got;
+        }
+        return 0;
+    }
+
+    // ---- pages ----------------------------------------------------------------------------------------------
+
+    page* format(std::byte* memory) noexcept {
+        page* const p = ::new (memory) page;
+        p->ops = plan_.ops;
+        p->owner = this;
+        p->type = plan_.type;
+        p->cut = cut_;
+        p->threshold = cut_.capacity / 16 + 1;
+        p->slots.reset(p->aside(), cut_);
+        if (plan_.count_bytes_aside != 0)
+            for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
+                ::new (p->counts() + i) std::uint32_t{0};
+        p->state.reset(true);
+        return p;
+    }
+    void add_page(page& p) noexcept {
+        p.next = all_;
+        if (all_ != nullptr) all_->prev = &p;
+        all_ = &p;
+        ++pages_;
+        make_ready(p);
+    }
+    void give_page(page& p) noexcept {
+        (p.prev != nullptr ? p.prev->next : all_) = p.next;
+        if (p.next != nullptr) p.next->prev = p.prev;
+        --pages_;
+        p.ops = nullptr;
+        sys::unpoison(p.base(), family_.page_bytes());
+        family_.give(p.base(), 1);
+    }
+    void make_ready(page& p) noexcept {
+        p.ready = true;
+        p.ready_prev = nullptr;
+        p.ready_next = ready_;
+        if (ready_ != nullptr) ready_->ready_prev = &p;
+        ready_ = &p;
+    }
+    void make_unready(page& p) noexcept {
+        (p.ready_prev != nullptr ? p.ready_prev->ready_next : ready_) = p.ready_next;
+        if (p.ready_next != nullptr) p.ready_next->ready_prev = p.ready_prev;
+        p.ready = false;
+    }
+    void drain_space() noexcept {
+        for (page* p = space_.take_all(); p != nullptr;) {
+            page* const following = p->space_link.load(std::memory_order_relaxed);
+            make_ready(*p);
+            p = following;
+        }
+    }
+    // Unforced, one empty page stays: a heap that swings around one row does not take and give a page each time.
+    std::size_t collect_locked(bool forced) noexcept {
+        if (empties_.empty()) return 0;
+        drain_space();
+        std::size_t given = 0;
+        bool kept = false;
+        for (page* p = empties_.take_all(); p != nullptr;) {
+            page* const following = p->empty_link.load(std::memory_order_relaxed);
+            if (p->state.empty_or_unnote(p->fresh.load(std::memory_order_relaxed))) {
+                const bool in_flight = p != current_ && !p->ready; // its releaser has yet to push it on space_
+                const bool keep = !forced && !orphan_.load(std::memory_order_acquire) && !kept;
+                if (in_flight || keep) {
+                    kept |= keep;
+                    empties_.push(p);
+                } else {
+                    if (p->ready) make_unready(*p);
+                    if (p == current_) current_ = nullptr;
+                    give_page(*p);
+                    ++given;
+                }
+            }
+            p = following;
+        }
+        return given;
+    }
+
+    const heap_plan plan_;
+    family_type& family_;
+    const slot_geometry cut_;
+    std::uint32_t batch_ = 1;
+    std::atomic<bool> orphan_{false}; // its owner has gone: nothing is kept for later
+
+    alignas(64) spin_lock lock_; // the members up to the next line
+    page* current_ = nullptr;
+    page* ready_ = nullptr;
+    page* all_ = nullptr;
+    std::size_t pages_ = 0;
+    std::size_t users_ = 0;
+    slot_cache_base* caches_ = nullptr;
+
+    alignas(64) mpsc_stack<page, &page::space_link> space_;
+    mpsc_stack<page, &page::empty_link> empties_;
+
+    shared_caches shared_;
+};
+
+} // namespace allot::inline ALLOT_ABI

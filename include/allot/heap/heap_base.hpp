@@ -1,0 +1,55 @@
+// What the heaps of one row manager have in common for those who walk over them: usage, reclaiming, destruction.
+//
+// Cost: a virtual call, never on the path of a row. Threads: any, unless a member says otherwise.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/row_type.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+// One heap's figures at a moment. Bytes unless the name says otherwise.
+struct heap_usage {
+    const char* name = "";
+    const row_type* type = nullptr; // null: rows of many types
+    std::size_t row_bytes = 0;      // what a row may use
+    std::size_t slot_bytes = 0;     // what a row costs, header included
+    std::size_t live_rows = 0;
+    std::size_t cached_rows = 0;    // free, in the hands of threads and handles
+    std::size_t pages = 0;
+    std::size_t bytes = 0;          // charged: pages x page size
+    double overhead_per_row = 0;    // (bytes - live_rows x row_bytes) / live_rows; 0 without rows
+};
+
+struct row_ops;
+
+class heap_base {
+  public:
+    heap_base() = default;
+    heap_base(const heap_base&) = delete;
+    heap_base& operator=(const heap_base&) = delete;
+    virtual ~heap_base() = default;
+
+    // Gives empty pages back to the arena; returns how many. `forced`: shared caches are emptied first and not
+    // even one page is kept; otherwise it does nothing when the heap is busy.
+    virtual std::size_t reclaim(bool forced) noexcept = 0;
+    virtual heap_usage usage() noexcept = 0;
+    // Visits every live row (its address, its type). No thread may use the heap meanwhile.
+    using row_visitor = void (*)(void* context, std::byte* row, const row_type* type);
+    virtual void visit_rows(row_visitor visit, void* context) noexcept = 0;
+    // Gives all pages back, whatever is in them. No thread may use the heap meanwhile.
+    virtual std::size_t drop_pages() noexcept = 0;
+    virtual bool valid() noexcept = 0;
+    // Tells heaps of different rows apart: their table of operations.
+    virtual const row_ops* kind() const noexcept = 0;
+
+    heap_base* next = nullptr;                   // all heaps of the family; set once
+    std::atomic<heap_base*> empty_link{nullptr}; // heaps with empty pages
+    std::atomic<bool> noted{false};              // it is on that list
+};
+
+} // namespace allot::inline ALLOT_ABI

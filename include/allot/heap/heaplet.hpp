@@ -1,0 +1,66 @@
+// A heaplet: one page cut into slots of one size, its header at the page's start.
+//
+//   0      64            128           192        192+aside      192+aside+counts
+//   | what | given back  | the heap's  | slots'   | link counts  | rows ...
+//   | it is| by releases | own links   | free bits| out of band  |
+//
+// The three lines are apart by who writes them: nobody, releasers, the holder of the heap's lock.
+// Invariant: slots below `fresh` were handed out at least once; those above were never touched.
+// Cost: 192 bytes, the slot policy's bits, and 4 bytes a slot where counts are out of band.
+// Source: HPCC roxiemem's ChunkedHeaplet, 2010; split by writer after the figures of a spike, 2026.
+#pragma once
+
+#include <allot/core/bits.hpp>
+#include <allot/heap/page_header.hpp>
+#include <allot/slots/geometry.hpp>
+#include <allot/slots/state.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Slots>
+struct alignas(64) heaplet : page_header {
+    slot_geometry cut;
+    std::uint32_t threshold = 1; // slots given back that make the page worth listing
+
+    alignas(64) slot_state state;
+    typename Slots::in_page slots;
+    std::atomic<heaplet*> space_link{nullptr};
+    std::atomic<heaplet*> empty_link{nullptr};
+
+    alignas(64) std::atomic<std::uint32_t> fresh{0};
+    bool ready = false; // on the heap's list of pages with space
+    heaplet* ready_next = nullptr;
+    heaplet* ready_prev = nullptr;
+    heaplet* next = nullptr; // all pages of the heap
+    heaplet* prev = nullptr;
+
+    std::byte* base() noexcept { return reinterpret_cast<std::byte*>(this); }
+    std::byte* aside() noexcept { return base() + sizeof(heaplet); }
+    std::byte* row(std::uint32_t index) noexcept { return base() + cut.offset_of(index); }
+    std::uint32_t index(const std::byte* row) noexcept {
+        return cut.index_of(static_cast<std::size_t>(row - base()));
+    }
+    std::uint32_t* counts() noexcept {
+        return reinterpret_cast<std::uint32_t*>(aside() + align_up(Slots::aside_bytes(cut.capacity), std::size_t{8}));
+    }
+
+    static slot_geometry plan(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header,
+                              std::size_t count_bytes_aside) noexcept {
+        if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
+        return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
+            return align_up(Slots::aside_bytes(n), std::size_t{8}) + n * count_bytes_aside;
+        });
+    }
+
+    // No thread may be in the page.
+    bool valid() noexcept {
+        return fresh.load() <= cut.capacity && state.given() >= 0 && state.given() <= fresh.load() &&
+               slots.valid(base(), cut, static_cast<std::uint32_t>(state.given()));
+    }
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,64 @@
+// A heap's own few caches, for callers that bring none: one is borrowed for the length of a call.
+//
+// Borrowing is one atomic exchange at a place chosen by the thread; nobody waits: if the first two places tried
+// are in use the caller goes to the heaplets directly.
+// Cost: 320 bytes a cache. Threads: any. Source: Hoard's heaps hashed by thread, Berger 2000; try-lock as in
+// jemalloc's and tcmalloc's sharded caches.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/slot_cache.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+class shared_caches {
+  public:
+    static constexpr std::size_t count = 4; // a power of two
+
+    struct alignas(64) place {
+        std::atomic<bool> taken{false};
+        slot_cache<32> cache;
+    };
+
+    // Gives the place back when it goes; empty when none was free.
+    class borrowed {
+      public:
+        explicit borrowed(place* p) noexcept : place_(p) {}
+        borrowed(const borrowed&) = delete;
+        borrowed& operator=(const borrowed&) = delete;
+        ALLOT_ALWAYS_INLINE ~borrowed() {
+            if (place_ != nullptr) place_->taken.store(false, std::memory_order_release);
+        }
+        explicit operator bool() const noexcept { return place_ != nullptr; }
+        slot_cache<32>& operator*() const noexcept { return place_->cache; }
+        slot_cache<32>* operator->() const noexcept { return &place_->cache; }
+
+      private:
+        place* place_;
+    };
+
+    ALLOT_ALWAYS_INLINE borrowed borrow() noexcept {
+        const std::size_t first = spread(sys::thread_token());
+        for (const std::size_t at : {first, first ^ 1})
+            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);
+        return borrowed(nullptr);
+    }
+    borrowed borrow(place& p) noexcept {
+        return borrowed(p.taken.exchange(true, std::memory_order_acquire) ? nullptr : &p);
+    }
+    std::array<place, count>& all() noexcept { return places_; }
+
+  private:
+    static std::size_t spread(std::uintptr_t token) noexcept {
+        return static_cast<std::size_t>((static_cast<std::uint64_t>(token) * 0x9E3779B97F4A7C15u) >> 62);
+    }
+    std::array<place, count> places_;
+};
+
+} // namespace allot::inline ALLOT_ABI

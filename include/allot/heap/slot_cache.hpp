@@ -1,0 +1,61 @@
+// A slot cache: the few free slots that one user at a time works with, most recently released first.
+//
+// Invariant: every slot in it is free, of one heap, and counts as handed out for its heaplet, so its page stays.
+// Cost: 8 bytes a slot; push and pop are three instructions without atomics' price.
+// Threads: one at a time; `size()` may be read by any.
+// Source: magazines, Bonwick and Adams 2001.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+class slot_cache_base {
+  public:
+    slot_cache_base() = default;
+    slot_cache_base(const slot_cache_base&) = delete;
+    slot_cache_base& operator=(const slot_cache_base&) = delete;
+
+    std::uint32_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
+    void set_size(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
+
+    slot_cache_base* next = nullptr; // the heap's list of its caches, under its lock
+    slot_cache_base* prev = nullptr;
+    std::uint32_t limit = 0; // slots it may hold: fewer when they are large
+    std::uint32_t batch = 0; // slots to take or give at once
+
+  private:
+    std::atomic<std::uint32_t> n_{0};
+};
+
+template <std::size_t Capacity>
+class slot_cache : public slot_cache_base {
+  public:
+    static constexpr std::size_t capacity = Capacity;
+
+    // Null when it is empty.
+    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept {
+        const std::uint32_t n = size();
+        if (ALLOT_UNLIKELY(n == 0)) return nullptr;
+        set_size(n - 1);
+        return slots_[n - 1];
+    }
+    // False when it is full.
+    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept {
+        const std::uint32_t n = size();
+        if (ALLOT_UNLIKELY(n == limit)) return false;
+        slots_[n] = row;
+        set_size(n + 1);
+        return true;
+    }
+    std::byte** slots() noexcept { return slots_; }
+
+  private:
+    std::byte* slots_[Capacity];
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,85 @@
+// Who is charged for pages: the state behind the answers ledger::counter and ledger::none.
+//
+// Check, then commit: a charge that does not fit is never visible, neither to another request nor in the peak.
+// Invariant: used <= limit after every charge, whatever the interleaving (a limit set below what is used stops
+// charges until enough is refunded). Cost: one compare-and-swap a charge; 32 bytes, none for ledger::none.
+// Threads: any. Source: Drill's accountant charges first and checks then (2014): the mistake this avoids.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/category/ledger.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+// Bytes charged against a hard limit.
+class page_ledger {
+  public:
+    explicit page_ledger(std::size_t limit = SIZE_MAX) noexcept : limit_(limit) {}
+
+    // False, and nothing has changed, when used + bytes would exceed the limit.
+    bool try_charge(std::size_t bytes) noexcept {
+        std::size_t used = used_.load(std::memory_order_relaxed);
+        do {
+            const std::size_t most = limit_.load(std::memory_order_relaxed);
+            if (used > most || bytes > most - used) return false;
+        } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+        return true;
+    }
+    // What was charged was also had: only now does it count for the peak.
+    void confirm(std::size_t bytes) noexcept {
+        const std::size_t now = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        std::size_t peak = peak_.load(std::memory_order_relaxed);
+        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+    }
+    // What was charged could not be had.
+    void cancel(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+    // What was charged and confirmed is given back.
+    void refund(std::size_t bytes) noexcept {
+        held_.fetch_sub(bytes, std::memory_order_relaxed);
+        used_.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+
+    std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+    std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+    std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+    void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::size_t> used_{0}; // charged
+    std::atomic<std::size_t> held_{0}; // of that, confirmed
+    std::atomic<std::size_t> peak_{0};
+    std::atomic<std::size_t> limit_;
+};
+
+// Nobody is charged; only the arena bounds what can be had.
+class no_ledger {
+  public:
+    explicit no_ledger(std::size_t = SIZE_MAX) noexcept {}
+    bool try_charge(std::size_t) noexcept { return true; }
+    void confirm(std::size_t) noexcept {}
+    void cancel(std::size_t) noexcept {}
+    void refund(std::size_t) noexcept {}
+};
+
+namespace detail {
+
+template <class Answer> struct ledger_state;
+template <> struct ledger_state<ledger::counter> {
+    using type = page_ledger;
+};
+template <> struct ledger_state<ledger::none> {
+    using type = no_ledger;
+};
+
+} // namespace detail
+
+template <class Answer> using ledger_of = typename detail::ledger_state<Answer>::type;
+
+static_assert(std::is_empty_v<no_ledger>);
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,99 @@
+// arena<Set>: an arena as an object, for managers that share one, and for whoever wants whole pages.
+//
+//     allot::arena<> pages{allot::limit{1_GiB}, allot::name{"query"}};
+//
+// Takes, in any order: limit, page_bytes, reserve_bytes, name; the bytes to work in where the set says
+// page::borrowed. Without reserve_bytes it reserves as much address space as the machine has memory, or twice its
+// limit if that is less; where address space is short it makes do with less. Throws out_of_memory when not even one
+// page can be had (without exceptions: an arena of no pages). Everything else: arena_base.
+#pragma once
+
+#include <allot/core/diagnose.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/page/arena_base.hpp>
+#include <allot/page/arena_table.hpp>
+#include <allot/page/borrowed.hpp>
+#include <allot/page/mapped.hpp>
+#include <allot/page/range_request.hpp>
+
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+
+template <class Set>
+class built_arena : public arena_base {
+    using resolution = resolved<Set, product::arena>;
+    using page_policy = typename resolution::template answer<category::page>;
+    using retain_policy = typename resolution::template answer<category::retain>;
+    static constexpr bool lent = requires { page_policy::lent; };
+
+  public:
+    using set = Set;
+
+    template <class... Values>
+    explicit built_arena(Values&&... values) {
+        using accepted = std::conditional_t<
+            lent, types<allot::limit, allot::page_bytes, allot::name, std::span<std::byte>>,
+            types<allot::limit, allot::page_bytes, allot::name, allot::reserve_bytes>>;
+        check_values<product::arena, Set, accepted, Values...>();
+        range_request asked;
+        asked.limit = value_or<allot::limit>({0}, values...).bytes;
+        asked.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
+        if constexpr (lent) asked.lent = value_or<std::span<std::byte>>({}, values...);
+        else asked.reserve_bytes = value_or<allot::reserve_bytes>({room_for(asked.limit)}, values...).bytes;
+        open(asked, asked.limit != 0 ? asked.limit : SIZE_MAX, value_or<allot::name>({"arena"}, values...).text);
+    }
+    // For an object that limits itself: `asked.limit` shapes the arena only.
+    built_arena(range_request asked, const char* name) {
+        if constexpr (!lent)
+            if (asked.reserve_bytes == 0) asked.reserve_bytes = room_for(asked.limit);
+        open(asked, SIZE_MAX, name);
+    }
+    ~built_arena() {
+        if (begin() != nullptr) arenas.leave(*this);
+    }
+
+  private:
+    // Twice the limit, so that runs of pages find room between single ones.
+    static std::size_t room_for(std::size_t limit) noexcept {
+        const std::size_t memory = sys::physical_memory();
+        return limit != 0 && limit < memory / 2 ? limit * 2 + most_page : 0;
+    }
+    void open(const range_request& asked, std::size_t limit, const char* name) {
+        arena_range range;
+        if constexpr (lent) range = page_policy::make(asked, &aside_bytes);
+        else range = page_policy::make(asked);
+        range.gives_back = range.gives_back && !std::is_same_v<retain_policy, retain::never>;
+        const bool good = range.begin != nullptr &&
+                          start(range, limit, name) && arenas.enter(*this);
+        if (good) return;
+        if (begin() != nullptr) close();
+        else if (range.begin != nullptr && range.mapping != 0) sys::unmap(range.begin, range.mapping);
+        raise(out_of_memory("allot: out of memory: an arena cannot get its address space", [&](text_writer& out) {
+            out.put("arena ").put(name).put(lent ? ": too few bytes were lent for one page of " : ": no room for pages of ");
+            out.bytes(std::size_t{1} << range.page_shift).newline();
+        }));
+    }
+};
+
+} // namespace detail
+
+template <class Set = policies<>>
+class arena : public detail::built_arena<Set> {
+    using detail::built_arena<Set>::built_arena;
+};
+
+template <class Set>
+    requires(!well_formed<Set, product::arena>)
+class arena<Set> : detail::refused<Set, product::arena> {
+    using detail::refused<Set, product::arena>::refused;
+};
+
+} // namespace allot::inline ALLOT_ABI

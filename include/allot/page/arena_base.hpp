@@ -1,0 +1,378 @@
+// An arena: one range of address space cut in pages, which heaps take one at a time or in runs.
+//
+//   | single pages -->  committed |   reserved only   | committed  <-- runs of pages |
+//
+// Pages are committed from both ends in growing steps, and stay so until trim() gives free ones back to the system.
+// Taking picks pages under a short spin lock and makes system calls outside of it, so no thread waits for
+// another's; giving back takes no lock and makes no system call.
+// Invariant: taken pages are usable memory; taken x page size never exceeds the limit. A failing take leaves
+// everything as before.
+// Cost: 2.1 bits a page out of band, four mappings an arena. A page that was used before: a locked search of two
+// words. Threads: any, but for construction and destruction.
+// A child of fork() has its own copy and may use it if the parent was in no call to the arena in another thread.
+// Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/text.hpp>
+#include <allot/page/page_bitmap.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/sys/map.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace allot::inline ALLOT_ABI {
+
+// An arena's figures at a moment, in bytes.
+struct arena_figures {
+    std::size_t reserved = 0;
+    std::size_t limit = 0;
+    std::size_t taken = 0;
+    std::size_t peak_taken = 0;
+    std::size_t committed = 0; // taken, or free and not yet given back to the system
+    std::size_t free = 0;      // still to be had under limit and address space
+    std::size_t largest_free_run = 0;
+};
+
+class arena_holder;
+namespace detail {
+class arena_table;
+}
+
+// Where an arena's range comes from, and what the system is told about it.
+struct arena_range {
+    std::byte* begin = nullptr; // aligned to the page size
+    std::size_t bytes = 0;      // a multiple of it
+    std::size_t mapping = 0;    // bytes to unmap at the end; 0: not the arena's own
+    unsigned page_shift = 20;
+    bool committed = false;     // all of it is usable from the start
+    bool gives_back = false;    // free pages may go back to the system
+    bool transparent_huge = false;
+    bool lock = false;
+    const char* got = "plain";  // "plain", "transparent", "hugetlb", "borrowed"
+    std::byte* aside = nullptr; // memory of zeros for the bitmaps; null: the arena maps its own
+};
+
+class arena_base {
+  public:
+    static constexpr std::size_t huge_from = std::size_t{16} << 20; // transparent huge pages beyond this offset
+
+    arena_base() = default;
+    arena_base(const arena_base&) = delete;
+    arena_base& operator=(const arena_base&) = delete;
+
+    // ---- pages ----------------------------------------------------------------------------------------------
+
+    // Takes pages in one run, contents unspecified; null when there are none, or the system refuses memory.
+    std::byte* take(std::size_t pages = 1) noexcept {
+        std::size_t first;
+        {
+            const std::lock_guard hold(lock_);
+            if (pages == 0 || !allowed(pages)) return nullptr;
+            first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
+            if (first == detail::page_bitmap::none) return nullptr;
+            count_taken(pages);
+        }
+        return commit_or_undo(first, pages) ? at(first) : nullptr;
+    }
+    // Gives pages back that were taken, all or a part of a run. Never waits, no system call.
+    void give(std::byte* first, std::size_t pages) noexcept {
+        const std::size_t page = index(first);
+        mark_dirty(page, pages);
+        undo(page, pages);
+    }
+    // Adds the pages behind (before) a run to it; false (null) when they are not free.
+    bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
+        return new_pages >= pages && grow(index(first) + pages, new_pages - pages);
+    }
+    std::byte* grow_down(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
+        const std::size_t more = new_pages - pages;
+        if (new_pages < pages || more > index(first)) return nullptr;
+        return grow(index(first) - more, more) ? first - (more << shift_) : nullptr;
+    }
+    void shrink(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
+        if (new_pages < pages) give(first + (new_pages << shift_), pages - new_pages);
+    }
+
+    // Gives free pages back to the system; returns bytes. 0 where the memory is the caller's or preallocated.
+    std::size_t trim() noexcept {
+        if (!gives_back_) return 0;
+        std::size_t bytes = 0;
+        for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
+            for (;;) {
+                const std::uint64_t idle = dirty_[w].load(std::memory_order_acquire) & ~bitmap_.taken_in_word(w);
+                if (idle == 0) break;
+                const auto low = static_cast<std::size_t>(std::countr_zero(idle));
+                const auto n = static_cast<std::size_t>(std::countr_one(idle >> low));
+                if (!hide(w * 64 + low, n)) continue; // somebody was quicker
+                const bool gone = sys::decommit(at(w * 64 + low), n << shift_);
+                if (gone) {
+                    dirty_[w].fetch_and(~mask(low, n), std::memory_order_acq_rel);
+                    bytes += n << shift_;
+                }
+                bitmap_.give(w * 64 + low, n);
+                if (!gone) return bytes;
+            }
+        return bytes;
+    }
+
+    // ---- questions ------------------------------------------------------------------------------------------
+
+    ALLOT_ALWAYS_INLINE bool contains(const void* p) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(begin_) < bytes_;
+    }
+    ALLOT_ALWAYS_INLINE unsigned page_shift() const noexcept { return shift_; }
+    std::byte* begin() const noexcept { return begin_; }
+    std::byte* end() const noexcept { return begin_ + bytes_; }
+    std::size_t page_bytes() const noexcept { return std::size_t{1} << shift_; }
+    std::size_t page_count() const noexcept { return bytes_ >> shift_; }
+    // Whether the page of an address within the arena is taken.
+    bool is_taken(const void* p) const noexcept {
+        return bitmap_.is_taken(static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_);
+    }
+    const char* name() const noexcept { return name_; }
+    // Which kind of OS pages it got: "plain", "transparent", "hugetlb" or "borrowed".
+    const char* got() const noexcept { return got_; }
+    // Whether its memory is kept from being swapped: asked for, and never refused by the system.
+    bool locked() const noexcept { return lock_pages_ && !unlocked_.load(std::memory_order_relaxed); }
+    std::size_t limit() const noexcept { return limit_pages_ << shift_; }
+
+    arena_figures figures() const noexcept {
+        arena_figures f;
+        f.reserved = bytes_;
+        f.limit = limit();
+        f.taken = taken_.load(std::memory_order_relaxed) << shift_;
+        f.peak_taken = peak_.load(std::memory_order_relaxed) << shift_;
+        std::size_t used = 0;
+        for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
+            used += static_cast<std::size_t>(std::popcount((bitmap_.taken_in_word(w) & in_range(w)) | dirty_[w].load()));
+        f.committed = used << shift_;
+        f.free = f.taken < f.limit ? f.limit - f.taken : 0;
+        f.largest_free_run = bitmap_.largest_free_run() << shift_;
+        return f;
+    }
+    // What the system says is in memory; a walk over the committed range, for reports.
+    std::size_t resident() const noexcept {
+        const std::size_t low = low_committed_.load(), high = high_committed_.load();
+        if (page_count() == 0) return 0;
+        return sys::resident_bytes(begin_, low << shift_) +
+               (high > low ? sys::resident_bytes(at(high), (page_count() - high) << shift_) : 0);
+    }
+    void report(text_writer& out) const noexcept;
+
+    // No other thread may use the arena meanwhile.
+    bool valid() const noexcept {
+        std::size_t taken = 0;
+        for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
+            taken += static_cast<std::size_t>(std::popcount(bitmap_.taken_in_word(w) & in_range(w)));
+        return taken == taken_.load() && taken <= limit_pages_ && peak_.load() >= taken && bitmap_.valid();
+    }
+
+  protected:
+    ~arena_base() { close(); }
+    void close() noexcept {
+        if (own_aside_ != nullptr) sys::unmap(own_aside_, aside_bytes(page_count()));
+        if (mapping_ != 0) sys::unmap(begin_, mapping_);
+        own_aside_ = begin_ = nullptr;
+        mapping_ = bytes_ = limit_pages_ = 0;
+    }
+    // Zeros that the bitmaps of this many pages need, when the arena does not map them itself.
+    static std::size_t aside_bytes(std::size_t pages) noexcept {
+        return align_up(detail::page_bitmap::bytes_for(pages) + ceil_div(pages, std::size_t{64}) * sizeof(word),
+                        sys::os_page_bytes());
+    }
+    // False when there is no memory for the bitmaps; the arena is then empty.
+    bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
+        name_ = name;
+        std::byte* aside = range.aside;
+        const std::size_t pages = range.bytes >> range.page_shift;
+        if (aside == nullptr) {
+            aside = own_aside_ = sys::reserve(aside_bytes(pages), sys::os_page_bytes());
+            if (aside != nullptr && !sys::commit(aside, aside_bytes(pages))) {
+                sys::unmap(aside, aside_bytes(pages));
+                aside = own_aside_ = nullptr;
+            }
+            if (aside == nullptr) return false;
+        }
+        begin_ = range.begin;
+        bytes_ = range.bytes;
+        shift_ = range.page_shift;
+        mapping_ = range.mapping;
+        gives_back_ = range.gives_back;
+        lock_pages_ = range.lock;
+        huge_ = range.transparent_huge;
+        got_ = range.got;
+        limit_pages_ = std::min(limit_bytes >> shift_, pages);
+        bitmap_.start(aside, pages);
+        dirty_ = reinterpret_cast<word*>(aside + detail::page_bitmap::bytes_for(pages));
+        low_committed_ = range.committed ? pages : 0;
+        high_committed_ = pages;
+        return true;
+    }
+
+  private:
+    friend class arena_holder;
+    friend class detail::arena_table;
+    using word = std::atomic<std::uint64_t>;
+
+    static constexpr std::uint64_t mask(std::size_t low, std::size_t n) noexcept {
+        return (n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1) << low;
+    }
+    std::uint64_t in_range(std::size_t w) const noexcept {
+        const std::size_t left = page_count() - w * 64;
+        return left >= 64 ? ~std::uint64_t{0} : mask(0, left);
+    }
+    std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
+    std::size_t index(const std::byte* first) const noexcept {
+        return static_cast<std::size_t>(first - begin_) >> shift_;
+    }
+
+    // ---- under the lock -------------------------------------------------------------------------------------
+
+    bool allowed(std::size_t pages) const noexcept {
+        const std::size_t taken = taken_.load(std::memory_order_relaxed);
+        return taken <= limit_pages_ && pages <= limit_pages_ - taken;
+    }
+    void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
+    bool hide(std::size_t first, std::size_t n) noexcept {
+        const std::lock_guard hold(lock_);
+        return bitmap_.take_at(first, n);
+    }
+    bool grow(std::size_t first, std::size_t n) noexcept {
+        {
+            const std::lock_guard hold(lock_);
+            if (!allowed(n) || !bitmap_.take_at(first, n)) return false;
+            count_taken(n);
+        }
+        return n == 0 || commit_or_undo(first, n);
+    }
+
+    // ---- outside of it --------------------------------------------------------------------------------------
+
+    void undo(std::size_t first, std::size_t n) noexcept {
+        bitmap_.give(first, n);
+        taken_.fetch_sub(n, std::memory_order_relaxed);
+    }
+    void mark_dirty(std::size_t first, std::size_t n) noexcept {
+        detail::page_bitmap::for_words(first, n, [&](std::size_t w, std::uint64_t bits) {
+            if ((dirty_[w].load(std::memory_order_relaxed) & bits) != bits)
+                dirty_[w].fetch_or(bits, std::memory_order_acq_rel);
+        });
+    }
+    bool commit_or_undo(std::size_t first, std::size_t n) noexcept {
+        if (ALLOT_UNLIKELY(!committed(first, n)) && !commit(first, n) && (trim() == 0 || !commit(first, n))) {
+            undo(first, n);
+            return false;
+        }
+        const std::size_t now = taken_.load(std::memory_order_relaxed);
+        std::size_t peak = peak_.load(std::memory_order_relaxed);
+        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+        return true;
+    }
+    bool committed(std::size_t first, std::size_t n) const noexcept {
+        return first + n <= low_committed_.load(std::memory_order_acquire) ||
+               first >= high_committed_.load(std::memory_order_acquire);
+    }
+    // Threads may commit the same pages at once; the system does not mind, and the marks only move towards each other.
+    ALLOT_COLD bool commit(std::size_t first, std::size_t n) noexcept {
+        const std::size_t low = low_committed_.load(std::memory_order_acquire);
+        const std::size_t high = high_committed_.load(std::memory_order_acquire);
+        const std::size_t step = std::clamp<std::size_t>((low + page_count() - high) / 4, 1, huge_from >> shift_);
+        const bool upward = n == 1 || first <= low;
+        std::size_t from = upward ? std::min(low, first) : first;
+        std::size_t to = upward ? std::min(std::max(first + n, low + step), std::max(high, first + n)) : std::max(high, first + n);
+        if (!upward) from -= std::min(step, from > low ? from - low : 0);
+        if (!sys::commit(at(from), (to - from) << shift_)) {
+            from = upward ? std::min(low, first) : first;
+            to = upward ? first + n : std::max(high, first + n);
+            if (!sys::commit(at(from), (to - from) << shift_)) return false;
+        }
+        if (huge_) advise_huge(from, to);
+        if (lock_pages_ && !sys::lock(at(from), (to - from) << shift_)) unlocked_.store(true, std::memory_order_relaxed);
+        auto& mark = upward ? low_committed_ : high_committed_;
+        std::size_t was = mark.load(std::memory_order_relaxed);
+        const std::size_t now = upward ? to : from;
+        while ((upward ? was < now : was > now) && !mark.compare_exchange_weak(was, now, std::memory_order_acq_rel)) {}
+        return true;
+    }
+    void advise_huge(std::size_t from, std::size_t to) noexcept {
+        const std::size_t start = std::max(from << shift_, huge_from);
+        if (start < to << shift_) sys::advise_huge(begin_ + start, (to << shift_) - start);
+    }
+
+    std::byte* begin_ = nullptr; // the line that every question about an address reads
+    std::size_t bytes_ = 0;
+    unsigned shift_ = 20;
+    bool lock_pages_ = false;
+    bool gives_back_ = false;
+    bool huge_ = false;
+    const char* name_ = "";
+    const char* got_ = "plain";
+    std::size_t limit_pages_ = 0;
+    word* dirty_ = nullptr; // pages that may hold memory of the system
+    std::byte* own_aside_ = nullptr;
+    std::size_t mapping_ = 0;
+    std::atomic<bool> unlocked_{false}; // the system refused to lock some
+    arena_base* next_sharer_ = nullptr; // the table's
+
+    alignas(64) spin_lock lock_; // for takers
+    std::atomic<std::size_t> low_committed_{0};
+    std::atomic<std::size_t> high_committed_{0};
+    detail::page_bitmap bitmap_;
+
+    alignas(64) std::atomic<std::size_t> taken_{0};
+    std::atomic<std::size_t> peak_{0};
+    mutable spin_lock holders_lock_;
+    arena_holder* holders_ = nullptr;
+};
+
+// Somebody who holds pages of an arena, so that a full one can tell who.
+class arena_holder {
+  public:
+    // `bytes_held` tells them for `self`; both must stay valid until the holder goes.
+    arena_holder(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self) noexcept
+        : arena_(arena), name_(name), held_(bytes_held), self_(self) {
+        const std::lock_guard hold(arena_.holders_lock_);
+        next_ = arena_.holders_;
+        if (next_ != nullptr) next_->prev_ = this;
+        arena_.holders_ = this;
+    }
+    arena_holder(const arena_holder&) = delete;
+    arena_holder& operator=(const arena_holder&) = delete;
+    ~arena_holder() {
+        const std::lock_guard hold(arena_.holders_lock_);
+        (prev_ != nullptr ? prev_->next_ : arena_.holders_) = next_;
+        if (next_ != nullptr) next_->prev_ = prev_;
+    }
+    const char* name() const noexcept { return name_; }
+    std::size_t held() const noexcept { return held_(self_); }
+    const arena_holder* next() const noexcept { return next_; }
+
+  private:
+    arena_base& arena_;
+    const char* name_;
+    std::size_t (*held_)(const void*);
+    const void* self_;
+    arena_holder* next_ = nullptr;
+    arena_holder* prev_ = nullptr;
+};
+
+inline void arena_base::report(text_writer& out) const noexcept {
+    const arena_figures f = figures();
+    out.put("  arena ").put(name_).put(" (").put(got_).put(" pages of ").bytes(page_bytes()).put("): taken ");
+    out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
+    out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
+    out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
+    const std::lock_guard hold(holders_lock_);
+    std::size_t n = 0;
+    for (const arena_holder* h = holders_; h != nullptr; h = h->next(), ++n)
+        if (n < 8) out.put("    held by ").put(h->name()).put(": ").bytes(h->held()).newline();
+    if (n > 8) out.put("    and ").number(n - 8).put(" more").newline();
+}
+
+} // namespace allot::inline ALLOT_ABI

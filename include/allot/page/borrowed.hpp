@@ -1,0 +1,52 @@
+// page::borrowed: pages cut from bytes that the caller lends (a std::span<std::byte> at construction).
+//
+// The bytes are aligned inward to the page size and hold the bitmaps too; too few for one page make an arena that
+// cannot be constructed. They must outlive the arena, and are never given back to the system.
+// Cost: up to two pages of the bytes. Source: std::pmr::monotonic_buffer_resource's initial buffer, 2017.
+#pragma once
+
+#include <allot/core/category/page.hpp>
+#include <allot/page/range_request.hpp>
+
+#include <cstring>
+
+namespace allot::inline ALLOT_ABI {
+namespace page {
+
+struct borrowed {
+    using category = allot::category::page;
+    using needs = types<>;
+    using provides = types<property::host_accessible, property::fixed_address>;
+    static constexpr bool lent = true; // needs the caller's bytes
+    static constexpr std::string_view about = "the caller's bytes";
+    static constexpr std::string_view cost = "up to two pages for alignment and bitmaps";
+
+    static arena_range make(const detail::range_request& asked, std::size_t (*aside_bytes)(std::size_t)) noexcept {
+        detail::range_request sized = asked;
+        if (sized.limit == 0 || sized.limit > asked.lent.size()) sized.limit = asked.lent.size();
+        arena_range range;
+        range.committed = true;
+        range.got = "borrowed";
+        const std::size_t page = detail::page_size_for(sized, detail::most_page);
+        range.page_shift = log2_floor(page);
+        const auto start = reinterpret_cast<std::uintptr_t>(asked.lent.data());
+        const std::uintptr_t first = align_up(start, page);
+        const std::uintptr_t end = start + asked.lent.size();
+        if (first >= end) return range;
+        for (std::size_t pages = (end - first) >> range.page_shift; pages != 0; --pages) {
+            const std::uintptr_t behind = align_up(first + (pages << range.page_shift), std::size_t{8});
+            if (behind > end || end - behind < aside_bytes(pages)) continue;
+            range.begin = asked.lent.data() + (first - start);
+            range.bytes = pages << range.page_shift;
+            range.aside = asked.lent.data() + (behind - start);
+            std::memset(range.aside, 0, aside_bytes(pages));
+            break;
+        }
+        return range;
+    }
+};
+
+static_assert(category::page::takes<borrowed>);
+
+} // namespace page
+} // namespace allot::inline ALLOT_ABI

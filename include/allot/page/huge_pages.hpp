@@ -1,0 +1,56 @@
+// page::huge_pages: OS pages that the administrator preallocated (hugetlb), when there are enough of them.
+//
+// Otherwise transparent huge pages from the first byte on, where the system has them, otherwise plain ones; the
+// arena's got() says which. Preallocated pages are taken all at once and not given back before the end.
+// The amount is what the caller reserves or limits, else Options.reserve, else the machine's memory.
+// Cost: none on the path. Source: HPCC roxiemem's huge page mode, 2012.
+#pragma once
+
+#include <allot/core/category/page.hpp>
+#include <allot/page/range_request.hpp>
+
+namespace allot::inline ALLOT_ABI {
+namespace page {
+
+template <huge_options Options>
+struct huge_pages {
+    using category = allot::category::page;
+    using needs = types<>;
+    using provides = types<property::host_accessible, property::fixed_address>;
+    static constexpr bool options_valid = page::valid(Options);
+    static constexpr std::string_view about = "preallocated huge OS pages; else transparent ones; else plain: got() says";
+    static constexpr std::string_view cost = "all memory at once; fewer TLB misses";
+
+    static arena_range make(const detail::range_request& asked) noexcept {
+        const std::size_t page = detail::page_size_for(asked, Options.page);
+        const std::size_t bytes = asked.reserve_bytes != 0   ? asked.reserve_bytes
+                                  : Options.reserve != 0 ? Options.reserve
+                                  : asked.limit != 0     ? asked.limit
+                                                         : sys::physical_memory();
+        arena_range range = detail::reserve_range(page, align_up(bytes, std::max(page, Options.huge_page)));
+        if (range.begin == nullptr) return range;
+        range.lock = Options.lock;
+        if (range.bytes % Options.huge_page == 0 && sys::commit_huge(range.begin, range.bytes, Options.huge_page)) {
+            range.committed = true;
+            range.got = "hugetlb";
+        } else {
+            sys::unmap(range.begin, range.mapping);
+            range = detail::reserve_range(page, bytes);
+            if (range.begin == nullptr) return range;
+            range.gives_back = true;
+            range.lock = Options.lock;
+            range.transparent_huge = sys::has_transparent_huge();
+            if (range.transparent_huge) {
+                range.got = "transparent";
+                sys::advise_huge(range.begin, range.bytes);
+            }
+        }
+        if (Options.dont_dump) sys::dont_dump(range.begin, range.mapping);
+        return range;
+    }
+};
+
+static_assert(category::page::takes<huge_pages<>>);
+
+} // namespace page
+} // namespace allot::inline ALLOT_ABI

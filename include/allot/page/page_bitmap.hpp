@@ -1,0 +1,182 @@
+// Which pages of an arena are taken: single pages from the low end, runs of pages from the high end.
+//
+//   words:  bit i of word w is set while page 64 w + i is taken
+//   full:   bit w is set while word w has no free page (a hint: a full word may lack its bit, never the reverse
+//           for longer than a take or give lasts)
+//
+// Takers come one at a time (the arena's lock); givers clear bits at any time, without a lock.
+// Cost: 1 bit and 1/64 bit a page; a take looks at one word of `full` for 4096 pages. All memory starts as zero.
+// Source: HPCC roxiemem's heap bitmap, 2009: two ends; its lock for giving back is not copied.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class page_bitmap {
+  public:
+    static constexpr std::size_t none = ~std::size_t{0};
+
+    static constexpr std::size_t bytes_for(std::size_t pages) noexcept {
+        const std::size_t words = ceil_div(pages, std::size_t{64});
+        return (words + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
+    }
+
+    // `memory` is bytes_for(pages) of zeros.
+    void start(std::byte* memory, std::size_t pages) noexcept {
+        pages_ = pages;
+        word_count_ = ceil_div(pages, std::size_t{64});
+        full_count_ = ceil_div(word_count_, std::size_t{64});
+        words_ = reinterpret_cast<word*>(memory);
+        full_ = words_ + word_count_;
+        if (pages % 64 != 0) words_[word_count_ - 1].store(~std::uint64_t{0} << (pages % 64));
+        if (word_count_ % 64 != 0) full_[full_count_ - 1].store(~std::uint64_t{0} << (word_count_ % 64));
+    }
+
+    // The lowest free page, or none. Takers only.
+    std::size_t take_one() noexcept {
+        const std::size_t from = low_.load(std::memory_order_relaxed);
+        const std::size_t found = take_one_from(from, full_count_);
+        return found != none || from == 0 ? found : take_one_from(0, from);
+    }
+    // The highest run of n free pages, or none. Takers only.
+    std::size_t take_run(std::size_t n) noexcept {
+        std::size_t run = 0;
+        for (std::size_t page = pages_; page > 0 && n <= pages_;) {
+            const std::uint64_t bits = words_[(page - 1) / 64].load(std::memory_order_acquire);
+            const std::size_t in_word = (page - 1) % 64 + 1;
+            const std::uint64_t high = bits << (64 - in_word); // the page below `page` is the top bit
+            if (high == 0) {
+                run += in_word;
+                page -= in_word;
+            } else {
+                const auto free = static_cast<std::size_t>(std::countl_zero(high));
+                run += free;
+                page -= free;
+                if (run < n) {
+                    run = 0;
+                    const auto taken = static_cast<std::size_t>(std::countl_one(high << free));
+                    page -= taken < in_word - free ? taken : in_word - free;
+                }
+            }
+            if (run >= n) {
+                set(page + run - n, n);
+                return page + run - n;
+            }
+        }
+        return none;
+    }
+    // These very pages; false when one of them is taken. Takers only.
+    bool take_at(std::size_t first, std::size_t n) noexcept {
+        if (first > pages_ || n > pages_ - first || !are(first, n, false)) return false;
+        set(first, n);
+        return true;
+    }
+    // False when one of them is free already; then nothing has changed that a caller could rely on.
+    bool give(std::size_t first, std::size_t n) noexcept {
+        bool good = true;
+        for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
+            good = (words_[w].fetch_and(~mask) & mask) == mask && good;
+            full_[w / 64].fetch_and(~bit(w));
+        });
+        std::size_t low = low_.load(std::memory_order_relaxed);
+        while (first / 4096 < low && !low_.compare_exchange_weak(low, first / 4096, std::memory_order_relaxed)) {}
+        return good;
+    }
+
+    bool is_taken(std::size_t page) const noexcept {
+        return (words_[page / 64].load(std::memory_order_acquire) & bit(page)) != 0;
+    }
+    bool are(std::size_t first, std::size_t n, bool taken) const noexcept {
+        bool good = true;
+        for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
+            good = good && (words_[w].load(std::memory_order_acquire) & mask) == (taken ? mask : 0);
+        });
+        return good;
+    }
+    std::uint64_t taken_in_word(std::size_t w) const noexcept { return words_[w].load(std::memory_order_acquire); }
+    std::size_t word_count() const noexcept { return word_count_; }
+    std::size_t pages() const noexcept { return pages_; }
+
+    std::size_t largest_free_run() const noexcept {
+        std::size_t best = 0, run = 0;
+        for (std::size_t page = 0; page < pages_; ++page) {
+            if (page % 64 == 0 && words_[page / 64].load(std::memory_order_relaxed) == 0) {
+                run += 64;
+                page += 63;
+            } else {
+                run = is_taken(page) ? 0 : run + 1;
+            }
+            if (run > best) best = run;
+        }
+        return best;
+    }
+    // No other thread may change it meanwhile.
+    bool valid() const noexcept {
+        for (std::size_t w = 0; w < word_count_; ++w)
+            if ((full_[w / 64].load() & bit(w)) != 0 && ~words_[w].load() != 0) return false;
+        return true;
+    }
+
+    // Calls with (word, mask) for each word that a range of pages touches.
+    template <class Call>
+    static void for_words(std::size_t first, std::size_t n, Call call) {
+        for (std::size_t end = first + n; first < end;) {
+            const std::size_t in_word = first % 64;
+            const std::size_t k = 64 - in_word < end - first ? 64 - in_word : end - first;
+            call(first / 64, (k == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << k) - 1) << in_word);
+            first += k;
+        }
+    }
+
+  private:
+    using word = std::atomic<std::uint64_t>;
+    static constexpr std::uint64_t bit(std::size_t at) noexcept { return std::uint64_t{1} << (at % 64); }
+
+    std::size_t take_one_from(std::size_t begin, std::size_t end) noexcept {
+        for (std::size_t f = begin; f < end; ++f)
+            for (std::uint64_t open; (open = ~full_[f].load()) != 0;) {
+                const std::size_t w = f * 64 + static_cast<std::size_t>(std::countr_zero(open));
+                const std::uint64_t free = ~words_[w].load();
+                if (free == 0) {
+                    mark_if_full(w);
+                    continue;
+                }
+                const std::size_t page = w * 64 + static_cast<std::size_t>(std::countr_zero(free));
+                set(page, 1);
+                low_.store(f, std::memory_order_relaxed);
+                return page;
+            }
+        return none;
+    }
+    void set(std::size_t first, std::size_t n) noexcept {
+        for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
+            words_[w].fetch_or(mask);
+            mark_if_full(w);
+        });
+    }
+    // A giver clears its page first and the hint then; so look again after setting the hint.
+    void mark_if_full(std::size_t w) noexcept {
+        if (~words_[w].load() != 0) return;
+        full_[w / 64].fetch_or(bit(w));
+        if (~words_[w].load() != 0) full_[w / 64].fetch_and(~bit(w));
+    }
+
+    word* words_ = nullptr;
+    word* full_ = nullptr;
+    std::size_t pages_ = 0;
+    std::size_t word_count_ = 0;
+    std::size_t full_count_ = 0;
+    std::atomic<std::size_t> low_{0}; // no free page in words of `full` below, as far as known
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

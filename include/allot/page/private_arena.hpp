@@ -1,0 +1,56 @@
+// Where a row manager's pages come from: an arena of its own, or one that it was given.
+//
+// The policies page and retain of the manager's set become those of the private arena. Cost: none at run time.
+#pragma once
+
+#include <allot/core/policies.hpp>
+#include <allot/core/values.hpp>
+#include <allot/page/arena.hpp>
+#include <allot/page/of.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Page, class Retain>
+class arena_choice {
+  public:
+    using accepted = std::conditional_t<requires { Page::lent; }, types<page_bytes, std::span<std::byte>>,
+                                        types<page_bytes, reserve_bytes>>;
+
+    // The manager's limit shapes the arena but does not limit it: the manager's ledger does.
+    template <class... Values>
+    arena_choice(const char* name, std::size_t limit, Values&... values) : arena_(asked(limit, values...), name) {}
+    arena_base& get() const noexcept { return arena_; }
+
+  private:
+    template <class... Values>
+    static range_request asked(std::size_t limit, Values&... values) noexcept {
+        range_request r;
+        r.limit = limit != SIZE_MAX ? limit : 0;
+        r.page_bytes = value_or<page_bytes>({0}, values...).bytes;
+        if constexpr (requires { Page::lent; }) r.lent = value_or<std::span<std::byte>>({}, values...);
+        else r.reserve_bytes = value_or<reserve_bytes>({0}, values...).bytes;
+        return r;
+    }
+    mutable built_arena<policies<Page, Retain>> arena_;
+};
+
+template <class Arena, class Retain>
+class arena_choice<page::of<Arena>, Retain> {
+  public:
+    using accepted = types<Arena>;
+
+    template <class... Values>
+    arena_choice(const char*, std::size_t, Values&... values) noexcept : arena_(pick<Arena>(values...)) {}
+    arena_base& get() const noexcept { return arena_; }
+
+  private:
+    Arena& arena_;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,57 @@
+// What an arena asks of its page policy, and how address space is reserved for it.
+//
+// Cost: at an arena's construction only. Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/page/arena_base.hpp>
+#include <allot/page/arena_table.hpp>
+#include <allot/sys/map.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// 0 where the caller did not say.
+struct range_request {
+    std::size_t page_bytes = 0;
+    std::size_t reserve_bytes = 0;
+    std::size_t limit = 0;
+    std::span<std::byte> lent{};
+};
+
+inline constexpr std::size_t least_page = std::size_t{64} << 10;
+inline constexpr std::size_t most_page = std::size_t{16} << 20;
+
+// The asked page size, made a power of two in range; else the policy's, less where the limit is small: an arena
+// wants a hundred pages at least to serve many heaps.
+inline std::size_t page_size_for(const range_request& asked, std::size_t usual) noexcept {
+    const std::size_t from = asked.page_bytes != 0 ? asked.page_bytes
+                             : asked.limit != 0    ? std::min(usual, asked.limit / 128)
+                                                   : usual;
+    return std::clamp(std::size_t{1} << log2_floor(std::max(from, least_page)), least_page, most_page);
+}
+
+// Reserves granules of the table for the arena alone; where address space is short, half as much, and so on, and at
+// last without regard to granules. `begin` is null when not even one page can be had.
+inline arena_range reserve_range(std::size_t page, std::size_t bytes) noexcept {
+    arena_range range;
+    range.page_shift = log2_floor(page);
+    for (bytes = align_up(std::max(bytes, page), page);; bytes = align_up(bytes / 2, page)) {
+        const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
+        range.bytes = bytes;
+        range.mapping = whole;
+        range.begin = sys::reserve(whole, arena_table::granule_bytes);
+        if (range.begin != nullptr) return range;
+        range.mapping = bytes;
+        range.begin = sys::reserve(bytes, page);
+        if (range.begin != nullptr || bytes == page) return range;
+    }
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,98 @@
+// A manager's heaps by size class and alignment, made when first used.
+//
+// Invariant: bucket (class, alignment) is null or a heap of rows of many types, alive as long as the manager.
+// Cost: 1 KiB for rows aligned to 8; 3 KiB more once a larger alignment is asked for.
+// Threads: any; a lock only to make a heap. Source: HPCC roxiemem's normal heaps, 2009.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/size_class.hpp>
+#include <allot/row/slot_rows.hpp>
+#include <allot/sync/spin_lock.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Rows, class List, class Ledger>
+class buckets {
+  public:
+    using heap = typename Rows::heap;
+    static constexpr std::size_t header = Rows::counting::header_bytes(false);
+    static constexpr std::size_t max_align = 64;
+
+    buckets(heap_family<Ledger>& family, row_context& context) noexcept
+        : family_(family), context_(context), classes_(usable(family.page_bytes())) {}
+    buckets(const buckets&) = delete;
+    buckets& operator=(const buckets&) = delete;
+    ~buckets() { delete over_aligned_.load(std::memory_order_relaxed); }
+
+    // The class of a request; at least count() when the row must be huge. Bytes without the header.
+    ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
+        if (ALLOT_UNLIKELY(bytes > largest())) return count();
+        return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
+    }
+    std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
+    std::size_t largest() const noexcept { return classes_.largest() - header; }
+    std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
+
+    // The heap of a class; null when there is no memory for it, or its slots do not fit a page so aligned.
+    ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
+        if (ALLOT_LIKELY(align <= 8)) {
+            heap* const h = natural_[index].load(std::memory_order_acquire);
+            return ALLOT_LIKELY(h != nullptr) ? h : make(natural_[index], index, 8);
+        }
+        return at_aligned(index, align);
+    }
+
+  private:
+    using row_of_heaps = std::array<std::atomic<heap*>, 128>;
+
+    // Room for slots and what lies before the first one, whatever the alignment.
+    static std::size_t usable(std::size_t page_bytes) noexcept {
+        return align_down(page_bytes - sizeof(typename Rows::page) - max_align - 32, std::size_t{8});
+    }
+
+    ALLOT_NOINLINE heap* at_aligned(std::uint32_t index, std::size_t align) noexcept {
+        using three = std::array<row_of_heaps, 3>;
+        three* all = over_aligned_.load(std::memory_order_acquire);
+        if (all == nullptr) {
+            auto* const made = new (std::nothrow) three{};
+            if (made == nullptr) return nullptr;
+            if (over_aligned_.compare_exchange_strong(all, made, std::memory_order_acq_rel)) all = made;
+            else delete made;
+        }
+        auto& place = (*all)[log2_floor(align) - 4][index];
+        heap* const h = place.load(std::memory_order_acquire);
+        return h != nullptr ? h : make(place, index, align);
+    }
+    ALLOT_NOINLINE heap* make(std::atomic<heap*>& place, std::uint32_t index, std::size_t align) noexcept {
+        heap_plan plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
+        plan.index = align <= 8 ? index : heap_plan::no_index;
+        if (heap::rows_per_page(plan, family_.page_bytes()) == 0) return nullptr;
+        const std::lock_guard hold(making_);
+        heap* made = place.load(std::memory_order_acquire);
+        if (made == nullptr) {
+            made = new (std::nothrow) heap(family_, plan);
+            place.store(made, std::memory_order_release);
+        }
+        return made;
+    }
+
+    heap_family<Ledger>& family_;
+    row_context& context_;
+    const size_classes<List> classes_;
+    spin_lock making_;
+    row_of_heaps natural_{};
+    std::atomic<std::array<row_of_heaps, 3>*> over_aligned_{nullptr};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

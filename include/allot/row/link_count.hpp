@@ -1,0 +1,115 @@
+// The link count word of a row, and where a set keeps it.
+//
+//   count::links, many types:   | type 4 | count 4 | row ...      count::links, one type: | count 4 | row ...
+//   count::links_aside:         counts (and types) in an array behind the heaplet's header; the row has no header
+//
+//   bit 31: constructed, the type's destructor must run; bits 30..0: holders. 0: no row lives in the slot.
+//
+// Invariant: the word is 0 exactly while the slot is free, so a second release of a freed row is seen.
+// Cost: releasing a row with one holder is a load and a store; otherwise one atomic subtraction.
+// Threads: any that hold a link. Source: HPCC roxiemem's row header, 2009.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/category/count.hpp>
+#include <allot/heap/heaplet.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+
+struct link_word {
+    static constexpr std::uint32_t constructed = std::uint32_t{1} << 31;
+    static constexpr std::uint32_t holders = constructed - 1;
+
+    enum class fate { alive, freed, destroyed, was_free };
+
+    explicit link_word(std::uint32_t* at) noexcept : word(*at) {}
+
+    ALLOT_ALWAYS_INLINE void start(bool is_constructed = false) const noexcept {
+        word.store(is_constructed ? constructed | 1 : 1, std::memory_order_relaxed);
+    }
+    ALLOT_ALWAYS_INLINE void link() const noexcept { word.fetch_add(1, std::memory_order_relaxed); }
+    ALLOT_ALWAYS_INLINE std::uint32_t load() const noexcept { return word.load(std::memory_order_acquire); }
+    void clear() const noexcept { word.store(0, std::memory_order_relaxed); }
+    void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
+    bool shared() const noexcept { return (load() & holders) != 1; }
+
+    // Drops one holder. Whoever holds the only link needs no atomic read-modify-write: nobody else can link.
+    ALLOT_ALWAYS_INLINE fate drop() const noexcept {
+        if (ALLOT_LIKELY(load() == 1)) {
+            clear();
+            return fate::freed;
+        }
+        return drop_slowly();
+    }
+    // The same without clearing; for a row that is destroyed first.
+    ALLOT_NOINLINE fate drop_slowly() const noexcept {
+        std::uint32_t was = load();
+        if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
+        if ((was & holders) == 0) return fate::was_free;
+        if ((was & holders) > 1) return fate::alive;
+        if ((was & constructed) != 0) return fate::destroyed;
+        clear();
+        return fate::freed;
+    }
+
+    std::atomic_ref<std::uint32_t> word;
+};
+
+// Where a count policy keeps the words. `one_type`: the heap's rows are all of the type in the page header.
+template <class Count>
+struct counting;
+
+template <>
+struct counting<count::links> {
+    static constexpr bool counts = true;
+    static constexpr std::size_t header_bytes(bool one_type) noexcept { return one_type ? 4 : 8; }
+    static constexpr std::size_t aside_bytes(bool) noexcept { return 0; }
+    template <class Heaplet>
+    static link_word word(Heaplet&, std::byte* row) noexcept {
+        return word(row);
+    }
+    ALLOT_ALWAYS_INLINE static link_word word(std::byte* row) noexcept {
+        return link_word(reinterpret_cast<std::uint32_t*>(row) - 1);
+    }
+    template <class Heaplet>
+    static std::uint32_t* type_number(Heaplet&, std::byte* row) noexcept {
+        return reinterpret_cast<std::uint32_t*>(row) - 2;
+    }
+};
+
+template <>
+struct counting<count::links_aside> {
+    static constexpr bool counts = true;
+    static constexpr std::size_t header_bytes(bool) noexcept { return 0; }
+    static constexpr std::size_t aside_bytes(bool one_type) noexcept { return one_type ? 4 : 8; }
+    template <class Heaplet>
+    static link_word word(Heaplet& page, std::byte* row) noexcept {
+        return link_word(at(page, row));
+    }
+    template <class Heaplet>
+    static std::uint32_t* type_number(Heaplet& page, std::byte* row) noexcept {
+        return at(page, row) + 1;
+    }
+
+  private:
+    template <class Heaplet>
+    static std::uint32_t* at(Heaplet& page, std::byte* row) noexcept {
+        return page.counts() + std::size_t{page.index(row)} * (page.type != nullptr ? 1 : 2);
+    }
+};
+
+template <>
+struct counting<count::none> {
+    static constexpr bool counts = false;
+    static constexpr std::size_t header_bytes(bool) noexcept { return 0; }
+    static constexpr std::size_t aside_bytes(bool) noexcept { return 0; }
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,59 @@
+// Rows by their address alone: link, release and questions, whoever allocated them.
+//
+// An address outside every arena (null, a constant, another allocator's memory) links and releases as nothing.
+// Cost: two loads to the arena, one to the page, one indirect call; a manager or handle that knows its rows is
+// faster. Threads: any; each link must be held by its caller. Source: HPCC roxiemem's ReleaseRoxieRow, 2009.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/page/arena_base.hpp>
+#include <allot/page/arena_table.hpp>
+#include <allot/row/row_ops.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// The page of a row, or null for an address outside every arena. An address in an arena that is no row is told.
+inline page_header* page_of_row(const void* address) noexcept {
+    const arena_base* const arena = arena_at(address);
+    if (arena == nullptr) return nullptr;
+    auto* const page = reinterpret_cast<page_header*>(page_of(address, arena->page_shift()));
+    if (!arena->is_taken(page) || page->ops == nullptr) {
+        tell_misuse({.kind = misuse::foreign_pointer, .set = arena->name(), .heap = "", .type = "", .address = address});
+        return nullptr;
+    }
+    return page;
+}
+inline std::byte* bytes_of(const void* row) noexcept {
+    return const_cast<std::byte*>(static_cast<const std::byte*>(row));
+}
+
+} // namespace detail
+
+// One more holder of the row.
+inline void link(const void* row) noexcept {
+    if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::bytes_of(row));
+}
+// One holder fewer; the last one runs the row's destructor (if it was finalized) and frees it. Never waits.
+inline void release(const void* row) noexcept {
+    if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::bytes_of(row));
+}
+// Whether another holder may exist. Always true for an address outside every arena: it must not be changed.
+inline bool is_shared(const void* row) noexcept {
+    page_header* const page = detail::page_of_row(row);
+    return page == nullptr || page->ops->is_shared(*page, detail::bytes_of(row));
+}
+// Bytes the row may use; 0 for an address outside every arena.
+inline std::size_t capacity(const void* row) noexcept {
+    page_header* const page = detail::page_of_row(row);
+    return page == nullptr ? 0 : page->ops->capacity(*page, detail::bytes_of(row));
+}
+// Declares the row constructed: its type's destructor runs at the last release.
+inline void finalize(void* row) noexcept {
+    if (page_header* const page = detail::page_of_row(row)) page->ops->finalize(*page, detail::bytes_of(row));
+}
+
+} // namespace allot::inline ALLOT_ABI

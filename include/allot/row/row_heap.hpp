@@ -1,0 +1,181 @@
+// row_heap: a handle to a heap of rows of one size, and its local(): the same for one thread, without atomics.
+//
+// A handle of a unique heap owns it: when the handle goes the heap lives on until its last row is released, and
+// its pages go back then. Handles of shared heaps may be many; rows outlive them.
+// Cost: allocate and release through local() are about 12 and 15 instructions, the link count included.
+// Threads: row_heap by any; a local handle by the one thread that uses it, its rows by any.
+// Source: HPCC roxiemem's IFixedRowHeap, 2009; the cache is a magazine, Bonwick and Adams 2001.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/row/row_ptr.hpp>
+#include <allot/row/row_policies.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Set>
+class row_manager;
+
+// One thread's handle of a fixed heap. Movable before its first use only; must go before its manager.
+template <class Set, class Heap>
+class local_row_heap {
+    using policies = Heap;
+    using rows = typename policies::rows;
+    using heap_type = typename rows::heap;
+
+  public:
+    local_row_heap(row_manager<Set>& manager, heap_type& heap, std::uint32_t type) noexcept
+        : shift_(heap.family().arena().page_shift()), type_(type), one_type_(heap.plan().type != nullptr),
+          stride_(heap.cut().stride), header_(heap.cut().header), heap_(heap), manager_(manager) {
+        heap_.adopt(cache_, cache_.capacity);
+    }
+    local_row_heap(const local_row_heap&) = delete;
+    local_row_heap& operator=(const local_row_heap&) = delete;
+    ~local_row_heap() { heap_.leave(cache_); }
+
+    // A row with one holder, contents unspecified; null when no memory can be had.
+    ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
+        std::byte* row = cache_.pop();
+        if (ALLOT_UNLIKELY(row == nullptr)) {
+            row = pop_slowly();
+            if (row == nullptr) return nullptr;
+        }
+        start(row);
+        return row;
+    }
+    // The same; on failure what the set's oom policy says.
+    ALLOT_ALWAYS_INLINE void* allocate() {
+        if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
+        return manager_.refuse(heap_.plan().row_bytes, heap_.plan().name);
+    }
+    // Drops a holder of any row of any manager; quick for rows of this heap.
+    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        if (ALLOT_UNLIKELY(!manager_.arena().contains(row))) return;
+        std::byte* const at = detail::bytes_of(row);
+        auto& page = rows::page_at(at, shift_);
+        if (ALLOT_UNLIKELY(page.owner != &heap_)) return allot::release(row);
+        if (ALLOT_UNLIKELY(!rows::is_row(page, at))) return;
+        rows::drop(page, at, [this](std::byte* freed) {
+            if (ALLOT_UNLIKELY(!cache_.push(freed))) push_slowly(freed);
+        });
+    }
+    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept { manager_.link(row); }
+
+  private:
+    ALLOT_ALWAYS_INLINE void start(std::byte* row) noexcept {
+        slot_geometry cut;
+        cut.stride = stride_;
+        cut.header = header_;
+        rows::start(cut, one_type_, shift_, row, type_, false);
+    }
+    ALLOT_NOINLINE std::byte* pop_slowly() noexcept { return heap_.refill(cache_) ? cache_.pop() : nullptr; }
+    ALLOT_NOINLINE void push_slowly(std::byte* row) noexcept {
+        heap_.spill(cache_, cache_.batch);
+        cache_.push(row);
+    }
+
+    slot_cache<64> cache_;
+    unsigned shift_;
+    std::uint32_t type_;
+    bool one_type_;
+    std::uint32_t stride_;
+    std::uint32_t header_;
+    heap_type& heap_;
+    row_manager<Set>& manager_;
+};
+
+template <class Set, class Heap>
+class row_heap {
+    using policies = Heap;
+    using rows = typename policies::rows;
+    using heap_type = typename rows::heap;
+
+  public:
+    static constexpr bool unique = policies::unique;
+
+    row_heap(row_manager<Set>& manager, heap_type& heap, const row_type& type, std::uint32_t number) noexcept
+        : heap_(&heap), manager_(&manager), type_(&type), number_(number) {}
+    row_heap(row_heap&& other) noexcept
+        : heap_(std::exchange(other.heap_, nullptr)), manager_(other.manager_), type_(other.type_),
+          number_(other.number_) {}
+    row_heap& operator=(row_heap&& other) noexcept {
+        row_heap gone(std::move(*this));
+        heap_ = std::exchange(other.heap_, nullptr);
+        manager_ = other.manager_;
+        type_ = other.type_;
+        number_ = other.number_;
+        return *this;
+    }
+    ~row_heap() {
+        if constexpr (unique)
+            if (heap_ != nullptr) manager_->orphan(*heap_);
+    }
+
+    // A row with one holder, contents unspecified; null when no memory can be had.
+    void* try_allocate() noexcept { return start(false); }
+    // The same; on failure what the set's oom policy says.
+    void* allocate() {
+        if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
+        return manager_->refuse(heap_->plan().row_bytes, heap_->plan().name);
+    }
+    void release(const void* row) noexcept { manager_->release(row); }
+    void link(const void* row) noexcept { manager_->link(row); }
+
+    // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy.
+    template <class T, class... Args>
+    row_ptr<T> make(Args&&... args) {
+        return manager_->template construct<T>(allocate(), std::forward<Args>(args)...);
+    }
+
+    // A handle for the calling thread. Its rows may go to any thread.
+    local_row_heap<Set, Heap> local() noexcept { return {*manager_, *heap_, number_}; }
+
+    std::size_t live_rows() const noexcept { return heap_->usage().live_rows; }
+    std::size_t pages() const noexcept { return heap_->pages(); }
+    heap_usage usage() const noexcept { return heap_->usage(); }
+
+    // Frees all rows of the heap, whoever holds them, running the destructors of those that were finalized, and
+    // gives all pages back; returns the pages. No other thread may use the heap or its rows meanwhile, and no
+    // local handle of it may be alive: then nothing is done, and it is told.
+    std::size_t release_all() noexcept
+        requires unique
+    {
+        if (heap_->users() != 0) {
+            manager_->context().tell(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
+            return 0;
+        }
+        if (type_->destroy != nullptr)
+            rows::for_each_live(*heap_, [this](auto& page, std::byte* row) {
+                if constexpr (policies::counts)
+                    if ((rows::counting::word(page, row).load() & detail::link_word::constructed) != 0)
+                        type_->destroy(row);
+            });
+        return heap_->drop_pages();
+    }
+
+    heap_type& heap() const noexcept { return *heap_; }
+
+  private:
+    void* start(bool constructed) noexcept {
+        std::byte* const row = heap_->pop();
+        if (row == nullptr) return nullptr;
+        rows::start(heap_->cut(), heap_->plan().type != nullptr, heap_->family().arena().page_shift(), row, number_,
+                    constructed);
+        return row;
+    }
+
+    heap_type* heap_;
+    row_manager<Set>* manager_;
+    const allot::row_type* type_;
+    std::uint32_t number_;
+};
+
+} // namespace allot::inline ALLOT_ABI

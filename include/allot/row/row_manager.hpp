@@ -1,0 +1,393 @@
+// The row manager: link-counted rows of any size under one limit, from a named set of policies.
+//
+//   row_manager -- buckets (a heap for each size class) --.
+//               -- fixed heaps made by heap(...)         --+-- family (limit) -- arena (pages)
+//               -- huge rows (runs of pages)             --'
+//
+// Invariant: charged bytes are the pages that its heaps and huge rows hold, and never exceed the limit.
+// Cost: through local() about 15 instructions to allocate and to release; through the manager itself one atomic
+// exchange more, or a thread-local look-up under heap::per_thread. 8 KiB an object, and 1.5 KiB for each heap.
+// Threads: any, unless a member says otherwise. Rows may be released by any thread, and outlive handles, but not
+// the manager: rows that are left at its end are reported and their pages freed, without running destructors.
+// Source: HPCC Roxie's row manager (roxiemem), 2009.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/describe.hpp>
+#include <allot/core/diagnose.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/heap/family.hpp>
+#include <allot/page/private_arena.hpp>
+#include <allot/row/buckets.hpp>
+#include <allot/row/huge_rows.hpp>
+#include <allot/row/local_rows.hpp>
+#include <allot/row/row_heap.hpp>
+#include <allot/row/row_policies.hpp>
+#include <allot/row/row_ptr.hpp>
+#include <allot/row/row_reports.hpp>
+#include <allot/row/thread_rows.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+// A manager's figures at a moment, in bytes.
+struct row_figures {
+    std::size_t charged = 0;   // pages held x page size
+    std::size_t peak = 0;      // the most that was charged
+    std::size_t limit = 0;
+    std::size_t committed = 0; // of its arena
+    std::size_t resident = 0;  // of its arena, as the system says now
+    std::size_t live_rows = 0; // rows, not bytes
+};
+
+template <class Set>
+class row_manager {
+    using policies = detail::row_policies<Set>;
+    using rows = typename policies::rows;
+    using ledger_type = typename policies::ledger;
+    using family_type = heap_family<ledger_type>;
+    template <class Changed>
+    using fixed = row_heap<Set, detail::row_policies<Changed>>;
+
+  public:
+    using set = Set;
+
+    // Takes, in any order: limit, name, page_bytes, reserve_bytes, leak_sink; the arena where the set says
+    // page::of<Arena>, the caller's bytes where it says page::borrowed. Throws out_of_memory when no address space
+    // can be had (without exceptions: a manager that can allocate nothing).
+    template <class... Values>
+    explicit row_manager(Values&&... values)
+        : name_(value_or<allot::name>({""}, values...).text),
+          arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes), holder_(arena(), name_, &held, this),
+          family_(arena(), ledger_), buckets_(family_, context_), huge_(family_, context_),
+          leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
+        check_values<product::row_manager, Set, accepted, Values...>();
+        context_.set = set_name();
+        context_.name = name_;
+        context_.manager = this;
+        context_.write_report = [](void* self, text_writer& out) noexcept {
+            static_cast<row_manager*>(self)->report(out);
+        };
+        if constexpr (policies::per_thread) threads_ = new (std::nothrow) detail::thread_rows<Set>(*this);
+    }
+    row_manager(const row_manager&) = delete;
+    row_manager& operator=(const row_manager&) = delete;
+
+    ~row_manager() {
+        if constexpr (policies::per_thread)
+            if (threads_ != nullptr) detail::thread_rows<Set>::close(threads_);
+        tell_leaks();
+        huge_.drop();
+        family_.for_each([](heap_base& heap) {
+            heap.drop_pages();
+            delete &heap;
+        });
+    }
+
+    // ---- rows of any size -----------------------------------------------------------------------------------
+
+    // A row with one holder, its contents unspecified, aligned to 8 bytes or as its type asks (up to 64). 0 bytes
+    // are a row too. On failure what the set's oom policy says: oom::raise throws out_of_memory, oom::null null.
+    void* allocate(std::size_t bytes, const row_type& type = untyped) {
+        if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        return refuse(bytes, type.name);
+    }
+    // The same; null on failure.
+    void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
+        if constexpr (policies::per_thread)
+            if (local_rows<Set>* const mine = thread_local_rows()) return mine->try_allocate(bytes, type);
+        return try_allocate_shared(bytes, type);
+    }
+    template <class T, class... Args>
+    row_ptr<T> make(Args&&... args) {
+        return construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
+    }
+
+    // One more holder. Addresses outside the manager's arena are left alone (a checked build tells when they are
+    // rows of another arena).
+    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept {
+        if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
+        std::byte* const at = detail::bytes_of(row);
+        if constexpr (direct) rows::counting::word(at).link();
+        else link_by_page(at);
+    }
+    // One holder fewer; the last one destroys and frees the row. Never waits.
+    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
+        if constexpr (policies::per_thread)
+            if (local_rows<Set>* const mine = thread_local_rows()) return mine->release(row);
+        std::byte* const at = detail::bytes_of(row);
+        auto& page = rows::page_at(at, arena().page_shift());
+        if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
+        allot::release(row);
+    }
+    bool is_shared(const void* row) const noexcept
+        requires(policies::counts)
+    {
+        return allot::is_shared(row);
+    }
+    std::size_t capacity(const void* row) const noexcept { return allot::capacity(row); }
+    // The row is constructed: its type's destructor runs at the last release.
+    void finalize(void* row) noexcept
+        requires(policies::counts)
+    {
+        allot::finalize(row);
+    }
+
+    // ---- handles --------------------------------------------------------------------------------------------
+
+    // A heap for rows of one size and type; `as<...>` changes the set's answers for it. The type must outlive the
+    // manager. Throws (or aborts, without exceptions) out_of_memory when the heap's few bytes cannot be had, or its
+    // rows do not fit a page.
+    template <class... Answers>
+    auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped)
+        -> fixed<overridden<Set, as_t<Answers...>>> {
+        return heap_for<overridden<Set, as_t<Answers...>>>(bytes, type);
+    }
+    auto heap(std::size_t bytes, const row_type& type = untyped) -> fixed<Set> { return heap_for<Set>(bytes, type); }
+
+    // The calling thread's own handle: the quick way. It must go before the manager.
+    local_rows<Set> local() noexcept { return local_rows<Set>(*this); }
+
+    // ---- memory ---------------------------------------------------------------------------------------------
+
+    // Gives every page without rows back to the arena, caches of ended calls included (not those of handles and
+    // threads that are still in use); returns bytes.
+    std::size_t release_empty_pages() noexcept {
+        if constexpr (policies::per_thread)
+            if (local_rows<Set>* const mine = thread_local_rows()) mine->flush();
+        return family_.reclaim(true) << arena().page_shift();
+    }
+    std::size_t used() const noexcept { return ledger_.used(); }
+    std::size_t peak() const noexcept { return ledger_.peak(); }
+    std::size_t limit() const noexcept { return ledger_.limit(); }
+    // Takes effect for later requests; pages already held stay.
+    void set_limit(std::size_t bytes) noexcept { ledger_.set_limit(bytes); }
+    // Exact while no other thread allocates or releases.
+    std::size_t live_rows() const noexcept {
+        std::size_t n = huge_.rows();
+        family_.for_each([&](heap_base& heap) { n += heap.usage().live_rows; });
+        return n;
+    }
+    // Visits the figures of every heap that holds pages, the huge rows last.
+    template <class Visit>
+    void usage(Visit visit) const {
+        family_.for_each([&](heap_base& heap) {
+            if (const heap_usage u = heap.usage(); u.pages != 0) visit(u);
+        });
+        if (huge_.rows() != 0) visit(huge_usage());
+    }
+    row_figures figures() const noexcept {
+        const auto arena_now = arena().figures();
+        return {used(), peak(), ledger_.limit(), arena_now.committed, arena().resident(), live_rows()};
+    }
+    // One page: limits, the arena, the largest holders.
+    void report(text_writer& out) const noexcept {
+        out.put("row manager ").put(name_).put(" (set ").put(set_name()).put(")").newline();
+        out.put("  limit ").bytes(ledger_.limit()).put(", charged ").bytes(used()).put(", peak ").bytes(peak());
+        out.put(", free ").bytes(ledger_.limit() > used() ? ledger_.limit() - used() : 0).newline();
+        detail::top_heaps top;
+        usage([&](const heap_usage& u) { top.add(u); });
+        out.put("  held by").newline();
+        top.write(out);
+        arena().report(out);
+    }
+
+    const char* name() const noexcept { return name_; }
+    arena_base& arena() const noexcept { return arena_.get(); }
+    // Invariants of every heap; no other thread may use the manager meanwhile.
+    bool valid() const noexcept {
+        bool good = true;
+        family_.for_each([&](heap_base& heap) { good = good && heap.valid(); });
+        return good;
+    }
+
+    // ---- for handles ----------------------------------------------------------------------------------------
+
+    row_context& context() noexcept { return context_; }
+    auto& buckets() noexcept { return buckets_; }
+
+    // Without the calling thread's caches.
+    void* try_allocate_shared(std::size_t bytes, const row_type& type) noexcept {
+        if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
+            context_.tell(misuse::bad_alignment, "", &type, nullptr);
+            return nullptr;
+        }
+        const std::uint32_t number = type_number(type);
+        if (ALLOT_UNLIKELY(number == type_table::none)) return nullptr;
+        const std::uint32_t index = buckets_.index(bytes);
+        if (ALLOT_LIKELY(index < buckets_.count()))
+            if (auto* const heap = buckets_.at(index, type.align)) {
+                std::byte* const row = heap->pop();
+                if (row != nullptr) rows::start(heap->cut(), false, arena().page_shift(), row, number, false);
+                return row;
+            }
+        if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
+            context_.tell(misuse::absurd_size, "", &type, nullptr);
+            return nullptr;
+        }
+        return huge_.allocate(bytes, type.align, number);
+    }
+    // No memory: what the oom policy says.
+    ALLOT_COLD void* refuse(std::size_t bytes, const char* what) {
+        if constexpr (policies::oom::raises) {
+            char line[out_of_memory::line_bytes];
+            text_writer text{line};
+            text.put("allot: out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused by ").put(set_name());
+            if (*name_ != 0) text.put(" ").put(name_);
+            text.put(": ").bytes(used()).put(" of ").bytes(ledger_.limit()).put(" charged");
+            raise(out_of_memory(text.view(), [&](text_writer& out) {
+                out.put("out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused").newline();
+                report(out);
+                out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
+            }));
+        }
+        return nullptr;
+    }
+    template <class T, class... Args>
+    row_ptr<T> construct(void* row, Args&&... args) {
+        if (row == nullptr) return nullptr;
+        static_assert(policies::counts || std::is_trivially_destructible_v<T>,
+                      "allot: rows without a link count cannot remember that a destructor must run");
+        auto made = row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
+        T* const object = std::construct_at(static_cast<T*>(row), std::forward<Args>(args)...);
+        static_cast<void>(made.detach());
+        if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(object);
+        return row_ptr<T>::adopt(object);
+    }
+    // A unique heap's handle has gone; the heap serves the next one that asks for its like, or waits for its rows.
+    template <class Heap>
+    void orphan(Heap& heap) noexcept {
+        heap.set_orphan();
+        heap.reclaim(true);
+    }
+
+  private:
+    // The link count of every row of the arena lies in front of it.
+    static constexpr bool direct = std::is_same_v<typename policies::count, count::links> && !policies::shares_arena;
+    template <class... More>
+    static types<allot::limit, allot::name, leak_sink, More...> accepted_with(types<More...>);
+    using accepted = decltype(accepted_with(typename policies::arena::accepted{}));
+
+    static const char* set_name() noexcept { return type_name_c_str<Set>(); }
+    static std::size_t held(const void* self) noexcept { return static_cast<const row_manager*>(self)->used(); }
+
+    ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
+        if constexpr (policies::counts) return context_.types.number(type);
+        return 0;
+    }
+    ALLOT_ALWAYS_INLINE local_rows<Set>* thread_local_rows() noexcept {
+        return threads_ != nullptr ? threads_->here() : nullptr;
+    }
+    static void link_by_page(std::byte* row) noexcept { allot::link(row); }
+    void not_ours(const void* row) noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (arena_at(row) != nullptr) context_.tell(misuse::not_shared_arena, "", nullptr, row);
+    }
+
+    // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.
+    template <class Changed>
+    fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
+        using changed = detail::row_policies<Changed>;
+        using changed_rows = typename changed::rows;
+        using heap_type = typename changed_rows::heap;
+        constexpr bool unique = changed::unique;
+        constexpr bool one_type = unique || changed::packed || !changed::counts;
+
+        const std::uint32_t number = type_number(type);
+        if ((type.align & (type.align - 1)) != 0 || type.align > 64)
+            context_.tell(misuse::bad_alignment, "", &type, nullptr);
+        const std::size_t align = type.align != 0 ? type.align : changed::packed ? 4 : 8;
+        heap_type* found = nullptr;
+        if constexpr (!one_type && changed::bucketed && std::is_same_v<changed_rows, rows>) {
+            if (const std::uint32_t index = buckets_.index(bytes); index < buckets_.count())
+                found = buckets_.at(index, align);
+        } else {
+            heap_plan plan = changed_rows::plan(context_, type.name, one_type ? &type : nullptr,
+                                                round_to_class<changed>(bytes), align);
+            plan.type_id = number;
+            plan.exclusive = unique;
+            found = find_or_make<heap_type>(plan);
+        }
+        if (found == nullptr) refuse(bytes, type.name);
+        return fixed<Changed>(*this, *found, type, number);
+    }
+    template <class Changed>
+    std::size_t round_to_class(std::size_t bytes) const noexcept {
+        if constexpr (Changed::bucketed && !Changed::unique)
+            if (const std::uint32_t index = buckets_.index(bytes); index < buckets_.count())
+                return buckets_.row_bytes(index);
+        return bytes;
+    }
+    // A heap of the same plan that may be shared, or an orphan without pages, or a new one.
+    template <class Heap>
+    Heap* find_or_make(const heap_plan& plan) {
+        if (Heap::rows_per_page(plan, family_.page_bytes()) == 0) return nullptr;
+        const std::lock_guard hold(making_);
+        Heap* found = nullptr;
+        family_.for_each([&](heap_base& base) {
+            if (found != nullptr || base.kind() != plan.ops) return;
+            auto& heap = static_cast<Heap&>(base);
+            if (heap.plan() == plan && (!plan.exclusive || heap.reuse())) found = &heap;
+        });
+        return found != nullptr ? found : new (std::nothrow) Heap(family_, plan);
+    }
+
+    heap_usage huge_usage() const noexcept {
+        heap_usage u;
+        u.name = "huge";
+        u.live_rows = huge_.rows();
+        u.pages = huge_.pages();
+        u.bytes = u.pages << arena().page_shift();
+        return u;
+    }
+    ALLOT_COLD void tell_leaks() noexcept {
+        char page[out_of_memory::report_bytes];
+        text_writer out{page};
+        std::size_t leaked = 0;
+        family_.for_each([&](heap_base& heap) {
+            const heap_usage u = heap.usage();
+            if (u.live_rows == 0) return;
+            detail::leak_tally tally;
+            heap.visit_rows([](void* to, std::byte*, const row_type* type) {
+                static_cast<detail::leak_tally*>(to)->add(type);
+            }, &tally);
+            const std::size_t named = tally.write(out, u.name, u.slot_bytes);
+            if (named == 0) out.put("    heap ").put(u.name).put(": ").number(u.live_rows).put(" rows").newline();
+            leaked += named != 0 ? named : u.live_rows;
+        });
+        detail::leak_tally tally;
+        huge_.for_each([&](std::byte*, const row_type* type, std::size_t) { tally.add(type); });
+        leaked += tally.write(out, "huge", 0);
+        if (leaked == 0) return;
+        char head[256];
+        text_writer first{head};
+        first.put("allot: row manager ").put(name_).put(" (set ").put(set_name()).put(") ended with ");
+        first.number(leaked).put(" rows not released:").newline();
+        leaks_.write(leaks_.context, first.view());
+        leaks_.write(leaks_.context, out.view());
+    }
+
+    const char* name_;
+    row_context context_;
+    typename policies::arena arena_;
+    ALLOT_NO_UNIQUE_ADDRESS ledger_type ledger_;
+    arena_holder holder_;
+    mutable family_type family_;
+    detail::buckets<rows, typename policies::list, ledger_type> buckets_;
+    mutable detail::huge_rows<ledger_type, policies::counts> huge_;
+    detail::thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
+    spin_lock making_;
+    leak_sink leaks_;
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,23 @@
+// How the rows of a page are treated by someone who knows only their address.
+//
+// One constant table for each kind of heap stands behind every page header, so that a row_ptr is one word and a
+// stranger's release finds the way. Cost: one indirect call. Threads: any.
+// Source: HPCC roxiemem's HeapletBase virtual functions, 2009; as a table because the page is raw memory.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/page_header.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+struct row_ops {
+    void (*link)(page_header& page, std::byte* row) noexcept;
+    void (*release)(page_header& page, std::byte* row) noexcept;
+    bool (*is_shared)(page_header& page, std::byte* row) noexcept;
+    std::size_t (*capacity)(page_header& page, std::byte* row) noexcept;
+    void (*finalize)(page_header& page, std::byte* row) noexcept;
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,46 @@
+// The answers of a row manager's set, as the types that the row room works with.
+//
+// Cost: none at run time.
+#pragma once
+
+#include <allot/core/category.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/ledger/page_ledger.hpp>
+#include <allot/page/private_arena.hpp>
+#include <allot/row/slot_rows.hpp>
+#include <allot/slots/bitmap.hpp>
+#include <allot/slots/linked.hpp>
+
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Set>
+struct row_policies {
+    template <class Category>
+    using answer = typename resolved<Set, product::row_manager>::template answer<Category>;
+
+    using page = answer<category::page>;
+    using size = answer<category::size>;
+    using slots = answer<category::slots>;
+    using use = answer<category::heap>;
+    using refill = answer<category::refill>;
+    using count = answer<category::count>;
+    using oom = answer<category::oom>;
+    using arena = arena_choice<page, answer<category::retain>>;
+    using ledger = ledger_of<answer<category::ledger>>;
+
+    using list = typename size::list;
+    using rows = slot_rows<slots, count, ledger>;
+
+    static constexpr bool packed = size::step < 8;  // rows of one size are aligned to 4
+    static constexpr bool bucketed = size::rounds;  // and otherwise fill the next size of the list
+    static constexpr bool unique = use::exclusive;
+    static constexpr bool per_thread = use::by_thread;
+    static constexpr bool counts = rows::counting::counts;
+    static constexpr bool shares_arena = requires { typename page::arena_type; };
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

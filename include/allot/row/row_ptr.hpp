@@ -1,0 +1,63 @@
+// row_ptr<T>: a holder of one row, one word wide. Copying links, destroying releases.
+//
+// Invariant: it is null, a row it holds one link of, or an address outside every arena (a constant).
+// Cost: that of link() and release(). Threads: as for shared_ptr: each row_ptr by one thread at a time.
+// Source: HPCC roxiemem's OwnedRoxieRow and OwnedConstRoxieRow, 2009.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/row/row.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class T>
+class row_ptr {
+  public:
+    using element_type = T;
+
+    constexpr row_ptr() noexcept = default;
+    constexpr row_ptr(std::nullptr_t) noexcept {}
+    row_ptr(const row_ptr& other) noexcept : row_(other.row_) { allot::link(row_); }
+    row_ptr(row_ptr&& other) noexcept : row_(other.detach()) {}
+    row_ptr& operator=(row_ptr other) noexcept {
+        std::swap(row_, other.row_);
+        return *this;
+    }
+    ~row_ptr() {
+        if (row_ != nullptr) allot::release(row_);
+    }
+
+    // Takes over a link that the caller holds.
+    static row_ptr adopt(T* row) noexcept {
+        row_ptr p;
+        p.row_ = row;
+        return p;
+    }
+    // Adds a link of its own.
+    static row_ptr linked(T* row) noexcept {
+        allot::link(row);
+        return adopt(row);
+    }
+
+    T* get() const noexcept { return row_; }
+    T& operator*() const noexcept { return *row_; }
+    T* operator->() const noexcept { return row_; }
+    explicit operator bool() const noexcept { return row_ != nullptr; }
+
+    // Gives its link to the caller.
+    [[nodiscard]] T* detach() noexcept { return std::exchange(row_, nullptr); }
+    void reset() noexcept { row_ptr().swap(*this); }
+    void swap(row_ptr& other) noexcept { std::swap(row_, other.row_); }
+
+    friend bool operator==(const row_ptr& a, const row_ptr& b) noexcept { return a.row_ == b.row_; }
+
+  private:
+    T* row_ = nullptr;
+};
+
+static_assert(sizeof(row_ptr<int>) == sizeof(int*));
+
+} // namespace allot::inline ALLOT_ABI

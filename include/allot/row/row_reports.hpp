@@ -1,0 +1,98 @@
+// What a row manager tells: who holds its memory when it is out of it, and who leaked at its end.
+//
+// Nothing here allocates. Cost: a walk over the heaps; the leak report also looks at every slot.
+// Threads: the page of holders by any; leaks when nobody else uses the manager.
+// Source: HPCC roxiemem's reportLeaks and OOM reports, 2009.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+#include <allot/heap/heap_base.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <string_view>
+
+namespace allot::inline ALLOT_ABI {
+
+// Where a manager writes at its end when rows leaked: standard error unless one is given.
+struct leak_sink {
+    void (*write)(void* context, std::string_view report) noexcept;
+    void* context = nullptr;
+};
+
+namespace detail {
+
+inline void leaks_to_stderr(void*, std::string_view report) noexcept {
+    std::fwrite(report.data(), 1, report.size(), stderr);
+}
+
+// The few largest of many heaps, in order, without allocating.
+class top_heaps {
+  public:
+    void add(const heap_usage& u) noexcept {
+        std::size_t at = n_ < kept_.size() ? n_++ : kept_.size();
+        for (; at > 0 && kept_[at - 1].bytes < u.bytes; --at)
+            if (at < kept_.size()) kept_[at] = kept_[at - 1];
+        if (at < kept_.size()) kept_[at] = u;
+        ++all_;
+    }
+    void write(text_writer& out) const noexcept {
+        for (std::size_t i = 0; i < n_; ++i) {
+            const heap_usage& u = kept_[i];
+            out.put("    ").put(u.name).put(" of ").number(u.slot_bytes).put(" bytes");
+            if (u.type != nullptr) out.put(" (").put(u.type->name).put(")");
+            out.put(": ").bytes(u.bytes).put(" in ").number(u.pages).put(" pages, ").number(u.live_rows);
+            out.put(" live rows, ").number(u.cached_rows).put(" cached").newline();
+        }
+        if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more heaps").newline();
+    }
+
+  private:
+    std::array<heap_usage, 8> kept_{};
+    std::size_t n_ = 0;
+    std::size_t all_ = 0;
+};
+
+// Leaked rows of one heap by type.
+class leak_tally {
+  public:
+    void add(const row_type* type) noexcept {
+        for (std::size_t i = 0; i < n_; ++i)
+            if (types_[i].type == type) {
+                ++types_[i].rows;
+                return;
+            }
+        if (n_ < types_.size()) types_[n_++] = {type, 1};
+        else ++others_;
+    }
+    std::size_t write(text_writer& out, const char* heap, std::size_t slot_bytes) const noexcept {
+        std::size_t rows = others_;
+        for (std::size_t i = 0; i < n_; ++i) {
+            line(out, heap, slot_bytes, types_[i].type->name, types_[i].rows);
+            rows += types_[i].rows;
+        }
+        if (others_ != 0) line(out, heap, slot_bytes, "other types", others_);
+        return rows;
+    }
+
+  private:
+    struct entry {
+        const row_type* type = nullptr;
+        std::size_t rows = 0;
+    };
+    static void line(text_writer& out, const char* heap, std::size_t slot_bytes, const char* type,
+                     std::size_t rows) noexcept {
+        out.put("    heap ").put(heap);
+        if (slot_bytes != 0) out.put(" of ").number(slot_bytes).put(" bytes");
+        out.put(": ").number(rows).put(" rows of type ").put(type).newline();
+    }
+    std::array<entry, 16> types_{};
+    std::size_t n_ = 0;
+    std::size_t others_ = 0;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,148 @@
+// Rows in slots: what turns a free slot of a fixed heap into a row, and a released row into a free slot.
+//
+// Invariant: a slot in a cache or a heaplet's free set has link count 0 and poisoned memory (where a checker runs).
+// Cost: starting a row is one or two stores; dropping one is link_word::drop and a push.
+// Threads: any that hold a link. Source: HPCC roxiemem's CChunkedHeap, 2010.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/fixed_heap.hpp>
+#include <allot/row/link_count.hpp>
+#include <allot/row/row_context.hpp>
+#include <allot/row/row_ops.hpp>
+#include <allot/sys/poison.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Slots, class Count, class Ledger>
+struct slot_rows {
+    using heap = fixed_heap<Slots, Ledger>;
+    using page = heaplet<Slots>;
+    using counting = detail::counting<Count>;
+
+    static page& page_at(std::byte* row, unsigned shift) noexcept {
+        return *reinterpret_cast<page*>(page_of(row, shift));
+    }
+    static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(p.owner); }
+    static row_context& context_of(page_header& p) noexcept {
+        return *static_cast<row_context*>(heap_of(p).plan().manager);
+    }
+
+    // A slot becomes a row with one holder.
+    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, unsigned shift, std::byte* row,
+                                          std::uint32_t type, bool constructed) noexcept {
+        sys::unpoison(row, cut.stride - cut.header);
+        if constexpr (counting::counts) {
+            page& p = page_at(row, shift); // not read where the count lies in the row
+            if (!one_type) *counting::type_number(p, row) = type;
+            counting::word(p, row).start(constructed);
+        }
+    }
+
+    // Drops a holder; `free` gets the row when it was the last.
+    template <class Free>
+    ALLOT_ALWAYS_INLINE static void drop(page& p, std::byte* row, Free free) noexcept {
+        if constexpr (counting::counts) {
+            const link_word word = counting::word(p, row);
+            if (ALLOT_LIKELY(word.load() == 1)) {
+                word.clear();
+            } else {
+                switch (word.drop_slowly()) {
+                case link_word::fate::alive: return;
+                case link_word::fate::was_free: return tell(p, misuse::double_release, row);
+                case link_word::fate::destroyed:
+                    type_of(p, row)->destroy(row);
+                    word.clear();
+                    break;
+                case link_word::fate::freed: break;
+                }
+            }
+        }
+        sys::poison(row, p.cut.stride - p.cut.header);
+        free(row);
+    }
+
+    static const row_type* type_of(page& p, std::byte* row) noexcept {
+        if (p.type != nullptr) return p.type;
+        if constexpr (counting::counts) return context_of(p).types[*counting::type_number(p, row)];
+        return &untyped;
+    }
+    static void tell(page& p, misuse kind, std::byte* row) noexcept {
+        context_of(p).tell(kind, heap_of(p).plan().name, p.type, row);
+    }
+    // In checked builds a row's address is held against the page's cut.
+    static bool is_row(page& p, std::byte* row) noexcept {
+        if constexpr (ALLOT_CHECKED != 0) {
+            if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) {
+                tell(p, misuse::interior_pointer, row);
+                return false;
+            }
+        }
+        return true;
+    }
+
+    static void link(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if (!is_row(p, row)) return;
+        if constexpr (counting::counts) {
+            if (ALLOT_CHECKED != 0 && counting::word(p, row).load() == 0)
+                return tell(p, misuse::double_release, row);
+            counting::word(p, row).link();
+        }
+    }
+    static void release(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if (is_row(p, row)) drop(p, row, [&](std::byte* freed) { heap_of(p).push(freed); });
+    }
+    static bool is_shared(page_header& h, std::byte* row) noexcept {
+        if constexpr (counting::counts) return counting::word(static_cast<page&>(h), row).shared();
+        return false;
+    }
+    static std::size_t capacity(page_header& h, std::byte*) noexcept {
+        const slot_geometry& cut = static_cast<page&>(h).cut;
+        return cut.stride - cut.header;
+    }
+    static void finalize(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if constexpr (counting::counts)
+            if (is_row(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
+    }
+
+    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize};
+
+    // Live rows among the slots ever used; without counts none can be told from free ones.
+    template <class Visit>
+    static void for_each_live(heap& of, Visit visit) noexcept {
+        if constexpr (counting::counts)
+            of.visit_slots([&](page& p, std::byte* row) {
+                if ((counting::word(p, row).load() & link_word::holders) != 0) visit(p, row);
+            });
+    }
+    static void visit_live(heap_base& of, heap_base::row_visitor visit, void* context) noexcept {
+        for_each_live(static_cast<heap&>(of),
+                      [&](page& p, std::byte* row) { visit(context, row, type_of(p, row)); });
+    }
+
+    // A plan for a heap of these rows. `type` null: rows of many types.
+    static heap_plan plan(row_context& context, const char* name, const row_type* type, std::size_t row_bytes,
+                          std::size_t align) noexcept {
+        heap_plan p;
+        p.name = name;
+        p.ops = &ops;
+        p.manager = &context;
+        p.type = type;
+        p.row_bytes = row_bytes;
+        p.align = align;
+        p.header_bytes = counting::header_bytes(type != nullptr);
+        p.count_bytes_aside = counting::aside_bytes(type != nullptr);
+        p.visit_rows = &visit_live;
+        return p;
+    }
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

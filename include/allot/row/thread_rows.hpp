@@ -1,0 +1,147 @@
+// heap::per_thread: each thread finds its own local_rows of a manager, made at its first use.
+//
+// A thread's table holds one entry a manager. When the thread ends its caches are given back; when the manager goes
+// first, the entries are cut off by the manager and forgotten by the threads. Entry and manager meet under the
+// manager's lock, so neither order of ending touches memory of the other.
+// Cost: a thread-local load and a compare; 2.2 KiB a thread and manager. A process that unloads a library with
+// dlclose must end the threads that ran the library's managers first, or destroy those managers.
+// Threads: any. Source: tcmalloc's thread caches, 2005.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/row/local_rows.hpp>
+#include <allot/sync/spin_lock.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// The part of a manager that its threads share; outlives whichever of them ends first.
+template <class Set>
+class thread_rows {
+  public:
+    struct entry {
+        explicit entry(row_manager<Set>& manager) noexcept : rows(manager) {}
+        local_rows<Set> rows;
+        thread_rows* home = nullptr; // null once the manager has gone; under the home's lock
+        entry* next = nullptr;       // of the home
+        entry* prev = nullptr;
+    };
+
+    explicit thread_rows(row_manager<Set>& manager) noexcept : manager_(&manager) {}
+
+    // The calling thread's rows; null when there is no memory for them, or the thread is ending.
+    ALLOT_ALWAYS_INLINE local_rows<Set>* here() noexcept {
+        table& t = mine();
+        if (ALLOT_LIKELY(t.last == this)) return t.last_rows;
+        return find(t);
+    }
+
+    // The manager goes: the caches of its threads are given back.
+    static void close(thread_rows* home) noexcept {
+        {
+            const std::lock_guard hold(home->lock_);
+            for (entry* e = home->entries_; e != nullptr; e = e->next) e->rows.close();
+            home->closed_.store(true, std::memory_order_release);
+        }
+        home->drop();
+    }
+
+  private:
+    struct node {
+        thread_rows* home = nullptr;
+        entry* rows = nullptr;
+        node* next = nullptr;
+    };
+    struct table {
+        thread_rows* last = nullptr;
+        local_rows<Set>* last_rows = nullptr;
+        node* nodes = nullptr;
+
+        ~table() {
+            ended() = true;
+            last = nullptr;
+            while (nodes != nullptr) {
+                node* const n = nodes;
+                nodes = n->next;
+                n->home->leave(*n->rows);
+                delete n;
+            }
+        }
+    };
+    static bool& ended() noexcept {
+        static thread_local bool yes = false;
+        return yes;
+    }
+    static table& mine() noexcept {
+        static thread_local table t;
+        return t;
+    }
+
+    ALLOT_NOINLINE local_rows<Set>* find(table& t) noexcept {
+        t.last = nullptr;
+        if (ended()) return nullptr; // a destructor of a thread-local that runs after the table's
+        for (node** at = &t.nodes; *at != nullptr;) {
+            node& n = **at;
+            if (n.home == this) {
+                t.last = this;
+                t.last_rows = &n.rows->rows;
+                return t.last_rows;
+            }
+            if (n.home->closed_.load(std::memory_order_acquire)) { // its manager has gone
+                node* const gone = *at;
+                *at = gone->next;
+                gone->home->leave(*gone->rows);
+                delete gone;
+                continue;
+            }
+            at = &n.next;
+        }
+        auto* const n = new (std::nothrow) node;
+        auto* const e = n != nullptr ? new (std::nothrow) entry(*manager_) : nullptr;
+        if (e == nullptr) {
+            delete n;
+            return nullptr;
+        }
+        join(*e);
+        *n = {this, e, t.nodes};
+        t.nodes = n;
+        t.last = this;
+        t.last_rows = &e->rows;
+        return t.last_rows;
+    }
+
+    void join(entry& e) noexcept {
+        holders_.fetch_add(1, std::memory_order_relaxed);
+        const std::lock_guard hold(lock_);
+        e.home = this;
+        e.next = entries_;
+        if (entries_ != nullptr) entries_->prev = &e;
+        entries_ = &e;
+    }
+    void leave(entry& e) noexcept {
+        {
+            const std::lock_guard hold(lock_);
+            (e.prev != nullptr ? e.prev->next : entries_) = e.next;
+            if (e.next != nullptr) e.next->prev = e.prev;
+            delete &e; // gives its slots back, if the manager did not make it do so before
+        }
+        drop();
+    }
+    void drop() noexcept {
+        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+    }
+
+    row_manager<Set>* manager_;
+    std::atomic<std::size_t> holders_{1};
+    std::atomic<bool> closed_{false};
+    entry* entries_ = nullptr;
+    spin_lock lock_;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,64 @@
+// How a heaplet is cut into slots, and the arithmetic between a slot's address and its index.
+//
+//   page                first                      first + stride
+//   |header | free bits  |hdr| row ............... |hdr| row ......
+//                             ^ payload = slot address handed out
+//
+// Invariant: every offset is from the page's start; `first` and `stride` are multiples of the row alignment.
+// Cost: 24 bytes a heaplet; an index is one multiplication. Callable anywhere, host and device.
+// Source: division by an invariant integer through multiplication, Granlund and Montgomery 1994.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+struct slot_geometry {
+    std::uint32_t stride = 0;     // bytes from one slot to the next, row header included
+    std::uint32_t first = 0;      // offset of the first row (behind its header)
+    std::uint32_t capacity = 0;   // slots in the page
+    std::uint32_t header = 0;     // bytes of row header in front of each row
+    std::uint64_t reciprocal = 0; // ceil(2^40 / stride)
+
+    static constexpr unsigned shift = 40;
+
+    // Exact for the address of a row; for an address inside a row it is the row's index as long as stride < 2^16.
+    constexpr std::uint32_t index_of(std::size_t offset) const noexcept {
+        return static_cast<std::uint32_t>((static_cast<std::uint64_t>(offset - first) * reciprocal) >> shift);
+    }
+    constexpr std::size_t offset_of(std::uint32_t index) const noexcept {
+        return first + static_cast<std::size_t>(index) * stride;
+    }
+    // True for the offset of a row; false for anything between rows.
+    constexpr bool is_row(std::size_t offset) const noexcept {
+        return offset >= first && (offset - first) % stride == 0 && (offset - first) / stride < capacity;
+    }
+};
+
+// Cuts `page_bytes` behind `fixed` bytes of page header into slots for rows of `row_bytes`, each preceded by
+// `header` bytes. `aside(n)` tells how many bytes of the page n slots need out of band. Capacity 0: does not fit.
+template <class Aside>
+constexpr slot_geometry cut(std::size_t page_bytes, std::size_t fixed, std::size_t row_bytes, std::size_t align,
+                            std::size_t header, Aside aside) noexcept {
+    slot_geometry g;
+    const std::size_t stride = align_up(row_bytes + header, align);
+    const auto first_for = [&](std::size_t n) { return align_up(fixed + aside(n) + header, align); };
+    std::size_t n = page_bytes / stride;
+    while (n != 0 && first_for(n) - header + n * stride > page_bytes) {
+        const std::size_t over = first_for(n) - header + n * stride - page_bytes;
+        const std::size_t drop = over / (stride + 1);
+        n -= drop != 0 && drop < n ? drop : 1;
+    }
+    g.stride = static_cast<std::uint32_t>(stride);
+    g.header = static_cast<std::uint32_t>(header);
+    g.capacity = static_cast<std::uint32_t>(n);
+    g.first = static_cast<std::uint32_t>(n != 0 ? first_for(n) : 0);
+    g.reciprocal = ((std::uint64_t{1} << slot_geometry::shift) + stride - 1) / stride;
+    return g;
+}
+
+} // namespace allot::inline ALLOT_ABI

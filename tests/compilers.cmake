@@ -1,0 +1,84 @@
+# The tests in which a compiler or a script is what runs: one ctest entry a file and compiler.
+
+# --- compilers found ---------------------------------------------------------------------------------------
+set(allot_compilers ${CMAKE_CXX_COMPILER})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    find_program(ALLOT_CLANG clang++ DOC "clang++, for the tests that compile")
+    mark_as_advanced(ALLOT_CLANG)
+    if(ALLOT_CLANG)
+        list(APPEND allot_compilers ${ALLOT_CLANG})
+    endif()
+endif()
+if(ALLOT_CUDA)
+    list(APPEND allot_compilers ${CMAKE_CUDA_COMPILER})
+endif()
+foreach(compiler IN LISTS allot_compilers)
+    cmake_path(GET compiler FILENAME name)
+    if(ALLOT_TEST_COMPILERS AND NOT name IN_LIST ALLOT_TEST_COMPILERS)
+        list(REMOVE_ITEM allot_compilers ${compiler})
+    endif()
+endforeach()
+
+# --- each header alone -------------------------------------------------------------------------------------
+# A generated file includes the header twice, so that it needs nothing before it and bears repetition.
+function(allot_header_test compiler header)
+    cmake_path(GET compiler FILENAME name)
+    set(alone ${CMAKE_CURRENT_BINARY_DIR}/headers/${header}.cpp)
+    file(CONFIGURE OUTPUT ${alone} CONTENT "#include <@header@>\n#include <@header@>\n" @ONLY)
+    separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+    if(name MATCHES "nvcc")
+        # -Wpedantic and -Wundef are left out: they dislike CUDA's own headers and intermediate code.
+        set(command ${compiler} -std=c++20 -x cu -arch=sm_80 -Werror all-warnings
+            -Xcompiler -Wall,-Wextra,-Werror -c -o ${alone}.o)
+    else()
+        set(command ${compiler} -std=c++20 ${flags} ${allot_warnings} -fsyntax-only)
+    endif()
+    add_test(NAME "headers.${header}, ${name}" COMMAND ${command} -I${PROJECT_SOURCE_DIR}/include ${alone})
+    set_tests_properties("headers.${header}, ${name}" PROPERTIES LABELS "headers;compile" TIMEOUT 120)
+endfunction()
+
+allot_wants(headers wanted)
+if(wanted)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
+        ${PROJECT_SOURCE_DIR}/include/allot/*.hpp)
+    foreach(header IN LISTS headers)
+        foreach(compiler IN LISTS allot_compilers)
+            allot_header_test(${compiler} ${header})
+        endforeach()
+    endforeach()
+endif()
+
+# --- wrong sets: one mistake, one error --------------------------------------------------------------------
+allot_wants(reject wanted)
+file(GLOB_RECURSE wrong CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/reject reject/*.cpp)
+if(wanted)
+    foreach(file IN LISTS wrong)
+        foreach(compiler IN LISTS allot_compilers)
+            cmake_path(GET compiler FILENAME name)
+            add_test(NAME "reject.${file}, ${name}"
+                COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/reject/run.py --compiler ${compiler}
+                    --include ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/reject/${file})
+            set_tests_properties("reject.${file}, ${name}" PROPERTIES LABELS "reject;compile" TIMEOUT 120)
+        endforeach()
+    endforeach()
+endif()
+
+# --- scripts -----------------------------------------------------------------------------------------------
+# Each *.py of these folders is a test: exit code 0 passed, 77 skipped. It runs in a folder of its own, and
+# finds the compiler in CXX and the headers in ALLOT_INCLUDE. Files that start with _ are their common parts.
+foreach(group IN ITEMS layers codegen docs)
+    allot_wants(${group} wanted)
+    file(GLOB scripts CONFIGURE_DEPENDS ${group}/[a-z]*.py)
+    if(wanted)
+        foreach(script IN LISTS scripts)
+            cmake_path(GET script STEM name)
+            set(folder ${CMAKE_CURRENT_BINARY_DIR}/${group}/${name})
+            file(MAKE_DIRECTORY ${folder})
+            add_test(NAME "${group}.${name}" COMMAND Python3::Interpreter ${script} WORKING_DIRECTORY ${folder})
+            set_tests_properties("${group}.${name}" PROPERTIES LABELS "${group}" TIMEOUT 300 SKIP_RETURN_CODE 77
+                ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};ALLOT_INCLUDE=${PROJECT_SOURCE_DIR}/include")
+        endforeach()
+    endif()
+endforeach()
+
+add_subdirectory(consumer)

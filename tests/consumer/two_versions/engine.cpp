@@ -1,0 +1,24 @@
+#include "engine.hpp"
+
+#include <allot/row_manager.hpp>
+#include <allot/version.hpp>
+
+namespace ENGINE {
+
+namespace {
+
+struct rows_set : allot::policies<allot::size::packed> {};
+
+allot::row_manager<rows_set>& rows() {
+    static allot::row_manager<rows_set> manager{allot::limit{std::size_t{64} << 20}};
+    return manager;
+}
+
+} // namespace
+
+int minor_version() { return ALLOT_VERSION_MINOR; }
+void* make_row(std::size_t bytes) { return rows().allocate(bytes); }
+void release_by_address(const void* row) { allot::release(row); }
+std::size_t live_rows() { return rows().live_rows(); }
+
+} // namespace ENGINE

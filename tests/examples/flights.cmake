@@ -1,0 +1,75 @@
+# What the flights example must do, as tests of ctest under the label "example". Included by examples/flights.
+set(flights_tests ${PROJECT_SOURCE_DIR}/tests/examples)
+set(flights_expected ${PROJECT_SOURCE_DIR}/examples/flights/expected)
+
+# flights_test(name [CODE n] [OUT regex...] [ERR regex...] ARGS ...): runs flights and holds its exit code and what it
+# prints against these. Every regex must match; with no ERR, nothing may be printed to stderr.
+function(flights_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 t "" "CODE;TIMEOUT" "OUT;ERR;ARGS")
+    if(NOT t_CODE)
+        set(t_CODE 0)
+    endif()
+    if(NOT t_TIMEOUT)
+        set(t_TIMEOUT 120)
+    endif()
+    list(JOIN t_OUT "@@" out)   # a list would not survive the way through ctest
+    list(JOIN t_ERR "@@" err)
+    list(JOIN t_ARGS "@@" args)
+    add_test(NAME example.flights.${name} COMMAND ${CMAKE_COMMAND} -D program=$<TARGET_FILE:flights>
+        -D code=${t_CODE} -D "out=${out}" -D "err=${err}" -D "args=${args}" -P ${flights_tests}/expect.cmake)
+    set_tests_properties(example.flights.${name} PROPERTIES LABELS example TIMEOUT ${t_TIMEOUT})
+endfunction()
+
+# The answers are DuckDB's, whatever the set and the number of threads; in the end no row is left.
+foreach(set IN LISTS flights_sets)
+    foreach(threads IN ITEMS 1 2 4)
+        flights_test(answers.${set}.${threads}
+            OUT "5 of 5 answers equal" "afterwards: 0 rows"
+            ARGS --set ${set} --threads ${threads} --check ${flights_expected})
+    endforeach()
+    flights_test(too_small.${set} CODE 12 ERR "out of memory" "limit" ARGS --set ${set} --threads 2 --memory 1M)
+    flights_test(describe.${set} OUT "[a-z]" ARGS --set ${set} --describe)
+endforeach()
+
+# A difference is found: the answers of the month, held against files in which one number was changed.
+flights_test(wrong_answer CODE 4
+    OUT "0 of 1 answers equal" ERR "months.csv:3: expected \"JFK,2013,1,9162,100,1.09\", got \"JFK,2013,1,9161,100,1.09\""
+    ARGS --query months --check ${flights_tests}/wrong)
+
+# Lines that are not flights are counted and told, the others are read.
+flights_test(bad_lines
+    OUT "\"rows\": 11," "\"bad_lines\": 10," "New, ..Old...nAirline"
+    ERR "flights.csv: 10 bad lines skipped"
+        "line 4: not as many fields" "line 5: dep_delay: not a number" "line 6: year: a number out of range"
+        "line 10: text after a closing quote" "line 11: a quote inside an unquoted field"
+    ARGS --threads 2 --json --query carriers
+        --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
+flights_test(bad_lines_answers
+    OUT "2 of 2 answers equal" ERR "10 bad lines"
+    ARGS --query carriers --query sorted --check ${flights_tests}/tricky/expected
+        --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
+
+# Files that are no such table, and command lines that are none.
+flights_test(no_file CODE 3 ERR "nowhere.csv: No such file" ARGS --flights nowhere.csv)
+flights_test(no_column CODE 3 ERR "no column \"month\"" ARGS --flights ${PROJECT_SOURCE_DIR}/examples/data/planes.csv
+    --planes ${PROJECT_SOURCE_DIR}/examples/data/airlines.csv)
+flights_test(directory CODE 3 ERR "Is a directory" ARGS --flights ${flights_tests})
+flights_test(usage CODE 2 ERR "--memory" ARGS --memory much)
+flights_test(help OUT "12 out of memory" ARGS --help)
+
+# At every limit the job either ends well or tells that memory was out.
+add_test(NAME example.flights.every_limit COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -P ${flights_tests}/every_limit.cmake)
+# The month eight times over, 216,032 flights, read from a file that is made here.
+add_test(NAME example.flights.larger COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -D data=${PROJECT_SOURCE_DIR}/examples/data
+    -D work=${CMAKE_CURRENT_BINARY_DIR} -P ${flights_tests}/larger.cmake)
+set_tests_properties(example.flights.every_limit example.flights.larger PROPERTIES LABELS example TIMEOUT 300)
+
+# How the reader cuts a file into blocks, against a reader of one character at a time.
+add_executable(flights_csv_blocks ${flights_tests}/csv_blocks.cpp csv.cpp progress.cpp)
+allot_program(flights_csv_blocks)
+target_include_directories(flights_csv_blocks PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(flights_csv_blocks PRIVATE fmt::fmt)
+add_test(NAME example.flights.csv_blocks COMMAND flights_csv_blocks ${CMAKE_CURRENT_BINARY_DIR}/csv_blocks.csv)
+set_tests_properties(example.flights.csv_blocks PROPERTIES LABELS example TIMEOUT 120)

@@ -1,0 +1,111 @@
+"""Holds the headers of allot against docs/layers.txt; check() gives one line for each rule broken.
+
+A folder includes lower ranks and itself, by the exact file, never an index header. Headers that are neither
+allot's nor the standard library's stand only in OPEN. Compilers and platforms are told apart in config.hpp alone.
+"""
+
+import re
+from pathlib import Path
+
+OPEN = ("sys", "device", "adapt", "spill/store")
+MOST_LINES = 600
+
+STANDARD = set("""
+algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat charconv chrono cinttypes climits
+clocale cmath codecvt compare complex concepts condition_variable coroutine csetjmp csignal cstdarg cstddef cstdint
+cstdio cstdlib cstring ctime cuchar cwchar cwctype deque exception execution filesystem forward_list fstream
+functional future initializer_list iomanip ios iosfwd iostream istream iterator latch limits list locale map memory
+memory_resource mutex new numbers numeric optional ostream queue random ranges ratio regex scoped_allocator semaphore
+set shared_mutex span sstream stack stdexcept stop_token streambuf string string_view strstream syncstream
+system_error thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector
+version
+""".split())
+# The core knows neither the OS nor atomics.
+NOT_IN_CORE = {"atomic", "barrier", "condition_variable", "filesystem", "future", "latch", "mutex", "semaphore",
+               "shared_mutex", "stop_token", "thread"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CONDITION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b(.*)")
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def read_ranks(path):
+    ranks = {}
+    for line in Path(path).read_text().splitlines():
+        words = line.split("#")[0].split()
+        if words:
+            ranks[words[0]] = int(words[1])
+    return ranks
+
+
+def folder_of(header):
+    """'core' for 'core/bits.hpp', the file's own name for a header of the root."""
+    return header.split("/")[0]
+
+
+def is_open(header):
+    return any(header.startswith(folder + "/") for folder in OPEN)
+
+
+def wrong_include(header, quote, target, ranks, present):
+    """Why `header` may not include `target`, or None."""
+    own = folder_of(header)
+    if quote == '"':
+        return f'"{target}" is included by quotes; allot spells <allot/...>'
+    if not target.startswith("allot/"):
+        if is_open(header):
+            return None
+        if target not in STANDARD:
+            return f"<{target}> is not the standard library's; such headers stand only in {', '.join(OPEN)}"
+        if own == "core" and target in NOT_IN_CORE:
+            return f"<{target}>: the core knows neither the OS nor atomics"
+        return None
+    target = target[len("allot/"):]
+    if target not in present:
+        return f"<allot/{target}> does not exist"
+    if own not in ranks:
+        return None  # an index header may include all
+    other = folder_of(target)
+    if other not in ranks:
+        return f"<allot/{target}> is an index header; include the exact file"
+    if other != own and ranks[other] >= ranks[own]:
+        return f"<allot/{target}> is of rank {ranks[other]}, and {own} of rank {ranks[own]}"
+    return None
+
+
+def wrong_condition(header, words):
+    if header == "config.hpp":
+        return None
+    for name in NAME.findall(re.sub(r"__has_include\s*\([^)]*\)|__has_include", "", words)):
+        if name == "defined" or name.startswith(("ALLOT_", "__cpp_")):
+            continue
+        return f"#if on {name}: config.hpp alone tells compilers and platforms apart"
+    return None
+
+
+def check(root, ranks):
+    """All broken rules under `root` (the folder include/allot), as 'file:line: reason'."""
+    root = Path(root)
+    headers = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.hpp"))
+    present = set(headers)
+    wrong = []
+    for header in headers:
+        text = (root / header).read_text()
+        lines = text.splitlines()
+        folder = folder_of(header)
+        if "/" in header and folder not in ranks:
+            wrong.append(f"{header}:1: folder {folder} has no rank in docs/layers.txt")
+            continue
+        if "#pragma once" not in lines:
+            wrong.append(f"{header}:1: no #pragma once")
+        if len(lines) > MOST_LINES:
+            wrong.append(f"{header}:{len(lines)}: more than {MOST_LINES} lines")
+        for number, line in enumerate(lines, 1):
+            reason = None
+            if found := INCLUDE.match(line):
+                reason = wrong_include(header, found[1], found[2], ranks, present)
+            elif found := CONDITION.match(line):
+                reason = wrong_condition(header, found[1])
+            if reason:
+                wrong.append(f"{header}:{number}: {reason}")
+    return wrong

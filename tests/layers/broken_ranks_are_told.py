@@ -1,0 +1,83 @@
+"""The check of the ranks goes red for each rule: it is run over small wrong trees."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from _layers import check
+
+RANKS = {"config.hpp": -1, "core": 0, "sys": 2, "page": 3, "device": 3, "spill": 8}
+GUARD = "#pragma once\n"
+
+
+class layers(unittest.TestCase):
+    def told(self, name, text, guard=GUARD):
+        with tempfile.TemporaryDirectory() as folder:
+            base = {"config.hpp": "", "core/bits.hpp": "", "page/arena.hpp": "", "device/cuda.hpp": "",
+                    "row_manager.hpp": ""}
+            for header, content in base.items():
+                path = Path(folder, header)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(GUARD + content)
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(guard + text)
+            return check(folder, RANKS)
+
+    def assert_told(self, name, text, reason):
+        found = self.told(name, text)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(reason, found[0])
+
+    def assert_fine(self, name, text):
+        self.assertEqual(self.told(name, text), [])
+
+    def test_lower_ranks_and_the_own_folder_are_fine(self):
+        self.assert_fine("page/mapped.hpp",
+                         "#include <allot/page/arena.hpp>\n#include <allot/core/bits.hpp>\n#include <vector>\n")
+
+    def test_a_higher_rank(self):
+        self.assert_told("core/units.hpp", "#include <allot/page/arena.hpp>\n", "of rank 3, and core of rank 0")
+
+    def test_a_neighbour_of_the_same_rank(self):
+        self.assert_told("page/mapped.hpp", "#include <allot/device/cuda.hpp>\n", "of rank 3, and page of rank 3")
+
+    def test_an_index_header_from_inside(self):
+        self.assert_told("page/mapped.hpp", "#include <allot/row_manager.hpp>\n", "is an index header")
+
+    def test_an_index_header_includes_all(self):
+        self.assert_fine("all.hpp", "#include <allot/row_manager.hpp>\n#include <allot/page/arena.hpp>\n")
+
+    def test_a_header_that_is_not_there(self):
+        self.assert_told("page/mapped.hpp", "#include <allot/core/nothing.hpp>\n", "does not exist")
+
+    def test_quotes(self):
+        self.assert_told("page/mapped.hpp", '#include "arena.hpp"\n', "by quotes")
+
+    def test_third_parties_only_where_they_may_stand(self):
+        self.assert_told("page/mapped.hpp", "#include <sys/mman.h>\n", "is not the standard library's")
+        self.assert_told("spill/chain.hpp", "#include <lz4.h>\n", "is not the standard library's")
+        self.assert_fine("spill/store/packed.hpp", "#include <lz4.h>\n")
+        self.assert_fine("sys/map.hpp", "#include <sys/mman.h>\n")
+
+    def test_no_atomics_in_the_core(self):
+        self.assert_told("core/units.hpp", "#include <atomic>\n", "neither the OS nor atomics")
+
+    def test_platforms_only_in_config(self):
+        self.assert_told("page/mapped.hpp", "#if defined(__linux__)\n#endif\n", "#if on __linux__")
+        self.assert_fine("page/mapped.hpp", "#if ALLOT_CHECKED && __has_include(<x.h>)\n#endif\n")
+        self.assert_fine("config.hpp", "#if defined(__linux__)\n#endif\n")
+
+    def test_a_folder_without_a_rank(self):
+        self.assert_told("cellar/box.hpp", "", "has no rank")
+
+    def test_no_guard(self):
+        self.assertEqual(self.told("page/mapped.hpp", "", guard=""), ["page/mapped.hpp:1: no #pragma once"])
+
+    def test_a_file_too_long(self):
+        self.assert_told("page/mapped.hpp", "\n" * 600, "more than 600 lines")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,13 @@
+// expected-error {{the sizes of a size list must be ascending}} {{rows}} {{my_sizes}}
+#include "../fake_product.hpp"
+
+struct my_sizes {
+#if WRONG
+    static constexpr std::array<std::uint32_t, 4> sizes{16, 32, 24, 64};
+#else
+    static constexpr std::array<std::uint32_t, 4> sizes{16, 24, 32, 64};
+#endif
+};
+struct rows : allot::policies<fake::host_page, allot::size::bucketed<my_sizes>> {};
+
+int main() { fake::use<rows>(); }

@@ -1,0 +1,13 @@
+// expected-error {{a value was given at run time for which this set has no use}} {{rows}} {{int}}
+#include "../fake_product.hpp"
+
+struct rows : allot::policies<fake::host_page> {};
+
+int main() {
+#if WRONG
+    fake::manager<rows> all{allot::limit{100}, 65536};
+#else
+    fake::manager<rows> all{allot::limit{100}};
+#endif
+    return all.allocate(8) == nullptr;
+}

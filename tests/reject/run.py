@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Compiles wrong programs: one mistake a file must give exactly one error, with the words that the file expects.
+
+    run.py --compiler g++ --include include [--nvcc] file...
+
+A file says what it expects in comments:
+    // expected-error {{text}} {{text}} ...    one error; every text stands in what the compiler prints about it
+    // expected-error-outside {{text}}         errors, but none from inside the library
+The mistake stands between `#if WRONG` and `#else`; with WRONG=0 the file must compile, so that it has no other.
+Exit code 0: as expected. 1: not; the compiler's output is shown.
+"""
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+# "file:3:5: error: text" of g++ and clang, "file(3): error: text" of nvcc's front end
+ERROR = re.compile(r"^(?P<file>[^\s:(][^:(]*)(?::\d+:\d+|:\d+|\(\d+\)): (?:fatal |catastrophic )?error\b[^:]*: (?P<text>.*)")
+
+
+def compile_file(options, path, wrong):
+    is_nvcc = options.nvcc or "nvcc" in os.path.basename(options.compiler)
+    command = [options.compiler, "-std=c++20", f"-DWRONG={wrong}", "-I", options.include]
+    command += ["-x", "cu", "-c", "-o", os.devnull] if is_nvcc else ["-fsyntax-only", "-Wall", "-Wextra"]
+    done = subprocess.run(command + [path], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"})
+    return done.returncode, done.stdout + done.stderr
+
+
+def expectations(path):
+    with open(path, encoding="utf-8") as file:
+        comments = re.findall(r"//\s*expected-error(-outside)?\s+(.*)", file.read())
+    if len(comments) != 1:
+        sys.exit(f"{path}: one expected-error comment is needed, {len(comments)} found")
+    outside, texts = comments[0]
+    return bool(outside), re.findall(r"\{\{(.*?)\}\}", texts)
+
+
+def complaints(options, path):
+    outside, texts = expectations(path)
+    code, output = compile_file(options, path, 1)
+    errors = [match for match in map(ERROR.match, output.splitlines()) if match]
+    library = os.path.realpath(options.include) + os.sep
+    found = []
+    if code == 0 or not errors:
+        found.append("it compiles")
+    elif outside:
+        inside = [e for e in errors if os.path.realpath(e["file"]).startswith(library)]
+        found += [f"an error from inside the library: {e['text']}" for e in inside]
+    elif len(errors) != 1:
+        found.append(f"{len(errors)} errors instead of one")
+    flat = " ".join(output.split())
+    found += [f"the output does not say '{text}'" for text in texts if text not in flat]
+    if found:
+        return found, output
+    code, output = compile_file(options, path, 0)
+    return (["with WRONG=0 it does not compile"] if code != 0 else []), output
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--include", required=True)
+    parser.add_argument("--nvcc", action="store_true", help="the compiler takes nvcc's options")
+    parser.add_argument("files", nargs="+")
+    options = parser.parse_args()
+    failed = 0
+    for path in options.files:
+        found, output = complaints(options, path)
+        if found:
+            failed += 1
+            print(f"{path}: {'; '.join(found)}\n{output}")
+    print(f"{len(options.files) - failed} of {len(options.files)} as expected")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
