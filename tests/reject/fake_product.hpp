@@ -1,6 +1,8 @@
 // A product as small as can be, to reject sets and values with: real resolution, nothing behind it.
 #pragma once
 
+#include "../support/fake_pages.hpp"
+
 #include <allot/core/describe.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
@@ -10,17 +12,6 @@
 #include <cstddef>
 
 namespace fake {
-
-struct host_page {
-    using category = allot::category::page;
-    using needs = allot::types<>;
-    using provides = allot::types<allot::property::host_accessible>;
-};
-struct device_page {
-    using category = allot::category::page;
-    using needs = allot::types<>;
-    using provides = allot::types<allot::property::device_accessible>;
-};
 
 // What a set that is refused gives.
 template <class Set> struct manager : allot::detail::refused<Set, allot::product::row_manager> {

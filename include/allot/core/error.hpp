@@ -90,7 +90,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
     return texts[static_cast<std::size_t>(kind)];
 }
 
-/// What is known about a misuse; a null text is left out.
+/// What is known about a misuse; a null or empty text is left out.
 struct misuse_report {
     misuse kind;
     const char* set = nullptr;
@@ -105,7 +105,7 @@ inline void write(text_writer& out, const misuse_report& report) noexcept {
     if (report.address != nullptr) out.put(": ").pointer(report.address);
     const char* separator = " (";
     const auto part = [&](const char* what, const char* text) {
-        if (text == nullptr) return;
+        if (text == nullptr || *text == '\0') return;
         out.put(separator).put(what).put(' ').put(text);
         separator = ", ";
     };

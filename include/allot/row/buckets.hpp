@@ -29,19 +29,19 @@ class buckets {
     static constexpr std::size_t max_align = 64;
 
     buckets(heap_family<Ledger>& family, row_context& context) noexcept
-        : family_(family), context_(context), classes_(usable(family.page_bytes())) {}
+        : family_(family), context_(context), classes_(usable(family.page_bytes())),
+          largest_(classes_.largest() - header) {}
     buckets(const buckets&) = delete;
     buckets& operator=(const buckets&) = delete;
     ~buckets() { delete over_aligned_.load(std::memory_order_relaxed); }
 
-    // The class of a request; at least count() when the row must be huge. Bytes without the header.
+    // The class of a request, bytes without the header; no_index when the row must be huge.
     ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
-        if (ALLOT_UNLIKELY(bytes > largest())) return count();
+        if (ALLOT_UNLIKELY(bytes > largest_)) return heap_plan::no_index;
         return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
     }
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
-    std::size_t largest() const noexcept { return classes_.largest() - header; }
-    std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
+        std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
     // The heap of a class; null when there is no memory for it, or its slots do not fit a page so aligned.
     ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
@@ -89,6 +89,7 @@ class buckets {
     heap_family<Ledger>& family_;
     row_context& context_;
     const size_classes<List> classes_;
+    const std::size_t largest_;
     spin_lock making_;
     row_of_heaps natural_{};
     std::atomic<std::array<row_of_heaps, 3>*> over_aligned_{nullptr};

@@ -225,7 +225,7 @@ class row_manager {
         const std::uint32_t number = type_number(type);
         if (ALLOT_UNLIKELY(number == type_table::none)) return nullptr;
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index < buckets_.count()))
+        if (ALLOT_LIKELY(index != heap_plan::no_index))
             if (auto* const heap = buckets_.at(index, type.align)) {
                 std::byte* const row = heap->pop();
                 if (row != nullptr) rows::start(heap->cut(), false, arena().page_shift(), row, number, false);
@@ -309,7 +309,7 @@ class row_manager {
         const std::size_t align = type.align != 0 ? type.align : changed::packed ? 4 : 8;
         heap_type* found = nullptr;
         if constexpr (!one_type && changed::bucketed && std::is_same_v<changed_rows, rows>) {
-            if (const std::uint32_t index = buckets_.index(bytes); index < buckets_.count())
+            if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
                 found = buckets_.at(index, align);
         } else {
             heap_plan plan = changed_rows::plan(context_, type.name, one_type ? &type : nullptr,
@@ -324,7 +324,7 @@ class row_manager {
     template <class Changed>
     std::size_t round_to_class(std::size_t bytes) const noexcept {
         if constexpr (Changed::bucketed && !Changed::unique)
-            if (const std::uint32_t index = buckets_.index(bytes); index < buckets_.count())
+            if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
                 return buckets_.row_bytes(index);
         return bytes;
     }

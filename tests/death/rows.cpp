@@ -1,0 +1,104 @@
+// Misuse of rows aborts in checked builds, with a message that names the set, the heap and the row type.
+#include <support/catch.hpp>
+#include <support/death.hpp>
+#include <support/row_sets.hpp>
+
+#include <array>
+
+using namespace allot::literals;
+
+namespace {
+
+const allot::row_type order{"order"};
+
+struct fixture {
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}, allot::name{"orders"}};
+    decltype(rows.heap(allot::as<allot::heap::unique>, 48, order)) heap =
+        rows.heap(allot::as<allot::heap::unique>, 48, order);
+};
+
+template <class Body>
+void dies(Body body, const char* what, const char* heap, const char* type) {
+    const death end = death_of([&] {
+        fixture f;
+        body(f);
+    });
+    INFO(end.said);
+    CHECK(end.aborted());
+    CHECK_THAT(end.said, ContainsSubstring(what));
+    CHECK_THAT(end.said, ContainsSubstring("sets::plain"));
+    CHECK_THAT(end.said, ContainsSubstring(heap));
+    CHECK_THAT(end.said, ContainsSubstring(type));
+}
+
+} // namespace
+
+TEST_CASE("releasing a row twice is told", "[death]") {
+    dies([](fixture& f) {
+        void* const p = f.heap.allocate();
+        f.heap.release(p);
+        f.heap.release(p);
+    }, "released twice", "heap order", "row type order");
+}
+
+TEST_CASE("releasing a huge row twice is told", "[death]") {
+    const death end = death_of([] {
+        fixture f;
+        void* const p = f.rows.allocate(5_MiB, order);
+        f.rows.release(p);
+        f.rows.release(p);
+    });
+    INFO(end.said);
+    CHECK(end.ended_by_force());
+}
+
+TEST_CASE("linking a released row is told", "[death]") {
+    dies([](fixture& f) {
+        void* const p = f.heap.allocate();
+        f.heap.release(p);
+        allot::link(p);
+    }, "released twice", "heap order", "row type order");
+}
+
+TEST_CASE("releasing the inside of a row is told", "[death]") {
+    dies([](fixture& f) { f.heap.release(static_cast<char*>(f.heap.allocate()) + 8); }, "inside of a row",
+         "heap order", "row type order");
+}
+
+TEST_CASE("releasing through a manager that shares no arena with the row is told", "[death]") {
+    dies([](fixture& f) {
+        allot::row_manager<sets::bitmap> other{allot::limit{8_MiB}};
+        f.rows.release(other.allocate(10));
+    }, "arena that this manager does not use", "set", "");
+}
+
+TEST_CASE("a size that no address space holds is told", "[death]") {
+    dies([](fixture& f) { static_cast<void>(f.rows.try_allocate(SIZE_MAX, order)); }, "no address space holds", "",
+         "row type order");
+}
+
+TEST_CASE("an alignment that is not a power of two is told", "[death]") {
+    dies([](fixture& f) {
+        static constexpr allot::row_type odd{"odd", nullptr, 24};
+        static_cast<void>(f.rows.try_allocate(8, odd));
+    }, "not a power of two", "", "row type odd");
+}
+
+TEST_CASE("release_all under a living local handle is told", "[death]") {
+    dies([](fixture& f) {
+        auto local = f.heap.local();
+        static_cast<void>(local.allocate());
+        f.heap.release_all();
+    }, "release_all", "heap order", "row type order");
+}
+
+TEST_CASE("what is right does not die", "[death]") {
+    const death end = death_of([] {
+        fixture f;
+        f.heap.release(f.heap.allocate());
+        allot::release("constant");
+        f.rows.release(nullptr);
+    });
+    INFO(end.said);
+    CHECK(end.survived());
+}

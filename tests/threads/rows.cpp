@@ -1,0 +1,179 @@
+// Rows under many threads: limits that hold, counts that come out even, rows that are nobody else's.
+#include <support/catch.hpp>
+#include <support/row_sets.hpp>
+
+#include <atomic>
+#include <barrier>
+#include <cstring>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+
+namespace {
+
+constexpr int threads = 4;
+
+template <class Body>
+void on_threads(Body body) {
+    std::vector<std::thread> all;
+    for (int t = 0; t < threads; ++t) all.emplace_back([&, t] { body(t); });
+    for (auto& t : all) t.join();
+}
+
+// Each row carries its owner's mark at both ends; a row that two threads hold shows.
+struct marked {
+    std::uint64_t mark;
+    std::uint32_t bytes;
+};
+marked* mark(void* p, std::size_t bytes, std::uint64_t value) {
+    auto* const m = new (p) marked{value, static_cast<std::uint32_t>(bytes)};
+    std::memcpy(static_cast<char*>(p) + bytes - 8, &value, 8);
+    return m;
+}
+bool intact(const marked* m) {
+    std::uint64_t end;
+    std::memcpy(&end, reinterpret_cast<const char*>(m) + m->bytes - 8, 8);
+    return end == m->mark;
+}
+
+template <class Set>
+void churn(std::size_t limit, int rounds) {
+    allot::row_manager<Set> rows{allot::limit{limit}};
+    std::mutex guard;
+    std::vector<marked*> pool; // rows wander between threads
+    std::atomic<bool> good{true};
+    std::atomic<std::size_t> refused{0};
+    on_threads([&](int t) {
+        std::mt19937_64 random(static_cast<unsigned>(t) + 1);
+        std::vector<marked*> mine;
+        auto local = rows.local();
+        for (int i = 0; i < rounds; ++i) {
+            const std::size_t n = 24 + random() % 400;
+            void* const p = i % 3 == 0 ? rows.try_allocate(n) : local.try_allocate(n);
+            if (p != nullptr) mine.push_back(mark(p, n, random()));
+            else ++refused;
+            if (rows.used() > limit) good = false;
+            if (mine.size() > 300 || p == nullptr) {
+                std::vector<marked*> out;
+                {
+                    const std::lock_guard hold(guard);
+                    for (int k = 0; k < 100 && !mine.empty(); ++k) {
+                        std::swap(mine[random() % mine.size()], mine.back());
+                        pool.push_back(mine.back());
+                        mine.pop_back();
+                    }
+                    for (int k = 0; k < 100 && !pool.empty(); ++k) {
+                        std::swap(pool[random() % pool.size()], pool.back());
+                        out.push_back(pool.back());
+                        pool.pop_back();
+                    }
+                }
+                for (marked* m : out) {
+                    if (!intact(m)) good = false;
+                    rows.link(m);
+                    rows.release(m);
+                    if (random() % 2 != 0) local.release(m);
+                    else allot::release(m);
+                }
+            }
+        }
+        for (marked* m : mine) {
+            if (!intact(m)) good = false;
+            rows.release(m);
+        }
+    });
+    for (marked* m : pool) rows.release(m);
+    CHECK(good);
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.peak() <= limit);
+    CHECK(rows.valid());
+    rows.release_empty_pages();
+    CHECK(rows.used() == 0);
+}
+
+struct null_linked : allot::policies<allot::slots::linked, allot::oom::null> {};
+struct null_bitmap : allot::policies<allot::slots::bitmap, allot::oom::null> {};
+struct null_threads : allot::policies<allot::heap::per_thread, allot::slots::bitmap, allot::oom::null> {};
+
+} // namespace
+
+TEMPLATE_TEST_CASE("rows wander between threads", "[threads]", null_linked, null_bitmap, null_threads) {
+    churn<TestType>(64_MiB, ALLOT_TSAN ? 4000 : 30000);
+}
+
+TEMPLATE_TEST_CASE("rows wander between threads at the limit", "[threads]", null_linked, null_bitmap, null_threads) {
+    churn<TestType>(2_MiB, ALLOT_TSAN ? 4000 : 30000);
+}
+
+TEST_CASE("one row, linked and released by all", "[threads]") {
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+    counted_row::alive = 0;
+    for (int round = 0; round < 50; ++round) {
+        auto row = rows.make<counted_row>(42u);
+        std::barrier start(threads);
+        std::vector<std::thread> all;
+        for (int t = 0; t < threads; ++t)
+            all.emplace_back([&, mine = row]() mutable {
+                start.arrive_and_wait();
+                for (int i = 0; i < 200; ++i) {
+                    auto copy = mine;
+                    if (copy->value != 42) std::abort();
+                }
+                mine.reset();
+            });
+        row.reset();
+        for (auto& t : all) t.join();
+        CHECK(counted_row::alive == 0);
+    }
+    CHECK(rows.live_rows() == 0);
+}
+
+TEST_CASE("a unique heap shared by threads through local handles", "[threads]") {
+    allot::row_manager<null_bitmap> rows{allot::limit{16_MiB}};
+    auto heap = rows.heap(allot::as<allot::heap::unique, allot::size::packed>, 60);
+    on_threads([&](int) {
+        auto local = heap.local();
+        std::vector<void*> mine;
+        for (int i = 0; i < 20000; ++i) {
+            if (void* const p = local.try_allocate()) mine.push_back(p);
+            if (mine.size() > 1000)
+                for (int k = 0; k < 900; ++k) {
+                    local.release(mine.back());
+                    mine.pop_back();
+                }
+        }
+        for (void* p : mine) allot::release(p);
+    });
+    CHECK(heap.live_rows() == 0);
+    CHECK(heap.release_all() > 0);
+    CHECK(rows.used() == 0);
+}
+
+TEST_CASE("threads under per_thread may end before or after their manager", "[threads]") {
+    std::vector<void*> left;
+    for (int round = 0; round < 20; ++round) {
+        auto rows = std::make_unique<allot::row_manager<sets::per_thread>>(allot::limit{8_MiB});
+        std::barrier used(2), gone(2);
+        void* from_thread = nullptr;
+        std::thread outlives([&] {
+            void* const p = rows->allocate(100);
+            from_thread = rows->allocate(100);
+            rows->release(p);
+            used.arrive_and_wait();
+            gone.arrive_and_wait(); // the manager has ended; then this thread does
+            allot::row_manager<sets::per_thread> another{allot::limit{8_MiB}};
+            another.release(another.allocate(8));
+        });
+        std::thread ends_first([&] { rows->release(rows->allocate(64)); });
+        ends_first.join();
+        used.arrive_and_wait();
+        rows->release(from_thread);
+        CHECK(rows->live_rows() == 0);
+        rows.reset();
+        gone.arrive_and_wait();
+        outlives.join();
+    }
+}

@@ -1,0 +1,97 @@
+#include <support/catch.hpp>
+#include <support/fake_pages.hpp>
+
+#include <allot/core/diagnose.hpp>
+#include <allot/slots/bitmap.hpp>
+#include <allot/slots/linked.hpp>
+
+#include <type_traits>
+
+using namespace allot;
+using std::is_same_v;
+
+namespace {
+
+template <class Set, class Category, class Product = product::row_manager>
+using answer = typename resolved<Set, Product>::template answer<Category>;
+
+struct plain : policies<fake::host_page> {};
+struct device : policies<fake::device_page> {};
+struct named : policies<oom::null, refill::blocked<16>, fake::host_page, size::packed> {};
+
+} // namespace
+
+TEST_CASE("what is not named takes its category's fallback") {
+    STATIC_REQUIRE(is_same_v<answer<plain, category::size>, size::bucketed<size::list::roxie>>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::heap>, heap::shared>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::refill>, refill::single>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::ledger>, ledger::counter>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::spill>, spill::none>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::oom>, oom::raise>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::guard>, guard::none>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::watch>, watch::counters>);
+}
+
+TEST_CASE("what is named is the answer") {
+    STATIC_REQUIRE(is_same_v<answer<named, category::size>, size::packed>);
+    STATIC_REQUIRE(is_same_v<answer<named, category::refill>, refill::blocked<16>>);
+    STATIC_REQUIRE(is_same_v<answer<named, category::oom>, oom::null>);
+    STATIC_REQUIRE(is_same_v<answer<named, category::heap>, heap::shared>);
+    STATIC_REQUIRE(resolved<named, product::row_manager>::names<category::oom>);
+    STATIC_REQUIRE_FALSE(resolved<named, product::row_manager>::names<category::heap>);
+}
+
+TEST_CASE("a fallback depends on what the others provide") {
+    STATIC_REQUIRE(is_same_v<answer<plain, category::slots>, slots::linked>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::count>, count::links>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::retain>, retain::on_pressure>);
+    STATIC_REQUIRE(is_same_v<answer<device, category::slots>, slots::bitmap>);
+    STATIC_REQUIRE(is_same_v<answer<device, category::count>, count::links_aside>);
+    STATIC_REQUIRE(is_same_v<answer<policies<fake::preallocated_page>, category::retain>, retain::never>);
+}
+
+TEST_CASE("a set need not have a name, and a set of a set has its answers") {
+    struct derived : named {};
+    STATIC_REQUIRE(is_same_v<answer<policies<fake::host_page, size::packed>, category::size>, size::packed>);
+    STATIC_REQUIRE(is_same_v<answer<derived, category::size>, size::packed>);
+    STATIC_REQUIRE(well_formed<derived, product::row_manager>);
+}
+
+TEST_CASE("with replaces one answer and keeps the others") {
+    using changed = with<named, size::exact>;
+    STATIC_REQUIRE(is_same_v<answer<changed, category::size>, size::exact>);
+    STATIC_REQUIRE(is_same_v<answer<changed, category::oom>, oom::null>);
+    STATIC_REQUIRE(is_same_v<answer<changed, category::refill>, refill::blocked<16>>);
+    STATIC_REQUIRE(resolved<changed, product::row_manager>::names<category::size>);
+}
+
+TEST_CASE("with adds an answer, takes several, and can be repeated") {
+    using changed = with<with<plain, heap::unique>, size::exact, heap::per_thread>;
+    STATIC_REQUIRE(is_same_v<answer<changed, category::heap>, heap::per_thread>);
+    STATIC_REQUIRE(is_same_v<answer<changed, category::size>, size::exact>);
+    STATIC_REQUIRE(well_formed<changed, product::row_manager>);
+}
+
+TEST_CASE("with changes what fallbacks depend on") {
+    STATIC_REQUIRE(is_same_v<answer<with<plain, fake::device_page>, category::slots>, slots::bitmap>);
+    STATIC_REQUIRE(is_same_v<answer<with<device, fake::host_page>, category::slots>, slots::linked>);
+}
+
+TEST_CASE("as gives one heap its answers") {
+    using changed = overridden<named, as_t<heap::unique, size::exact>>;
+    STATIC_REQUIRE(is_same_v<answer<changed, category::heap>, heap::unique>);
+    STATIC_REQUIRE(is_same_v<answer<changed, category::size>, size::exact>);
+    STATIC_REQUIRE(is_same_v<answer<changed, category::oom>, oom::null>);
+    STATIC_REQUIRE(is_same_v<overridden<named, as_t<>>, named>);
+    STATIC_REQUIRE(is_same_v<decltype(as<heap::unique>), const as_t<heap::unique>>);
+    STATIC_REQUIRE(well_formed_heap<named, as_t<heap::unique, size::exact>>());
+    STATIC_REQUIRE(well_formed_heap<named, as_t<>>());
+}
+
+TEST_CASE("each product has its own list of categories") {
+    struct pages : policies<fake::host_page, retain::on_call> {};
+    STATIC_REQUIRE(well_formed<pages, product::arena>);
+    STATIC_REQUIRE(is_same_v<answer<pages, category::retain, product::arena>, retain::on_call>);
+    STATIC_REQUIRE(is_same_v<answer<pages, category::watch, product::arena>, watch::counters>);
+    STATIC_REQUIRE_FALSE(well_formed<named, product::arena>);
+}

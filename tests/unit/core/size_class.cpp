@@ -1,0 +1,140 @@
+#include <support/catch.hpp>
+
+#include <allot/core/size_class.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace allot;
+
+namespace {
+
+struct odd_sizes {
+    static constexpr std::array<std::uint32_t, 5> sizes{12, 20, 28, 100, 3000};
+};
+struct dense_sizes {
+    static constexpr std::array<std::uint32_t, 64> sizes = [] {
+        std::array<std::uint32_t, 64> all{};
+        for (std::uint32_t i = 0; i != 64; ++i) all[i] = 8 + 4 * i;
+        return all;
+    }();
+    static constexpr auto above = size::tail::eighths;
+};
+
+// The smallest class by looking at all of them.
+template <class List> std::size_t by_search(const size_classes<List>& classes, std::size_t n) {
+    std::size_t i = 0;
+    while (classes.slot_bytes(i) < n) ++i;
+    return i;
+}
+
+constexpr std::size_t header = 128;
+
+} // namespace
+
+TEST_CASE("the roxie list on a page of 256 KiB is the original's") {
+    const std::vector<std::size_t> original{16,    32,    64,    128,   256,   512,   1024,  2048,   4096,
+                                            8192,  12288, 16384, 17464, 18712, 20152, 21832, 23816,  26200,
+                                            29112, 32752, 37424, 43664, 52400, 65504, 87336, 131008, 262016};
+    constexpr size_classes<size::list::roxie> classes{262144 - header};
+    REQUIRE(classes.count() == original.size());
+    for (std::size_t i = 0; i != original.size(); ++i) CHECK(classes.slot_bytes(i) == original[i]);
+}
+
+TEMPLATE_TEST_CASE("every size finds the smallest class that holds it", "", size::list::roxie, size::list::thor,
+                   size::list::fine, odd_sizes, dense_sizes) {
+    for (unsigned shift = 16; shift <= 20; shift += 2) {
+        const size_classes<TestType> classes{(std::size_t{1} << shift) - header};
+        REQUIRE(classes.valid());
+        std::size_t wrong = 0;
+        for (std::size_t n = 0; n <= classes.largest(); n += n < 5000 ? 1 : 37)
+            wrong += classes.index_for(n) != by_search(classes, n);
+        for (std::size_t i = 0; i != classes.count(); ++i) {
+            wrong += classes.index_for(classes.slot_bytes(i)) != i;
+            wrong += i + 1 != classes.count() && classes.index_for(classes.slot_bytes(i) + 1) != i + 1;
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEMPLATE_TEST_CASE("the last class is the whole page, whatever the page", "", size::list::roxie, size::list::thor,
+                   size::list::fine, odd_sizes, dense_sizes) {
+    for (unsigned shift = 16; shift <= 24; ++shift) {
+        const std::size_t usable = (std::size_t{1} << shift) - header;
+        const size_classes<TestType> classes{usable};
+        CHECK(classes.valid());
+        CHECK(classes.count() <= size_table::max_classes);
+        CHECK(classes.largest() == usable);
+        for (std::size_t by = 2; by <= 15; ++by) // as many rows fit as the fraction says
+            CHECK(classes.slot_bytes(classes.count() - by) == align_down(usable / by, 8));
+    }
+}
+
+TEST_CASE("the fine list wastes an eighth at most") {
+    for (unsigned shift = 16; shift <= 24; ++shift) {
+        const std::size_t usable = (std::size_t{1} << shift) - header;
+        const size_classes<size::list::fine> classes{usable};
+        std::size_t worst = 0; // in thousandths of the request
+        for (std::size_t n = 64; n <= usable / 15 && n <= 256 * 1024; n += n < 5000 ? 1 : 61) {
+            const std::size_t waste = (classes.slot_bytes(classes.index_for(n)) - n) * 1000 / n;
+            worst = waste > worst ? waste : worst;
+        }
+        CHECK(worst <= 125);
+        for (std::size_t n = 16; n <= 128; ++n) CHECK(classes.slot_bytes(classes.index_for(n)) == align_up(n, 8));
+    }
+}
+
+TEST_CASE("a small page keeps the part of a list that fits") {
+    const size_classes<odd_sizes> classes{1000};
+    CHECK(classes.valid());
+    CHECK(classes.largest() == 1000);
+    CHECK(classes.slot_bytes(0) == 12);
+    CHECK(classes.index_for(100) == 3);
+}
+
+TEST_CASE("what is wrong with a list is told apart") {
+    using size::list_fault;
+    struct none {};
+    struct empty {
+        static constexpr std::array<std::uint32_t, 0> sizes{};
+    };
+    struct falling {
+        static constexpr std::array<std::uint32_t, 2> sizes{32, 16};
+    };
+    struct repeated {
+        static constexpr std::array<std::uint32_t, 2> sizes{32, 32};
+    };
+    struct uneven {
+        static constexpr std::array<std::uint32_t, 2> sizes{16, 18};
+    };
+    struct tiny {
+        static constexpr std::array<std::uint32_t, 2> sizes{4, 8};
+    };
+    struct zero {
+        static constexpr std::array<std::uint32_t, 2> sizes{0, 0};
+    };
+    struct huge {
+        static constexpr std::array<std::uint32_t, 1> sizes{65540};
+    };
+    struct too_many {
+        static constexpr std::array<std::uint32_t, 65> sizes{8};
+    };
+    struct wrong_tail {
+        static constexpr std::array<std::uint32_t, 1> sizes{8};
+        static constexpr const char* above = "eighths";
+    };
+    STATIC_REQUIRE(size::fault_of<none>() == list_fault::no_sizes);
+    STATIC_REQUIRE(size::fault_of<int>() == list_fault::no_sizes);
+    STATIC_REQUIRE(size::fault_of<empty>() == list_fault::no_sizes);
+    STATIC_REQUIRE(size::fault_of<falling>() == list_fault::not_ascending);
+    STATIC_REQUIRE(size::fault_of<repeated>() == list_fault::not_ascending);
+    STATIC_REQUIRE(size::fault_of<uneven>() == list_fault::not_a_multiple);
+    STATIC_REQUIRE(size::fault_of<tiny>() == list_fault::out_of_range);
+    STATIC_REQUIRE(size::fault_of<zero>() == list_fault::out_of_range);
+    STATIC_REQUIRE(size::fault_of<huge>() == list_fault::out_of_range);
+    STATIC_REQUIRE(size::fault_of<too_many>() == list_fault::too_many);
+    STATIC_REQUIRE(size::fault_of<wrong_tail>() == list_fault::above_is_no_tail);
+    STATIC_REQUIRE(size::is_list<odd_sizes>);
+}

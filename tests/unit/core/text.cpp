@@ -1,0 +1,94 @@
+#include <support/catch.hpp>
+
+#include <allot/core/text.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+using allot::text_writer;
+
+namespace {
+
+std::string as_bytes(std::size_t n) {
+    char buffer[64];
+    text_writer out{buffer};
+    return std::string{out.bytes(n).view()};
+}
+
+} // namespace
+
+TEST_CASE("text is put together and always ends in NUL") {
+    char buffer[64];
+    text_writer out{buffer};
+    CHECK(out.view().empty());
+    out.put("a").put('b').number(0).put(' ').number(UINT64_MAX).put(' ').hex(0xbeef).newline();
+    CHECK(out.view() == "ab0 18446744073709551615 0xbeef\n");
+    CHECK(std::strlen(buffer) == out.size());
+    out.clear();
+    CHECK(out.view().empty());
+    out.pointer(nullptr);
+    CHECK(out.view() == "null");
+    out.clear();
+    out.hundredths(1234).put(' ').hundredths(5);
+    CHECK(out.view() == "12.34 0.05");
+}
+
+TEST_CASE("a text that does not fit ends in dots and never leaves its buffer") {
+    char buffer[16];
+    std::memset(buffer, '#', sizeof buffer);
+    text_writer out{buffer, 8};
+    out.put("1234567");
+    CHECK(out.view() == "1234567");
+    CHECK_FALSE(out.was_cut());
+    out.put("8");
+    CHECK(out.view() == "1234...");
+    CHECK(out.was_cut());
+    out.number(99).newline().column(40);
+    CHECK(out.view() == "1234...");
+    CHECK(buffer[7] == '\0');
+    CHECK(buffer[8] == '#');
+}
+
+TEST_CASE("the smallest buffers hold what they can") {
+    char buffer[4] = {'#', '#', '#', '#'};
+    text_writer none{buffer, 1};
+    none.put("x");
+    CHECK(none.view().empty());
+    CHECK(buffer[1] == '#');
+    text_writer two{buffer, 3};
+    two.put("abc");
+    CHECK(two.view() == "..");
+    CHECK(buffer[3] == '#');
+}
+
+TEST_CASE("bytes are told in the unit that people read") {
+    CHECK(as_bytes(0) == "0 bytes");
+    CHECK(as_bytes(1) == "1 byte");
+    CHECK(as_bytes(1000) == "1000 bytes");
+    CHECK(as_bytes(1024) == "1 KiB");
+    CHECK(as_bytes(1025) == "1025 bytes");
+    CHECK(as_bytes(64 << 10) == "64 KiB");
+    CHECK(as_bytes(1 << 20) == "1 MiB");
+    CHECK(as_bytes((3 << 20) / 2) == "1.50 MiB");
+    CHECK(as_bytes((std::size_t{1} << 30) - 1) == "1024.00 MiB");
+    CHECK(as_bytes(std::size_t{3} << 29) == "1.50 GiB");
+    CHECK(as_bytes(std::size_t{5} << 40) == "5 TiB");
+    CHECK(as_bytes(SIZE_MAX) == "16.00 EiB");
+}
+
+TEST_CASE("columns count from the last line's start") {
+    char buffer[64];
+    text_writer out{buffer};
+    out.put("first line\n").put("ab").column(5).put("cd").column(3).put("e");
+    CHECK(out.view() == "first line\nab   cd e");
+}
+
+TEST_CASE("text is written at compile time as well") {
+    constexpr auto size = [] {
+        char buffer[32];
+        text_writer out{buffer};
+        return out.put("limit ").bytes(1 << 20).size();
+    }();
+    STATIC_REQUIRE(size == 11);
+}
