@@ -148,60 +148,81 @@ template <class Set, class P> constexpr void report_no_policy() {
 template <class Set, class P> constexpr void report_declared() {
     if constexpr (!complete<P>) error::only_declared<Set, P>();
 }
-template <class Set, class P> constexpr void report_twice(types<>) {}
-template <class Set, class P, class Next, class... Ps> constexpr void report_twice(types<Next, Ps...>) {
-    if constexpr (std::is_same_v<typename P::category, typename Next::category>)
-        error::named_twice<Set, typename P::category, P, Next>();
-    else
-        report_twice<Set, P>(types<Ps...>{});
+
+// Of the functions below some go through all categories: nvcc names a category only by the list it comes from.
+template <class Category, class P> inline constexpr bool is_of = std::is_same_v<Category, typename P::category>;
+
+// `Before` is the category's policy so far; void: none.
+template <class Set, class Category, class Before> constexpr void report_twice(types<>) {}
+template <class Set, class Category, class Before, class P, class... Ps>
+constexpr void report_twice(types<P, Ps...>) {
+    if constexpr (!is_of<Category, P>) {
+        report_twice<Set, Category, Before>(types<Ps...>{});
+    } else {
+        if constexpr (!std::is_void_v<Before>) error::named_twice<Set, Category, Before, P>();
+        report_twice<Set, Category, P>(types<Ps...>{});
+    }
 }
-template <class Set> constexpr void report_all_twice(types<>) {}
-template <class Set, class P, class... Ps> constexpr void report_all_twice(types<P, Ps...>) {
-    report_twice<Set, P>(types<Ps...>{});
-    report_all_twice<Set>(types<Ps...>{});
+template <class Set, class Product, class P, class... Ps> constexpr void report_unread_twice(types<Ps...> all) {
+    if constexpr (!lists<typename Product::reads, typename P::category>)
+        report_twice<Set, typename P::category, void>(all);
 }
-template <class Set, class Product, class P> constexpr void report_not_read() {
+template <class As, class Category, class P> constexpr void report_not_for_one_heap() {
+    if constexpr (is_of<Category, P>) error::not_for_one_heap<As, Category, P>();
+}
+template <class Set, class Product, class P, class... Categories>
+constexpr void report_not_read(types<Categories...>) {
     if constexpr (!lists<typename Product::reads, typename P::category>) {
-        if constexpr (std::is_same_v<Product, product::row_heap>)
-            error::not_for_one_heap<Set, typename P::category, P>();
+        if constexpr (std::is_same_v<Product, product::row_heap> && (is_of<Categories, P> || ...))
+            (report_not_for_one_heap<Set, Categories, P>(), ...);
         else
             error::not_read<Set, Product, typename P::category, P>();
     }
 }
-template <class Set, class Product, class Category, class P> constexpr void report_missing() {
-    if constexpr (std::is_same_v<P, absent>) error::missing<Set, Product, Category>();
+template <class Set, class Category, class P> constexpr void report_contract() {
+    if constexpr (is_of<Category, P>)
+        if constexpr (!Category::template takes<P>) error::broken_contract<Set, Category, P>();
 }
-template <class Set, class P> constexpr void report_contract() {
-    if constexpr (!P::category::template takes<P>) error::broken_contract<Set, typename P::category, P>();
-}
-template <class Set, class P> constexpr void report_options() {
-    if constexpr (!options_valid<P>()) {
+template <class Set, class Category, class P> constexpr void report_options() {
+    if constexpr (is_of<Category, P> && !options_valid<P>()) {
         if constexpr (requires { P::template refuse_options<Set>; })
             P::template refuse_options<Set>();
         else
-            error::bad_options<Set, typename P::category, P>();
+            error::bad_options<Set, Category, P>();
     }
 }
-template <class Set, class P, class Provided, class Need> constexpr void report_need() {
-    if constexpr (!Provided::template has<Need>) error::unmet_need<Set, typename P::category, P, Need>();
+template <class Set, class Category, class P, class Provided, class Need> constexpr void report_need() {
+    if constexpr (!Provided::template has<Need>) error::unmet_need<Set, Category, P, Need>();
 }
-template <class Set, class P, class Provided, class... Needs> constexpr void report_needs(types<Needs...>) {
-    (report_need<Set, P, Provided, Needs>(), ...);
+template <class Set, class Category, class P, class Provided, class... Needs>
+constexpr void report_needs(types<Needs...>) {
+    (report_need<Set, Category, P, Provided, Needs>(), ...);
+}
+template <class Set, class Product, class Category, class P> constexpr void report_missing() {
+    if constexpr (std::is_same_v<P, absent>) error::missing<Set, Product, Category>();
 }
 
-template <class Set, class Product, stage At, class... Ps> constexpr void report_named(types<Ps...> list) {
+template <class Set, class Product, stage At, class Category, class... Ps> constexpr void report_category() {
+    if constexpr (At == stage::twice)
+        report_twice<Set, Category, void>(types<Ps...>{});
+    else if constexpr (At == stage::contract)
+        (report_contract<Set, Category, Ps>(), ...);
+    else if constexpr (At == stage::options)
+        (report_options<Set, Category, Ps>(), ...);
+}
+
+template <class Set, class Product, stage At, class... Ps, class... Categories>
+constexpr void report_named(types<Ps...>, types<Categories...>) {
     if constexpr (At == stage::no_policy)
         (report_no_policy<Set, Ps>(), ...);
     else if constexpr (At == stage::only_declared)
         (report_declared<Set, Ps>(), ...);
-    else if constexpr (At == stage::twice)
-        report_all_twice<Set>(list);
     else if constexpr (At == stage::not_read)
-        (report_not_read<Set, Product, Ps>(), ...);
-    else if constexpr (At == stage::contract)
-        (report_contract<Set, Ps>(), ...);
-    else if constexpr (At == stage::options)
-        (report_options<Set, Ps>(), ...);
+        (report_not_read<Set, Product, Ps>(product::row_manager::reads{}), ...);
+    else {
+        (report_category<Set, Product, At, Categories, Ps...>(), ...);
+        if constexpr (At == stage::twice) (report_unread_twice<Set, Product, Ps>(types<Ps...>{}), ...);
+    }
 }
 
 template <class Set, class Product, stage At, class... Categories, class... Answers>
@@ -211,7 +232,7 @@ constexpr void report_answers(types<Categories...>, types<Answers...>) {
     else if constexpr (At == stage::only_declared)
         (report_declared<Set, Answers>(), ...);
     else
-        (report_needs<Set, Answers, provided_by<Answers...>>(typename Answers::needs{}), ...);
+        (report_needs<Set, Categories, Answers, provided_by<Answers...>>(typename Answers::needs{}), ...);
 }
 
 template <class Set, class Product> constexpr void report() {
@@ -221,7 +242,7 @@ template <class Set, class Product> constexpr void report() {
     else if constexpr (at != stage::fine && at != stage::bare_struct) {
         constexpr stage own = judge_named<typename Product::reads>(named<Set>{});
         if constexpr (own != stage::fine)
-            report_named<Set, Product, own>(named<Set>{});
+            report_named<Set, Product, own>(named<Set>{}, typename Product::reads{});
         else
             report_answers<Set, Product, at>(typename Product::reads{},
                                              typename resolved<Set, Product>::answers{});
@@ -255,7 +276,7 @@ template <class Set, class As> constexpr auto check_heap() {
     if constexpr (well_formed<Set, product::row_manager> && !well_formed_heap<Set, As>()) {
         constexpr detail::stage own = detail::judge_named<product::row_heap::reads>(detail::named<As>{});
         if constexpr (own != detail::stage::fine)
-            detail::report_named<As, product::row_heap, own>(detail::named<As>{});
+            detail::report_named<As, product::row_heap, own>(detail::named<As>{}, product::row_heap::reads{});
         else
             check<overridden<Set, As>, product::row_manager>();
     }

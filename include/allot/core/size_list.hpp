@@ -105,7 +105,7 @@ template <class List> inline constexpr bool is_list = fault_of<List>() == list_f
 template <class Set, class List, list_fault Fault = fault_of<List>()> constexpr auto refuse_list() {
     using enum list_fault;
     static_assert(Fault != no_sizes,
-                  "allot: a size list has `static constexpr std::array<std::uint32_t, N> sizes`, N > 0");
+                  "allot: a size list has static constexpr std::array<std::uint32_t, N> sizes, N > 0");
     static_assert(Fault != too_many, "allot: a size list has 64 sizes at most");
     static_assert(Fault != not_a_multiple, "allot: the sizes of a size list must be multiples of 4");
     static_assert(Fault != not_ascending, "allot: the sizes of a size list must be ascending");

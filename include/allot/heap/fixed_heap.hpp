@@ -222,11 +222,11 @@ class fixed_heap final : public heap_base {
     // ---- giving back: no lock -------------------------------------------------------------------------------
 
     void put(std::byte* const* rows, std::size_t n) noexcept {
-        const unsigned shift = family_.arena().page_shift();
+        const std::uintptr_t mask = family_.arena().page_mask();
         for (std::size_t i = 0; i < n;) {
-            std::byte* const base = page_of(rows[i], shift);
+            std::byte* const base = page_of(rows[i], mask);
             std::size_t end = i + 1;
-            while (end < n && page_of(rows[end], shift) == base) ++end;
+            while (end < n && page_of(rows[end], mask) == base) ++end;
             put_page(*reinterpret_cast<page*>(base), rows + i, end - i);
             i = end;
         }
@@ -323,6 +323,7 @@ class fixed_heap final : public heap_base {
         p->ops = plan_.ops;
         p->owner = this;
         p->type = plan_.type;
+        p->bucket = plan_.index;
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
         p->slots.reset(p->aside(), cut_);

@@ -127,6 +127,8 @@ class arena_base {
         return reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(begin_) < bytes_;
     }
     ALLOT_ALWAYS_INLINE unsigned page_shift() const noexcept { return shift_; }
+    // Leaves the start of the page of an address.
+    ALLOT_ALWAYS_INLINE std::uintptr_t page_mask() const noexcept { return ~std::uintptr_t{0} << shift_; }
     std::byte* begin() const noexcept { return begin_; }
     std::byte* end() const noexcept { return begin_ + bytes_; }
     std::size_t page_bytes() const noexcept { return std::size_t{1} << shift_; }

@@ -39,16 +39,15 @@ struct link_word {
     void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
     bool shared() const noexcept { return (load() & holders) != 1; }
 
-    // Drops one holder. Whoever holds the only link needs no atomic read-modify-write: nobody else can link.
-    ALLOT_ALWAYS_INLINE fate drop() const noexcept {
-        if (ALLOT_LIKELY(load() == 1)) {
-            clear();
-            return fate::freed;
-        }
-        return drop_slowly();
+    // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic
+    // read-modify-write: nobody else can link.
+    ALLOT_ALWAYS_INLINE bool drop_only() const noexcept {
+        if (ALLOT_UNLIKELY(load() != 1)) return false;
+        clear();
+        return true;
     }
-    // The same without clearing; for a row that is destroyed first.
-    ALLOT_NOINLINE fate drop_slowly() const noexcept {
+    // Drops one holder. The word of a row that is to be destroyed is not cleared yet.
+    fate drop() const noexcept {
         std::uint32_t was = load();
         if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
         if ((was & holders) == 0) return fate::was_free;

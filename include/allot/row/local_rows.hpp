@@ -30,7 +30,7 @@ class local_rows {
 
   public:
     explicit local_rows(row_manager<Set>& manager) noexcept
-        : manager_(manager), shift_(manager.arena().page_shift()) {}
+        : manager_(manager), page_mask_(manager.arena().page_mask()) {}
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;
     ~local_rows() { close(); }
@@ -47,7 +47,7 @@ class local_rows {
             row = pop_slowly(b, index);
             if (row == nullptr) return nullptr;
         }
-        rows::start(b.heap->cut(), false, shift_, row, number, false);
+        rows::start(b.heap->cut(), false, page_mask_, row, number);
         return row;
     }
     // The same; on failure what the set's oom policy says.
@@ -57,21 +57,12 @@ class local_rows {
     }
     // Drops a holder of any row of the manager's arena.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        if (ALLOT_UNLIKELY(!manager_.arena().contains(row))) return;
+        if (ALLOT_UNLIKELY(!manager_.arena().contains(row))) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        auto& page = rows::page_at(at, shift_);
-        if (ALLOT_UNLIKELY(page.ops != &rows::ops)) return allot::release(row);
-        heap_type& heap = rows::heap_of(page);
-        const std::uint32_t index = heap.plan().index;
-        if (ALLOT_UNLIKELY(index >= bins_.size() || bins_[index].heap != &heap)) return allot::release(row);
-        if (ALLOT_UNLIKELY(!rows::is_row(page, at))) return;
-        rows::drop(page, at, [&](std::byte* freed) {
-            auto& cache = *bins_[index].cache;
-            if (ALLOT_UNLIKELY(!cache.push(freed))) {
-                heap.spill(cache, cache.batch);
-                cache.push(freed);
-            }
-        });
+        auto& page = rows::page_at(at, page_mask_);
+        bin& b = bins_[page.bucket % bins_.size()];
+        if (ALLOT_UNLIKELY(page.owner != b.heap || !rows::drop_only(page, at))) return release_slowly(at);
+        if (ALLOT_UNLIKELY(!b.cache->push(at))) push_slowly(b, at);
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept { manager_.link(row); }
 
@@ -100,6 +91,17 @@ class local_rows {
         if constexpr (policies::counts) return manager_.context().types.number(type);
         return 0;
     }
+    // A row of a heap that this handle has not used, shared, or to be destroyed.
+    ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
+        auto& page = rows::page_at(row, page_mask_);
+        bin& b = bins_[page.bucket % bins_.size()];
+        if (page.owner != b.heap) return allot::release(row);
+        if (rows::drop(page, row) && !b.cache->push(row)) push_slowly(b, row);
+    }
+    ALLOT_NOINLINE void push_slowly(bin& b, std::byte* row) noexcept {
+        b.heap->spill(*b.cache, b.cache->batch);
+        b.cache->push(row);
+    }
     ALLOT_NOINLINE std::byte* pop_slowly(bin& b, std::uint32_t index) noexcept {
         if (b.cache == nullptr) {
             heap_type* const heap = manager_.buckets().at(index);
@@ -112,7 +114,7 @@ class local_rows {
     }
 
     row_manager<Set>& manager_;
-    unsigned shift_;
+    std::uintptr_t page_mask_;
     std::array<bin, 128> bins_{};
 };
 

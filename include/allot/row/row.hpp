@@ -20,7 +20,7 @@ namespace detail {
 inline page_header* page_of_row(const void* address) noexcept {
     const arena_base* const arena = arena_at(address);
     if (arena == nullptr) return nullptr;
-    auto* const page = reinterpret_cast<page_header*>(page_of(address, arena->page_shift()));
+    auto* const page = reinterpret_cast<page_header*>(page_of(address, arena->page_mask()));
     if (!arena->is_taken(page) || page->ops == nullptr) {
         tell_misuse({.kind = misuse::foreign_pointer, .set = arena->name(), .heap = "", .type = "", .address = address});
         return nullptr;
@@ -38,7 +38,7 @@ inline void link(const void* row) noexcept {
     if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::bytes_of(row));
 }
 // One holder fewer; the last one runs the row's destructor (if it was finalized) and frees it. Never waits.
-inline void release(const void* row) noexcept {
+ALLOT_NOINLINE inline void release(const void* row) noexcept {
     if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::bytes_of(row));
 }
 // Whether another holder may exist. Always true for an address outside every arena: it must not be changed.

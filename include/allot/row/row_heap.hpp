@@ -33,8 +33,10 @@ class local_row_heap {
 
   public:
     local_row_heap(row_manager<Set>& manager, heap_type& heap, std::uint32_t type) noexcept
-        : shift_(heap.family().arena().page_shift()), type_(type), one_type_(heap.plan().type != nullptr),
-          stride_(heap.cut().stride), header_(heap.cut().header), heap_(heap), manager_(manager) {
+        : heap_(heap), begin_(reinterpret_cast<std::uintptr_t>(manager.arena().begin())),
+          bytes_(static_cast<std::size_t>(manager.arena().end() - manager.arena().begin())),
+          page_mask_(manager.arena().page_mask()), type_(type), one_type_(heap.plan().type != nullptr),
+          manager_(manager) {
         heap_.adopt(cache_, cache_.capacity);
     }
     local_row_heap(const local_row_heap&) = delete;
@@ -48,7 +50,7 @@ class local_row_heap {
             row = pop_slowly();
             if (row == nullptr) return nullptr;
         }
-        start(row);
+        rows::start(heap_.cut(), one_type_, page_mask_, row, type_);
         return row;
     }
     // The same; on failure what the set's oom policy says.
@@ -58,37 +60,34 @@ class local_row_heap {
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        if (ALLOT_UNLIKELY(!manager_.arena().contains(row))) return;
+        if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        auto& page = rows::page_at(at, shift_);
-        if (ALLOT_UNLIKELY(page.owner != &heap_)) return allot::release(row);
-        if (ALLOT_UNLIKELY(!rows::is_row(page, at))) return;
-        rows::drop(page, at, [this](std::byte* freed) {
-            if (ALLOT_UNLIKELY(!cache_.push(freed))) push_slowly(freed);
-        });
+        auto& page = rows::page_at(at, page_mask_);
+        if (ALLOT_UNLIKELY(page.owner != &heap_ || !rows::drop_only(page, at))) return release_slowly(at);
+        if (ALLOT_UNLIKELY(!cache_.push(at))) push_slowly(at);
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept { manager_.link(row); }
 
   private:
-    ALLOT_ALWAYS_INLINE void start(std::byte* row) noexcept {
-        slot_geometry cut;
-        cut.stride = stride_;
-        cut.header = header_;
-        rows::start(cut, one_type_, shift_, row, type_, false);
-    }
     ALLOT_NOINLINE std::byte* pop_slowly() noexcept { return heap_.refill(cache_) ? cache_.pop() : nullptr; }
     ALLOT_NOINLINE void push_slowly(std::byte* row) noexcept {
         heap_.spill(cache_, cache_.batch);
         cache_.push(row);
     }
+    // A row of another heap, shared, or to be destroyed.
+    ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
+        auto& page = rows::page_at(row, page_mask_);
+        if (page.owner != &heap_) return allot::release(row);
+        if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
+    }
 
-    slot_cache<64> cache_;
-    unsigned shift_;
+    heap_type& heap_;
+    std::uintptr_t begin_; // of the manager's arena
+    std::size_t bytes_;
+    std::uintptr_t page_mask_;
     std::uint32_t type_;
     bool one_type_;
-    std::uint32_t stride_;
-    std::uint32_t header_;
-    heap_type& heap_;
+    slot_cache<64> cache_;
     row_manager<Set>& manager_;
 };
 
@@ -120,7 +119,12 @@ class row_heap {
     }
 
     // A row with one holder, contents unspecified; null when no memory can be had.
-    void* try_allocate() noexcept { return start(false); }
+    void* try_allocate() noexcept {
+        std::byte* const row = heap_->pop();
+        if (row != nullptr)
+            rows::start(heap_->cut(), heap_->plan().type != nullptr, heap_->family().arena().page_mask(), row, number_);
+        return row;
+    }
     // The same; on failure what the set's oom policy says.
     void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
@@ -164,14 +168,6 @@ class row_heap {
     heap_type& heap() const noexcept { return *heap_; }
 
   private:
-    void* start(bool constructed) noexcept {
-        std::byte* const row = heap_->pop();
-        if (row == nullptr) return nullptr;
-        rows::start(heap_->cut(), heap_->plan().type != nullptr, heap_->family().arena().page_shift(), row, number_,
-                    constructed);
-        return row;
-    }
-
     heap_type* heap_;
     row_manager<Set>* manager_;
     const allot::row_type* type_;

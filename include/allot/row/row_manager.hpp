@@ -126,7 +126,7 @@ class row_manager {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = thread_local_rows()) return mine->release(row);
         std::byte* const at = detail::bytes_of(row);
-        auto& page = rows::page_at(at, arena().page_shift());
+        auto& page = rows::page_at(at, arena().page_mask());
         if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
         allot::release(row);
     }
@@ -216,6 +216,11 @@ class row_manager {
     row_context& context() noexcept { return context_; }
     auto& buckets() noexcept { return buckets_; }
 
+    // An address outside the arena: nothing to do; in checked builds a row of another arena is told.
+    void not_ours(const void* row) noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (arena_at(row) != nullptr) context_.tell(misuse::not_shared_arena, "", nullptr, row);
+    }
     // Without the calling thread's caches.
     void* try_allocate_shared(std::size_t bytes, const row_type& type) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
@@ -228,7 +233,7 @@ class row_manager {
         if (ALLOT_LIKELY(index != heap_plan::no_index))
             if (auto* const heap = buckets_.at(index, type.align)) {
                 std::byte* const row = heap->pop();
-                if (row != nullptr) rows::start(heap->cut(), false, arena().page_shift(), row, number, false);
+                if (row != nullptr) rows::start(heap->cut(), false, arena().page_mask(), row, number);
                 return row;
             }
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
@@ -289,11 +294,6 @@ class row_manager {
         return threads_ != nullptr ? threads_->here() : nullptr;
     }
     static void link_by_page(std::byte* row) noexcept { allot::link(row); }
-    void not_ours(const void* row) noexcept {
-        if constexpr (ALLOT_CHECKED != 0)
-            if (arena_at(row) != nullptr) context_.tell(misuse::not_shared_arena, "", nullptr, row);
-    }
-
     // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.
     template <class Changed>
     fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {

@@ -24,8 +24,8 @@ struct slot_rows {
     using page = heaplet<Slots>;
     using counting = detail::counting<Count>;
 
-    static page& page_at(std::byte* row, unsigned shift) noexcept {
-        return *reinterpret_cast<page*>(page_of(row, shift));
+    ALLOT_ALWAYS_INLINE static page& page_at(std::byte* row, std::uintptr_t page_mask) noexcept {
+        return *reinterpret_cast<page*>(page_of(row, page_mask));
     }
     static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(p.owner); }
     static row_context& context_of(page_header& p) noexcept {
@@ -33,37 +33,42 @@ struct slot_rows {
     }
 
     // A slot becomes a row with one holder.
-    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, unsigned shift, std::byte* row,
-                                          std::uint32_t type, bool constructed) noexcept {
+    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, std::uintptr_t page_mask,
+                                          std::byte* row, std::uint32_t type) noexcept {
         sys::unpoison(row, cut.stride - cut.header);
         if constexpr (counting::counts) {
-            page& p = page_at(row, shift); // not read where the count lies in the row
+            page& p = page_at(row, page_mask); // not read where the count lies in the row
             if (!one_type) *counting::type_number(p, row) = type;
-            counting::word(p, row).start(constructed);
+            counting::word(p, row).start();
         }
     }
 
-    // Drops a holder; `free` gets the row when it was the last.
-    template <class Free>
-    ALLOT_ALWAYS_INLINE static void drop(page& p, std::byte* row, Free free) noexcept {
+    // Ends a row that has one holder and nothing to destroy; false when there is more to do, and nothing is done.
+    ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row) noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) return false;
+        if constexpr (counting::counts)
+            if (!counting::word(p, row).drop_only()) return false;
+        sys::poison(row, p.cut.stride - p.cut.header);
+        return true;
+    }
+    // Drops a holder; true when it was the last, and the row has ended.
+    static bool drop(page& p, std::byte* row) noexcept {
+        if (!is_row(p, row)) return false;
         if constexpr (counting::counts) {
             const link_word word = counting::word(p, row);
-            if (ALLOT_LIKELY(word.load() == 1)) {
+            switch (word.drop()) {
+            case link_word::fate::alive: return false;
+            case link_word::fate::was_free: tell(p, misuse::double_release, row); return false;
+            case link_word::fate::destroyed:
+                type_of(p, row)->destroy(row);
                 word.clear();
-            } else {
-                switch (word.drop_slowly()) {
-                case link_word::fate::alive: return;
-                case link_word::fate::was_free: return tell(p, misuse::double_release, row);
-                case link_word::fate::destroyed:
-                    type_of(p, row)->destroy(row);
-                    word.clear();
-                    break;
-                case link_word::fate::freed: break;
-                }
+                break;
+            case link_word::fate::freed: break;
             }
         }
         sys::poison(row, p.cut.stride - p.cut.header);
-        free(row);
+        return true;
     }
 
     static const row_type* type_of(page& p, std::byte* row) noexcept {
@@ -96,7 +101,7 @@ struct slot_rows {
     }
     static void release(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if (is_row(p, row)) drop(p, row, [&](std::byte* freed) { heap_of(p).push(freed); });
+        if (drop_only(p, row) || drop(p, row)) heap_of(p).push(row);
     }
     static bool is_shared(page_header& h, std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(static_cast<page&>(h), row).shared();

@@ -4,9 +4,9 @@
 using namespace allot::literals;
 
 #if WRONG
-const std::size_t all = 16777216_TiB;
+const std::size_t most = 16777216_TiB;
 #else
-const std::size_t all = 16777215_TiB;
+const std::size_t most = 16777215_TiB;
 #endif
 
-int main() { return all == 0; }
+int main() { return most == 0; }

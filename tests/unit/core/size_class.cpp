@@ -23,6 +23,36 @@ struct dense_sizes {
     static constexpr auto above = size::tail::eighths;
 };
 
+struct none {};
+struct empty {
+    static constexpr std::array<std::uint32_t, 0> sizes{};
+};
+struct falling {
+    static constexpr std::array<std::uint32_t, 2> sizes{32, 16};
+};
+struct repeated {
+    static constexpr std::array<std::uint32_t, 2> sizes{32, 32};
+};
+struct uneven {
+    static constexpr std::array<std::uint32_t, 2> sizes{16, 18};
+};
+struct tiny {
+    static constexpr std::array<std::uint32_t, 2> sizes{4, 8};
+};
+struct zero {
+    static constexpr std::array<std::uint32_t, 2> sizes{0, 0};
+};
+struct huge {
+    static constexpr std::array<std::uint32_t, 1> sizes{65540};
+};
+struct too_many {
+    static constexpr std::array<std::uint32_t, 65> sizes{8};
+};
+struct wrong_tail {
+    static constexpr std::array<std::uint32_t, 1> sizes{8};
+    static constexpr const char* above = "eighths";
+};
+
 // The smallest class by looking at all of them.
 template <class List> std::size_t by_search(const size_classes<List>& classes, std::size_t n) {
     std::size_t i = 0;
@@ -96,35 +126,6 @@ TEST_CASE("a small page keeps the part of a list that fits") {
 
 TEST_CASE("what is wrong with a list is told apart") {
     using size::list_fault;
-    struct none {};
-    struct empty {
-        static constexpr std::array<std::uint32_t, 0> sizes{};
-    };
-    struct falling {
-        static constexpr std::array<std::uint32_t, 2> sizes{32, 16};
-    };
-    struct repeated {
-        static constexpr std::array<std::uint32_t, 2> sizes{32, 32};
-    };
-    struct uneven {
-        static constexpr std::array<std::uint32_t, 2> sizes{16, 18};
-    };
-    struct tiny {
-        static constexpr std::array<std::uint32_t, 2> sizes{4, 8};
-    };
-    struct zero {
-        static constexpr std::array<std::uint32_t, 2> sizes{0, 0};
-    };
-    struct huge {
-        static constexpr std::array<std::uint32_t, 1> sizes{65540};
-    };
-    struct too_many {
-        static constexpr std::array<std::uint32_t, 65> sizes{8};
-    };
-    struct wrong_tail {
-        static constexpr std::array<std::uint32_t, 1> sizes{8};
-        static constexpr const char* above = "eighths";
-    };
     STATIC_REQUIRE(size::fault_of<none>() == list_fault::no_sizes);
     STATIC_REQUIRE(size::fault_of<int>() == list_fault::no_sizes);
     STATIC_REQUIRE(size::fault_of<empty>() == list_fault::no_sizes);

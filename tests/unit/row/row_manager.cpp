@@ -162,7 +162,7 @@ TEST_CASE("out of memory tells who holds it", "[row]") {
         CHECK(page.find("orders") != std::string::npos);
         CHECK(page.find("sets::plain") != std::string::npos);
         CHECK(page.find("order line") != std::string::npos);
-        CHECK(page.find("2.00 MiB") != std::string::npos);
+        CHECK(page.find("limit 2 MiB") != std::string::npos);
         CHECK(page.find("live rows") != std::string::npos);
         CHECK(std::string(error.what()).find("order line") != std::string::npos);
     }

@@ -1,0 +1,123 @@
+// Prints docs/policies.md: categories, their answers and contracts, as the headers state them.
+//
+// A new answer joins by one line in answers(). tests/docs/ asks that the page in the repository is what this prints.
+#include <allot/core/describe.hpp>
+#include <allot/page/arena.hpp>
+#include <allot/page/borrowed.hpp>
+#include <allot/page/huge_pages.hpp>
+#include <allot/page/mapped.hpp>
+#include <allot/page/of.hpp>
+#include <allot/slots/bitmap.hpp>
+#include <allot/slots/linked.hpp>
+
+#include <iostream>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace allot;
+
+// The last part of a type's name: "host_accessible".
+template <class T> std::string last_name() {
+    const std::string_view all = type_name<T>();
+    return std::string{all.substr(all.rfind(':') + 1)};
+}
+
+template <class... Properties> std::string list(types<Properties...>) {
+    std::string text;
+    ((text += (text.empty() ? "" : ", ") + last_name<Properties>()), ...);
+    return text;
+}
+
+template <class Answer> void answer(std::string_view spelling) {
+    using P = Answer;
+    static_assert(P::category::template takes<P>);
+    const std::string category{P::category::name};
+    std::cout << "| `" << category << "::" << spelling << "` | " << P::about << " | " << P::cost << " | "
+              << list(typename P::needs{}) << " | " << list(typename P::provides{}) << " |\n";
+}
+
+void answers(category::page) {
+    answer<page::mapped<>>("mapped<Options>");
+    answer<page::huge_pages<>>("huge_pages<Options>");
+    answer<page::borrowed>("borrowed");
+    answer<page::of<arena<>>>("of<Arena>");
+}
+void answers(category::size) {
+    answer<size::bucketed<>>("bucketed<List>");
+    answer<size::packed>("packed");
+    answer<size::exact>("exact");
+}
+void answers(category::slots) {
+    answer<slots::linked>("linked");
+    answer<slots::bitmap>("bitmap");
+}
+void answers(category::heap) {
+    answer<heap::shared>("shared");
+    answer<heap::unique>("unique");
+    answer<heap::per_thread>("per_thread");
+}
+void answers(category::refill) {
+    answer<refill::single>("single");
+    answer<refill::blocked<16>>("blocked<Slots>");
+}
+void answers(category::count) {
+    answer<count::links>("links");
+    answer<count::links_aside>("links_aside");
+    answer<count::none>("none");
+}
+void answers(category::order) { answer<order::host>("host"); }
+void answers(category::ledger) {
+    answer<ledger::none>("none");
+    answer<ledger::counter>("counter");
+}
+void answers(category::spill) { answer<spill::none>("none"); }
+void answers(category::oom) {
+    answer<oom::null>("null");
+    answer<oom::raise>("raise");
+}
+void answers(category::retain) {
+    answer<retain::never>("never");
+    answer<retain::on_call>("on_call");
+    answer<retain::on_pressure>("on_pressure");
+}
+void answers(category::guard) { answer<guard::none>("none"); }
+void answers(category::watch) {
+    answer<watch::none>("none");
+    answer<watch::counters>("counters");
+}
+
+template <class Product, class Category> void reader(std::string& text) {
+    if (detail::lists<typename Product::reads, Category>)
+        text += (text.empty() ? "`" : ", `") + std::string{Product::name} + "`";
+}
+
+template <class Category> void section() {
+    std::string readers;
+    reader<product::row_manager, Category>(readers);
+    reader<product::row_heap, Category>(readers);
+    reader<product::arena, Category>(readers);
+    std::cout << "\n## " << Category::name << ": " << Category::question << "?\n\n"
+              << "- Fallback: " << Category::fallback_rule << "\n"
+              << "- Contract: " << Category::contract << "\n"
+              << "- Read by: " << (readers.empty() ? "no product yet" : readers) << "\n"
+              << "- Acted on in: `allot/" << Category::room << "/`\n\n"
+              << "| answer | what it is | cost | needs | provides |\n|---|---|---|---|---|\n";
+    answers(Category{});
+}
+
+template <class... Categories> void sections(types<Categories...>) { (section<Categories>(), ...); }
+
+} // namespace
+
+int main() {
+    std::cout << "# Policies\n\n"
+                 "Made by `tools/policies_page.cpp` from the headers; do not edit.\n\n"
+                 "A set names at most one policy a category, in any order; the other categories take their fallback.\n"
+                 "A policy's *needs* must be *provided* by a policy of the same set. A product reads some categories\n"
+                 "and refuses policies of others. `row_heap` is one heap of a row manager: what `as<...>` may say.\n";
+    sections(types<category::page, category::size, category::slots, category::heap, category::refill,
+                   category::count, category::order, category::ledger, category::spill, category::oom,
+                   category::retain, category::guard, category::watch>{});
+}
