@@ -64,6 +64,17 @@
 #define ALLOT_HOST_DEVICE
 #endif
 
+#if defined(__x86_64__)
+#define ALLOT_X86_64 1
+#else
+#define ALLOT_X86_64 0
+#endif
+#if defined(__aarch64__)
+#define ALLOT_AARCH64 1
+#else
+#define ALLOT_AARCH64 0
+#endif
+
 // 1 while nvcc compiles for the device.
 #if defined(__CUDA_ARCH__)
 #define ALLOT_DEVICE_PASS 1

@@ -43,6 +43,7 @@ class built_arena : public arena_base {
             lent, types<allot::limit, allot::page_bytes, allot::name, std::span<std::byte>>,
             types<allot::limit, allot::page_bytes, allot::name, allot::reserve_bytes>>;
         check_values<product::arena, Set, accepted, Values...>();
+        if constexpr (lent) check_needed<product::arena, Set, types<std::span<std::byte>>, Values...>();
         range_request asked;
         asked.limit = value_or<allot::limit>({0}, values...).bytes;
         asked.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
@@ -92,7 +93,7 @@ class arena : public detail::built_arena<Set> {
 
 template <class Set>
     requires(!well_formed<Set, product::arena>)
-class arena<Set> : detail::refused<Set, product::arena> {
+class arena<Set> : public detail::refused<Set, product::arena> {
     using detail::refused<Set, product::arena>::refused;
 };
 

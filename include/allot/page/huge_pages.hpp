@@ -16,7 +16,7 @@ template <huge_options Options>
 struct huge_pages {
     using category = allot::category::page;
     using needs = types<>;
-    using provides = types<property::host_accessible, property::fixed_address>;
+    using provides = types<property::host_accessible, property::fixed_address, property::preallocated>;
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about = "preallocated huge OS pages; else transparent ones; else plain: got() says";
     static constexpr std::string_view cost = "all memory at once; fewer TLB misses";

@@ -20,6 +20,7 @@ class arena_choice {
   public:
     using accepted = std::conditional_t<requires { Page::lent; }, types<page_bytes, std::span<std::byte>>,
                                         types<page_bytes, reserve_bytes>>;
+    using needed = std::conditional_t<requires { Page::lent; }, types<std::span<std::byte>>, types<>>;
 
     // The manager's limit shapes the arena but does not limit it: the manager's ledger does.
     template <class... Values>
@@ -43,13 +44,19 @@ template <class Arena, class Retain>
 class arena_choice<page::of<Arena>, Retain> {
   public:
     using accepted = types<Arena>;
+    using needed = types<Arena>;
 
     template <class... Values>
-    arena_choice(const char*, std::size_t, Values&... values) noexcept : arena_(pick<Arena>(values...)) {}
-    arena_base& get() const noexcept { return arena_; }
+    arena_choice(const char*, std::size_t, Values&... values) noexcept : arena_(find(values...)) {}
+    arena_base& get() const noexcept { return *arena_; }
 
   private:
-    Arena& arena_;
+    template <class... Values>
+    static Arena* find([[maybe_unused]] Values&... values) noexcept {
+        if constexpr (given<Arena, Values&...>) return &pick<Arena>(values...);
+        else return nullptr; // that it is missing was told
+    }
+    Arena* arena_;
 };
 
 } // namespace detail

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
@@ -57,7 +58,7 @@ class huge_rows {
             leave(place);
             return nullptr;
         }
-        auto* const h = ::new (base) huge_header;
+        auto* const h = std::construct_at(reinterpret_cast<huge_header*>(base));
         h->owner = this;
         h->context = &context_;
         h->pages = pages;

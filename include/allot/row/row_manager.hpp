@@ -71,6 +71,7 @@ class row_manager {
           family_(arena(), ledger_), buckets_(family_, context_), huge_(family_, context_),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::row_manager, Set, accepted, Values...>();
+        check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
         context_.set = set_name();
         context_.name = name_;
         context_.manager = this;
@@ -149,9 +150,10 @@ class row_manager {
     // manager. Throws (or aborts, without exceptions) out_of_memory when the heap's few bytes cannot be had, or its
     // rows do not fit a page.
     template <class... Answers>
-    auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped)
-        -> fixed<overridden<Set, as_t<Answers...>>> {
-        return heap_for<overridden<Set, as_t<Answers...>>>(bytes, type);
+    auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
+        if constexpr (check_heap<Set, as_t<Answers...>>())
+            return heap_for<overridden<Set, as_t<Answers...>>>(bytes, type);
+        else return detail::anything{};
     }
     auto heap(std::size_t bytes, const row_type& type = untyped) -> fixed<Set> { return heap_for<Set>(bytes, type); }
 
@@ -388,6 +390,13 @@ class row_manager {
     detail::thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
     spin_lock making_;
     leak_sink leaks_;
+};
+
+// A set that makes no row manager: its mistake is told once, and everything else is quiet.
+template <class Set>
+    requires(!well_formed<Set, product::row_manager>)
+class row_manager<Set> : public detail::refused<Set, product::row_manager> {
+    using detail::refused<Set, product::row_manager>::refused;
 };
 
 } // namespace allot::inline ALLOT_ABI

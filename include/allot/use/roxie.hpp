@@ -3,7 +3,8 @@
 // The size classes of Roxie; free slots found out of band, so that churn at any occupancy stays in the cache.
 #pragma once
 
-#include <allot/row_manager.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/row/row_manager.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace use {

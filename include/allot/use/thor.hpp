@@ -4,7 +4,8 @@
 // free slots.
 #pragma once
 
-#include <allot/row_manager.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/row/row_manager.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace use {

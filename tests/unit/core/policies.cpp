@@ -2,6 +2,7 @@
 #include <support/fake_pages.hpp>
 
 #include <allot/core/diagnose.hpp>
+#include <allot/page/mapped.hpp>
 #include <allot/slots/bitmap.hpp>
 #include <allot/slots/linked.hpp>
 
@@ -48,6 +49,12 @@ TEST_CASE("a fallback depends on what the others provide") {
     STATIC_REQUIRE(is_same_v<answer<device, category::slots>, slots::bitmap>);
     STATIC_REQUIRE(is_same_v<answer<device, category::count>, count::links_aside>);
     STATIC_REQUIRE(is_same_v<answer<policies<fake::preallocated_page>, category::retain>, retain::never>);
+}
+
+TEST_CASE("a fallback depends on other fallbacks as well") {
+    STATIC_REQUIRE(is_same_v<answer<policies<>, category::page>, page::mapped<>>);
+    STATIC_REQUIRE(is_same_v<answer<policies<>, category::slots>, slots::linked>);
+    STATIC_REQUIRE(is_same_v<answer<policies<>, category::count>, count::links>);
 }
 
 TEST_CASE("a set need not have a name, and a set of a set has its answers") {
