@@ -114,9 +114,12 @@ template <class... Categories> void sections(types<Categories...>) { (section<Ca
 int main() {
     std::cout << "# Policies\n\n"
                  "Made by `tools/policies_page.cpp` from the headers; do not edit.\n\n"
-                 "A set names at most one policy a category, in any order; the other categories take their fallback.\n"
-                 "A policy's *needs* must be *provided* by a policy of the same set. A product reads some categories\n"
-                 "and refuses policies of others. `row_heap` is one heap of a row manager: what `as<...>` may say.\n";
+                 "A set names at most one policy a category, in any order; the other categories take their "
+                 "fallback.\n"
+                 "A policy's *needs* must be *provided* by a policy of the same set. A product reads some "
+                 "categories\n"
+                 "and refuses policies of others. `row_heap` is one heap of a row manager: what `as<...>` "
+                 "may say.\n";
     sections(types<category::page, category::size, category::slots, category::heap, category::refill,
                    category::count, category::order, category::ledger, category::spill, category::oom,
                    category::retain, category::guard, category::watch>{});

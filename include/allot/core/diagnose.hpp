@@ -79,7 +79,8 @@ template <class P, class... Ps> constexpr int times() {
     return (static_cast<int>(std::is_same_v<typename P::category, typename Ps::category>) + ...);
 }
 
-template <class P> inline constexpr bool declared_only = !complete<P> && (std::is_class_v<P> || std::is_union_v<P>);
+template <class P>
+inline constexpr bool declared_only = !complete<P> && (std::is_class_v<P> || std::is_union_v<P>);
 template <class P> inline constexpr bool perhaps_policy = policy<P> || declared_only<P>;
 
 // --- the stages of what is named ---------------------------------------------------------------------------------
@@ -124,8 +125,10 @@ template <class Set> struct to_a_base {
     operator T() const;
 };
 template <class Set> constexpr bool is_bare() {
-    if constexpr (!std::is_class_v<Set> || !complete<Set>) return false;
-    else return std::is_empty_v<Set> && !policy<Set> && !requires { Set{to_a_base<Set>{}}; };
+    if constexpr (!std::is_class_v<Set> || !complete<Set>)
+        return false;
+    else
+        return std::is_empty_v<Set> && !policy<Set> && !requires { Set{to_a_base<Set>{}}; };
 }
 
 template <class Set, class Product> constexpr stage stage_of() {
@@ -150,7 +153,8 @@ template <class Set, class P> constexpr void report_declared() {
 }
 
 // Of the functions below some go through all categories: nvcc names a category only by the list it comes from.
-template <class Category, class P> inline constexpr bool is_of = std::is_same_v<Category, typename P::category>;
+template <class Category, class P>
+inline constexpr bool is_of = std::is_same_v<Category, typename P::category>;
 
 // `Before` is the category's policy so far; void: none.
 template <class Set, class Category, class Before> constexpr void report_twice(types<>) {}
@@ -163,7 +167,8 @@ constexpr void report_twice(types<P, Ps...>) {
         report_twice<Set, Category, P>(types<Ps...>{});
     }
 }
-template <class Set, class Product, class P, class... Ps> constexpr void report_unread_twice(types<Ps...> all) {
+template <class Set, class Product, class P, class... Ps>
+constexpr void report_unread_twice(types<Ps...> all) {
     if constexpr (!lists<typename Product::reads, typename P::category>)
         report_twice<Set, typename P::category, void>(all);
 }

@@ -36,7 +36,7 @@ template <class Wanted, class... Vs> inline constexpr bool given = (detail::give
 
 /// The first value that answers Wanted: as it was passed, or converted. Needs given<Wanted, Vs...>.
 template <class Wanted, class... Vs>
-requires given<Wanted, Vs...>
+    requires given<Wanted, Vs...>
 constexpr decltype(auto) pick(Vs&&... vs) noexcept {
     return detail::pick_first<Wanted>(static_cast<Vs&&>(vs)...);
 }

@@ -26,7 +26,7 @@ struct holder {
     void* state;
 };
 
-template <class... Ps> constexpr bool all_empty = ((std::is_empty_v<Ps> && std::is_trivial_v<Ps>) && ...);
+template <class... Ps> constexpr bool all_empty = ((std::is_empty_v<Ps> && std::is_trivial_v<Ps>)&&...);
 
 struct first : policies<fake::host_page, size::packed, oom::null, heap::unique> {};
 struct second : policies<heap::unique, oom::null, fake::host_page, size::packed> {};
@@ -36,10 +36,13 @@ template <class Set> using answers = typename resolved<Set, product::row_manager
 } // namespace
 
 TEST_CASE("trivial policies are empty") {
-    STATIC_REQUIRE(all_empty<heap::shared, heap::unique, heap::per_thread, refill::single, refill::blocked<16>>);
-    STATIC_REQUIRE(all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside, count::none>);
+    STATIC_REQUIRE(
+        all_empty<heap::shared, heap::unique, heap::per_thread, refill::single, refill::blocked<16>>);
+    STATIC_REQUIRE(all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside,
+                             count::none>);
     STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host>);
-    STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, guard::none, watch::none, watch::counters>);
+    STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, guard::none, watch::none,
+                             watch::counters>);
 }
 
 TEST_CASE("empty policies add no byte to an object") { STATIC_REQUIRE(sizeof(holder) == sizeof(void*)); }
@@ -53,7 +56,9 @@ TEST_CASE("the order of policies in a set has no effect") {
     STATIC_REQUIRE(std::is_same_v<answers<first>, answers<third>>);
 }
 
-TEST_CASE("two sets with the same answers are different types") { STATIC_REQUIRE_FALSE(std::is_same_v<first, second>); }
+TEST_CASE("two sets with the same answers are different types") {
+    STATIC_REQUIRE_FALSE(std::is_same_v<first, second>);
+}
 
 TEST_CASE("a set is described at compile time") {
     STATIC_REQUIRE(describe<first>().size() == 12);

@@ -14,7 +14,7 @@ TEST_CASE("powers of two are told from other numbers") {
 }
 
 TEST_CASE("rounding goes to the nearest multiple on the right side") {
-    for (const std::size_t align : {1, 2, 8, 64, 4096})
+    for (const std::size_t align : {1U, 2U, 8U, 64U, 4096U})
         for (std::size_t n = 0; n != 10000; ++n) {
             const std::size_t up = align_up(n, align), down = align_down(n, align);
             const bool good = up >= n && up - n < align && up % align == 0 && down <= n && n - down < align &&

@@ -13,7 +13,8 @@ TEST_CASE("out_of_memory carries its line and its page") {
     CHECK(std::string_view{plain.what()} == "allot: out of memory");
     CHECK(std::string_view{plain.report()}.empty());
 
-    const out_of_memory error{"no memory", [](text_writer& out) { out.put("held by ").number(3).put(" heaps"); }};
+    const out_of_memory error{"no memory",
+                              [](text_writer& out) { out.put("held by ").number(3).put(" heaps"); }};
     const out_of_memory copy = error;
     CHECK(std::string_view{copy.what()} == "no memory");
     CHECK(std::string_view{copy.report()} == "held by 3 heaps");

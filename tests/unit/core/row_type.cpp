@@ -22,7 +22,7 @@ struct alignas(32) wide {
 
 TEST_CASE("a type that needs no destructor has none") {
     STATIC_REQUIRE(allot::row_type_of<plain>.destroy == nullptr);
-    STATIC_REQUIRE(allot::row_type_of<owning>.destroy != nullptr);
+    CHECK(allot::row_type_of<owning>.destroy != nullptr);
 }
 
 TEST_CASE("the destructor runs through the row type") {

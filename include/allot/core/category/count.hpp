@@ -27,7 +27,7 @@ struct count {
     using fallback_over = std::conditional_t<Provided::template has<property::host_accessible>,
                                              allot::count::links, allot::count::links_aside>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, count>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, count> && requires {
         { P::counted } -> detail::constant<bool>;
         { P::aside } -> detail::constant<bool>;
     };

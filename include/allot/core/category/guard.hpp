@@ -23,7 +23,7 @@ struct guard {
     static constexpr std::string_view room = "heap";
     using fallback = allot::guard::none;
 
-    template <class P> static constexpr bool takes = detail::answers<P, guard>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, guard> && requires {
         { P::row_bytes } -> detail::constant<std::size_t>;
     };
 };

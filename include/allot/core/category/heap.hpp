@@ -24,7 +24,7 @@ struct heap {
     static constexpr std::string_view room = "row";
     using fallback = allot::heap::shared;
 
-    template <class P> static constexpr bool takes = detail::answers<P, heap>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, heap> && requires {
         { P::exclusive } -> detail::constant<bool>;
         { P::by_thread } -> detail::constant<bool>;
     };

@@ -22,7 +22,7 @@ struct ledger {
     static constexpr std::string_view room = "ledger";
     using fallback = allot::ledger::counter;
 
-    template <class P> static constexpr bool takes = detail::answers<P, ledger>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, ledger> && requires {
         { P::charges } -> detail::constant<bool>;
     };
 };

@@ -22,7 +22,7 @@ struct oom {
     static constexpr std::string_view room = "row";
     using fallback = allot::oom::raise;
 
-    template <class P> static constexpr bool takes = detail::answers<P, oom>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, oom> && requires {
         { P::raises } -> detail::constant<bool>;
     };
 };

@@ -26,7 +26,7 @@ struct retain {
     using fallback_over = std::conditional_t<Provided::template has<property::preallocated>,
                                              allot::retain::never, allot::retain::on_pressure>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, retain>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, retain> && requires {
         { P::when_called } -> detail::constant<bool>;
         { P::under_pressure } -> detail::constant<bool>;
     };

@@ -28,7 +28,7 @@ struct size {
     static constexpr std::string_view room = "row";
     using fallback = allot::size::bucketed<>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, size>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, size> && requires {
         { P::step } -> detail::constant<std::size_t>;
         { P::rounds } -> detail::constant<bool>;
         typename P::list;

@@ -22,7 +22,7 @@ struct watch {
     static constexpr std::string_view room = "watch";
     using fallback = allot::watch::counters;
 
-    template <class P> static constexpr bool takes = detail::answers<P, watch>&& requires {
+    template <class P> static constexpr bool takes = detail::answers<P, watch> && requires {
         { P::counts } -> detail::constant<bool>;
     };
 };
