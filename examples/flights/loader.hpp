@@ -14,6 +14,7 @@ struct file_read {
     std::string path;
     std::uint64_t bytes = 0;
     std::uint64_t rows = 0;
+    std::uint64_t row_bytes = 0; // of all rows, as they were asked for
     csv::bad_lines bad{};
 };
 
@@ -124,6 +125,7 @@ file_read load(Rows& rows, std::pmr::memory_resource& memory, team& workers, con
     });
     result.bytes = file.bytes_read();
     result.rows = into.rows();
+    into.each([&](const Row& row) { result.row_bytes += bytes_of(row); });
     return result;
 }
 

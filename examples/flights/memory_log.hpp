@@ -10,7 +10,7 @@
 namespace flights {
 
 struct heap_line {
-    std::string heap, type;
+    std::string heap, type; // no type: rows of many types
     std::size_t slot_bytes = 0, rows = 0, row_bytes = 0, pages = 0, bytes = 0;
     double overhead = 0; // bytes a row, beyond what was asked for
 };
@@ -29,7 +29,7 @@ memory_use look_at(Rows& rows, std::string when) {
     rows.usage([&](const allot::heap_usage& heap) {
         if (heap.live_rows == 0)
             return;
-        use.heaps.push_back({heap.name, heap.type == nullptr ? "many types" : heap.type->name, heap.slot_bytes,
+        use.heaps.push_back({heap.name, heap.type == nullptr ? "" : heap.type->name, heap.slot_bytes,
                              heap.live_rows, heap.row_bytes, heap.pages, heap.bytes, heap.overhead_per_row});
     });
     std::sort(use.heaps.begin(), use.heaps.end(),

@@ -35,7 +35,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
         return CLI::IsMember(names).description("");
     };
     app.add_option("--memory", out.memory,
-                   "Limit of all that grows with the data: 500K, 64M, 2G (default 64M)")
+                   "Limit of all that grows with the data: 500K, 64M, 2G (default 16M)")
         ->transform(CLI::AsSizeValue(false).description(""))
         ->type_name("SIZE");
     app.add_option("--set", out.set, "Policies: " + CLI::detail::join(set_names) + " (default roxie)")

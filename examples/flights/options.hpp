@@ -27,7 +27,7 @@ struct options {
     std::string set = "roxie";
     std::string check; // directory of expected answers
     std::vector<std::string> queries;
-    std::size_t memory = std::size_t{64} << 20;
+    std::size_t memory = std::size_t{16} << 20;
     std::size_t shown_rows = 5; // 0: all
     unsigned threads = 1;
     bool json = false;

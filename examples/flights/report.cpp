@@ -8,7 +8,7 @@ namespace flights {
 namespace {
 
 constexpr std::size_t widest_cell = 30;
-constexpr std::size_t heaps_shown = 8;
+constexpr std::size_t few_rows = 100; // heaps with fewer share one line
 
 std::string grouped(std::uint64_t n) {
     std::string digits = fmt::to_string(n);
@@ -103,25 +103,26 @@ std::string draw(const answer& from, std::size_t limit) {
 }
 
 std::string draw(const memory_use& use, const memory_use& after) {
-    std::string out = fmt::format("Where the memory went, at its fullest [{}]\n", use.when);
-    text_table table({"heap", "rows of", "rows", "bytes a row", "overhead a row", "pages", "bytes"});
+    text_table table({"heap", "rows", "bytes a row", "overhead a row", "pages", "bytes"});
     table.left(0);
-    table.left(1);
-    heap_line rest;
-    for (std::size_t h = 0; h != use.heaps.size(); ++h) {
-        const heap_line& heap = use.heaps[h];
-        if (h < heaps_shown || use.heaps.size() == heaps_shown + 1) {
-            table.add({heap.heap, heap.type, grouped(heap.rows), grouped(heap.row_bytes),
-                       fmt::format("{:.1f}", heap.overhead), grouped(heap.pages), bytes(heap.bytes)});
+    heap_line few;
+    std::size_t with_few = 0;
+    for (const heap_line& heap : use.heaps) {
+        if (heap.rows < few_rows) {
+            few.rows += heap.rows;
+            few.pages += heap.pages;
+            few.bytes += heap.bytes;
+            ++with_few;
         } else {
-            rest.rows += heap.rows;
-            rest.pages += heap.pages;
-            rest.bytes += heap.bytes;
+            table.add({heap.type.empty() ? heap.heap + " of many types" : heap.heap, grouped(heap.rows),
+                       grouped(heap.row_bytes), fmt::format("{:.1f}", heap.overhead), grouped(heap.pages),
+                       bytes(heap.bytes)});
         }
     }
-    if (rest.bytes != 0)
-        table.add({fmt::format("{} smaller", use.heaps.size() - heaps_shown), "", grouped(rest.rows), "", "",
-                   grouped(rest.pages), bytes(rest.bytes)});
+    if (with_few != 0)
+        table.add({fmt::format("{} heaps of few rows", with_few), grouped(few.rows), "", "",
+                   grouped(few.pages), bytes(few.bytes)});
+    std::string out = fmt::format("Where the memory went, at its fullest [{}]\n", use.when);
     out += table.draw("  ");
     out += fmt::format("  limit {}: charged {}, committed {}, resident {}; peak {}\n", bytes(use.limit),
                        bytes(use.charged), bytes(use.committed), bytes(use.resident), bytes(after.peak));
@@ -148,14 +149,16 @@ std::string bad_lines_of(const outcome& from) {
 }
 
 std::string page_for(const outcome& from, const options& asked) {
-    std::uint64_t rows = 0, read = 0;
+    std::uint64_t rows = 0, read = 0, kept = 0;
     for (const file_read& file : from.files) {
         rows += file.rows;
         read += file.bytes;
+        kept += file.row_bytes;
     }
-    std::string out = fmt::format("{} rows, {} of CSV, read in {} by {} thread{}; set {}, limit {}\n\n",
-                                  grouped(rows), bytes(read), milliseconds(from.reading), asked.threads,
-                                  asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
+    std::string out =
+        fmt::format("{} rows: {} of CSV, {} as rows; read in {} by {} thread{}; set {}, limit {}\n\n",
+                    grouped(rows), bytes(read), bytes(kept), milliseconds(from.reading), asked.threads,
+                    asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
     for (const answer& a : from.answers)
         out += draw(a, asked.shown_rows);
     return out + draw(from.fullest, from.afterwards);

@@ -47,11 +47,9 @@ static ordered_json to_json(const file_read& from) {
     ordered_json bad = ordered_json::array();
     for (const csv::bad_line& line : from.bad)
         bad.push_back({{"line", line.line}, {"column", line.column}, {"reason", csv::explain(line.what)}});
-    return {{"path", from.path},
-            {"bytes", from.bytes},
-            {"rows", from.rows},
-            {"bad_lines", from.bad.count()},
-            {"first_bad_lines", std::move(bad)}};
+    return {
+        {"path", from.path},           {"bytes", from.bytes},           {"rows", from.rows},
+        {"row_bytes", from.row_bytes}, {"bad_lines", from.bad.count()}, {"first_bad_lines", std::move(bad)}};
 }
 
 std::string json_for(const outcome& from, const options& asked) {

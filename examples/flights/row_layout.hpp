@@ -50,18 +50,17 @@ bool text_is_null(const Row& row, std::size_t which) {
     return row.is_null(text_column<Row>(which));
 }
 
+/// What a stored row asked for, head and tail.
+template <class Row>
+std::size_t bytes_of(const Row& row) {
+    return sizeof(Row) + row.ends[Row::texts - 1];
+}
+
 /// A row while it is being read: the fixed part by value, the texts still in the read buffer.
 template <class Row>
 struct draft {
     Row fixed{};
     std::array<std::string_view, Row::texts> text{};
-
-    std::size_t bytes() const {
-        std::size_t sum = sizeof(Row);
-        for (std::string_view t : text)
-            sum += t.size();
-        return sum;
-    }
 };
 
 /// Moves a draft into memory that `from` allocates: a row manager, or one thread's handle of it.

@@ -4,13 +4,14 @@
 //   ALLOT_CHECKED   misuse aborts with a message, invariants are asserted    (default 0)
 //   ALLOT_FAULTS    every call to the system can be made to fail by tests     (default 0)
 //   ALLOT_VALGRIND  client requests for valgrind                              (default 0)
-// The rest is found out here. The inline namespace ALLOT_ABI changes with the version and with each switch that
-// changes a layout, so that translation units that disagree fail to link instead of corrupting each other.
+// The rest is found out here. The inline namespace ALLOT_ABI changes with the version and with each switch
+// that changes a layout, so that translation units that disagree fail to link instead of corrupting each
+// other.
 #pragma once
 
 #include <allot/version.hpp>
 
-// --- switches ------------------------------------------------------------------------------------------------
+// --- switches ----------------------------------------------------------------------------------------------
 #ifndef ALLOT_CHECKED
 #define ALLOT_CHECKED 0
 #endif
@@ -21,7 +22,7 @@
 #define ALLOT_VALGRIND 0
 #endif
 
-// --- what the compiler offers --------------------------------------------------------------------------------
+// --- what the compiler offers ------------------------------------------------------------------------------
 #if defined(__cpp_exceptions)
 #define ALLOT_EXCEPTIONS 1
 #else
@@ -82,7 +83,7 @@
 #define ALLOT_DEVICE_PASS 0
 #endif
 
-// --- attributes ----------------------------------------------------------------------------------------------
+// --- attributes --------------------------------------------------------------------------------------------
 #define ALLOT_NO_UNIQUE_ADDRESS [[no_unique_address]]
 
 #if defined(__GNUC__)
@@ -99,7 +100,7 @@
 // The token for a diagnosis that the compiler shows as a warning.
 #define ALLOT_WARN_USE(text) [[deprecated(text)]]
 
-// --- the inline namespace ------------------------------------------------------------------------------------
+// --- the inline namespace ----------------------------------------------------------------------------------
 #define ALLOT_PASTE_(a, b, c, d) v##a##_##b##c##d
 #define ALLOT_PASTE(a, b, c, d) ALLOT_PASTE_(a, b, c, d)
 #if ALLOT_CHECKED
@@ -116,7 +117,7 @@
 #define ALLOT_TEXT_(x) #x
 #define ALLOT_TEXT(x) ALLOT_TEXT_(x)
 
-// --- assertions of checked builds ----------------------------------------------------------------------------
+// --- assertions of checked builds --------------------------------------------------------------------------
 // ALLOT_ASSERT(condition, "what must hold"): nothing in other builds, where the condition is not evaluated.
 #if ALLOT_CHECKED
 #include <cstdio>

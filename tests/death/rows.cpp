@@ -3,7 +3,7 @@
 #include <support/death.hpp>
 #include <support/row_sets.hpp>
 
-#include <array>
+#include <thread>
 
 using namespace allot::literals;
 
@@ -90,6 +90,14 @@ TEST_CASE("release_all under a living local handle is told", "[death]") {
         static_cast<void>(local.allocate());
         f.heap.release_all();
     }, "release_all", "heap order", "row type order");
+}
+
+TEST_CASE("a handle of one thread used by another is told", "[death]") {
+    dies([](fixture& f) {
+        auto heap = f.rows.heap(allot::as<allot::heap::unique, allot::refill::blocked<16>>, 48, order);
+        heap.release(heap.allocate());
+        std::thread([&] { static_cast<void>(heap.allocate()); }).join();
+    }, "used by another thread", "heap order", "row type order");
 }
 
 TEST_CASE("what is right does not die", "[death]") {

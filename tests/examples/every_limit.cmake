@@ -1,8 +1,8 @@
-# cmake -D program=... -P every_limit.cmake: from too small to enough, only the exit codes 12 and 0 are seen, first the
+# cmake -D program=... -D set=... -P every_limit.cmake: from too small to enough, only the exit codes 12 and 0 are seen, first the
 # one and then the other; under 12 there is a page and no answer. Sanitizers, where on, see every way out.
 set(enough FALSE)
 foreach(limit IN ITEMS 64K 256K 512K 1M 1536K 2M 2560K 3M 3584K 4M 5M 6M 7M 8M 10M 12M 16M 24M 64M)
-    execute_process(COMMAND ${program} --memory ${limit} --threads 2
+    execute_process(COMMAND ${program} --memory ${limit} --threads 2 --set ${set}
         RESULT_VARIABLE result OUTPUT_VARIABLE stdout ERROR_VARIABLE stderr)
     if(result EQUAL 0 AND stdout MATCHES "afterwards: 0 rows" AND stderr STREQUAL "")
         set(enough TRUE)

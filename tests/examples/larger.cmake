@@ -14,7 +14,7 @@ execute_process(COMMAND ${program} --flights ${large} --memory 256M --threads 4 
     RESULT_VARIABLE result OUTPUT_VARIABLE stdout ERROR_VARIABLE stderr)
 file(REMOVE ${large})
 # 27,004 flights a month; 9,893 + 9,161 + 7,950 by origin.
-foreach(regex IN ITEMS "^220,828 rows" "EWR +2013 +1 +79144 +1904 +2.41" "JFK +2013 +1 +73288 +800 +1.09"
+foreach(regex IN ITEMS "^220,828 rows:" "EWR +2013 +1 +79144 +1904 +2.41" "JFK +2013 +1 +73288 +800 +1.09"
                        "LGA +2013 +1 +63600 +1464 +2.30" "JFK +John F Kennedy Intl +LAX +Los Angeles Intl +7496"
                        " 216032 +- +2013-01-31 +2100 +US +2144" "afterwards: 0 rows")
     if(NOT result EQUAL 0 OR NOT stdout MATCHES "${regex}")

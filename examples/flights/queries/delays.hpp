@@ -22,6 +22,9 @@ answer delays(database<Rows>& db) {
     constexpr std::size_t shown = 20;
     const join_index<plane> planes(db.memory, db.workers, db.planes);
 
+    auto pairs = db.rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(flight_with_plane),
+                              allot::row_type_of<flight_with_plane>);
+
     std::pmr::vector<std::pmr::vector<joined>> parts(db.flights.chunks.size(), &db.memory);
     morsels chunks(db.workers, parts.size());
     db.workers.run([&](unsigned) {
@@ -31,7 +34,7 @@ answer delays(database<Rows>& db) {
                 if (!row->has_delay())
                     continue;
                 plane* const found = planes.find(text(*row, flight::tailnum));
-                parts[c].push_back(db.rows.template make<flight_with_plane>(
+                parts[c].push_back(pairs.template make<flight_with_plane>(
                     row, found ? allot::row_ptr<plane>::linked(found) : nullptr));
             }
         }

@@ -1,10 +1,10 @@
 // Is a set well formed, and what is wrong with it: one mistake, one error.
 //
-// A set is judged in stages: a set? policies? each once? read by the product? full? contracts? options? needs? The
-// first stage that fails reports each of its offenders, the later ones are not reached. An error is a static_assert
-// in a function of its own with a deduced return type, instantiated only on failure, whose template arguments name
-// set, product, policy and rule; neither g++ nor clang nor nvcc cascades from it. The product that asked becomes a
-// quiet stub, so `well_formed` never reports and `check` reports once.
+// A set is judged in stages: a set? policies? each once? read by the product? full? contracts? options?
+// needs? The first stage that fails reports each of its offenders, the later ones are not reached. An error
+// is a static_assert in a function of its own with a deduced return type, instantiated only on failure, whose
+// template arguments name set, product, policy and rule; neither g++ nor clang nor nvcc cascades from it. The
+// product that asked becomes a quiet stub, so `well_formed` never reports and `check` reports once.
 // Compile time only.
 #pragma once
 
@@ -24,7 +24,8 @@ template <class Set> constexpr auto not_a_set() {
     static_assert(holds<Set>,
                   "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
 }
-// An empty struct without bases: most often its base was refused, and that was told. Otherwise this is told at link.
+// An empty struct without bases: most often its base was refused, and that was told. Otherwise this is told
+// at link.
 template <class Set>
 ALLOT_WARN_USE("allot: this struct does not derive from allot::policies<...>")
 void not_derived_from_policies();
@@ -83,7 +84,7 @@ template <class P>
 inline constexpr bool declared_only = !complete<P> && (std::is_class_v<P> || std::is_union_v<P>);
 template <class P> inline constexpr bool perhaps_policy = policy<P> || declared_only<P>;
 
-// --- the stages of what is named ---------------------------------------------------------------------------------
+// --- the stages of what is named ---------------------------------------------------------------------------
 template <class Reads, class... Ps> constexpr stage judge_named(types<Ps...>) {
     if constexpr (!(perhaps_policy<Ps> && ...))
         return stage::no_policy;
@@ -101,7 +102,7 @@ template <class Reads, class... Ps> constexpr stage judge_named(types<Ps...>) {
         return stage::fine;
 }
 
-// --- the stages of all answers -----------------------------------------------------------------------------------
+// --- the stages of all answers -----------------------------------------------------------------------------
 template <class P, class Provided, class... Needs> constexpr bool met(types<Needs...>) {
     return (Provided::template has<Needs> && ...);
 }
@@ -144,7 +145,7 @@ template <class Set, class Product> constexpr stage stage_of() {
     }
 }
 
-// --- the reports: each function is instantiated on failure only --------------------------------------------------
+// --- the reports: each function is instantiated on failure only --------------------------------------------
 template <class Set, class P> constexpr void report_no_policy() {
     if constexpr (!perhaps_policy<P>) error::not_a_policy<Set, P>();
 }
@@ -152,7 +153,8 @@ template <class Set, class P> constexpr void report_declared() {
     if constexpr (!complete<P>) error::only_declared<Set, P>();
 }
 
-// Of the functions below some go through all categories: nvcc names a category only by the list it comes from.
+// Of the functions below some go through all categories: nvcc names a category only by the list it comes
+// from.
 template <class Category, class P>
 inline constexpr bool is_of = std::is_same_v<Category, typename P::category>;
 
@@ -260,7 +262,8 @@ template <class Set, class Product> constexpr void report() {
 template <class Set, class Product>
 inline constexpr bool well_formed = detail::stage_of<Set, Product>() == detail::stage::fine;
 
-/// The same, and where it is false the errors, once. `using told = decltype(check<Set, Product>())` is enough.
+/// The same, and where it is false the errors, once. `using told = decltype(check<Set, Product>())` is
+/// enough.
 template <class Set, class Product> constexpr auto check() {
     if constexpr (!well_formed<Set, Product>) detail::report<Set, Product>();
     return well_formed<Set, Product>;

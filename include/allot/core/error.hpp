@@ -1,8 +1,9 @@
 // Errors at run time: out of memory, with its page of who holds it, and misuse.
 //
-// Nothing here allocates: an out_of_memory carries its report in itself, and the exception's own storage comes from
-// the C++ runtime's emergency pool when it must. Misuse aborts in checked builds with a message that names set, heap
-// and row type; in others the call has its documented answer (for most: nothing happens).
+// Nothing here allocates: an out_of_memory carries its report in itself, and the exception's own storage
+// comes from the C++ runtime's emergency pool when it must. Misuse aborts in checked builds with a message
+// that names set, heap and row type; in others the call has its documented answer (for most: nothing
+// happens).
 // Any thread. Host only.
 #pragma once
 
@@ -19,7 +20,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Thrown by oom::raise. what() is one line; report() is a page that tells the request, the limit and the holders.
+/// Thrown by oom::raise. what() is one line; report() is a page that tells the request, the limit and the
+/// holders.
 class out_of_memory : public std::bad_alloc {
   public:
     static constexpr std::size_t line_bytes = 256;
@@ -30,8 +32,8 @@ class out_of_memory : public std::bad_alloc {
 
     /// Lets `write(text_writer&)` write the page in place, without a second buffer.
     template <class Write>
-    requires std::is_invocable_v<Write&, text_writer&> out_of_memory(std::string_view line, Write&& write)
-    noexcept {
+        requires std::is_invocable_v<Write&, text_writer&>
+    out_of_memory(std::string_view line, Write&& write) noexcept {
         set(line, "");
         text_writer out{report_};
         write(out);
@@ -115,8 +117,8 @@ inline void write(text_writer& out, const misuse_report& report) noexcept {
     if (separator[0] == ',') out.put(')');
 }
 
-/// Checked builds: says what happened on standard error and aborts. Others: returns, and the caller answers as its
-/// documentation says.
+/// Checked builds: says what happened on standard error and aborts. Others: returns, and the caller answers
+/// as its documentation says.
 ALLOT_COLD inline void tell_misuse([[maybe_unused]] const misuse_report& report) noexcept {
 #if ALLOT_CHECKED
     char buffer[1024];

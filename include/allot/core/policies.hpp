@@ -3,12 +3,13 @@
 //     struct thor_rows : allot::policies<allot::size::packed, allot::oom::null> {};   // any order, one a category
 //     allot::row_manager<thor_rows> rows;
 //
-// A set is named by deriving an empty struct from policies<...>, so that the name is in every symbol and error; two
-// sets with the same answers are different types on purpose. `with<Set, Ps...>` is Set with these answers in place
-// of its own, and `as<Ps...>` the value that says the same of one heap.
-// Resolution takes two passes: what the set names and fallbacks that depend on nothing; then the fallbacks that
-// depend on what those provide. The order in which policies are named has no effect.
-// Cost: types only. An answer is found by deduction in a flat list of bases, without an instantiation for each step.
+// A set is named by deriving an empty struct from policies<...>, so that the name is in every symbol and
+// error; two sets with the same answers are different types on purpose. `with<Set, Ps...>` is Set with these
+// answers in place of its own, and `as<Ps...>` the value that says the same of one heap.
+// Resolution takes two passes: what the set names and fallbacks that depend on nothing; then the fallbacks
+// that depend on what those provide. The order in which policies are named has no effect.
+// Cost: types only. An answer is found by deduction in a flat list of bases, without an instantiation for
+// each step.
 // Source: policy-based design (Alexandrescu 2001), without its fixed places.
 #pragma once
 
@@ -23,7 +24,7 @@ template <class... Ps> struct policies {};
 
 namespace detail {
 
-// --- the policies that a set names -----------------------------------------------------------------------------
+// --- the policies that a set names -------------------------------------------------------------------------
 template <class... Ps> types<Ps...> list_of(const policies<Ps...>*);
 void list_of(const void*);
 
@@ -38,7 +39,7 @@ template <class Set> using named = decltype(named_by<Set>());
 
 template <class P> concept policy = complete<P> && requires { typename P::category; };
 
-// --- look-up ---------------------------------------------------------------------------------------------------
+// --- look-up -----------------------------------------------------------------------------------------------
 template <class T> struct found { using type = T; };
 struct absent;
 
@@ -51,7 +52,7 @@ template <class Category> found<absent> find(const void*);
 template <class Category, class Entries>
 using find_in = decltype(find<Category>(static_cast<const Entries*>(nullptr)));
 
-// --- first pass: what is named, and fallbacks that depend on nothing ---------------------------------------------
+// --- first pass: what is named, and fallbacks that depend on nothing ---------------------------------------
 template <class Category, class Named> constexpr auto first_answer() {
     using own = find_in<Category, Named>;
     if constexpr (!std::is_same_v<own, found<absent>>)
@@ -62,7 +63,7 @@ template <class Category, class Named> constexpr auto first_answer() {
         return own{};
 }
 
-// --- second pass: fallbacks that depend on what the first provides -----------------------------------------------
+// --- second pass: fallbacks that depend on what the first provides -----------------------------------------
 template <class Category, class First, class Provided> constexpr auto second_answer() {
     if constexpr (!std::is_same_v<First, found<absent>>)
         return First{};
@@ -105,7 +106,7 @@ template <class Set, class Product> struct resolved {
         detail::found<detail::absent>>;
 };
 
-// --- one answer for another --------------------------------------------------------------------------------------
+// --- one answer for another --------------------------------------------------------------------------------
 namespace detail {
 
 template <class... As, class... Bs> types<As..., Bs...> operator+(types<As...>, types<Bs...>);

@@ -8,12 +8,13 @@
 //         ... what the category's contract asks for
 //     };
 //
-// `needs` and `provides` may be empty but must be there: a misspelt one must not be taken for none. A policy with
-// options says `static constexpr bool options_valid`, or has a function of its own that tells what is wrong with
-// them, `template <class Set> static constexpr auto refuse_options()`.
-// A category is a struct in allot::category with `name`, `question`, `takes<P>` (its contract) and its fallback:
-// `using fallback = P;`, or `template <class Provided> using fallback_over = P;` where it depends on what the others
-// provide (`Provided::template has<property::...>`), or neither, when every set must name an answer.
+// `needs` and `provides` may be empty but must be there: a misspelt one must not be taken for none. A policy
+// with options says `static constexpr bool options_valid`, or has a function of its own that tells what is
+// wrong with them, `template <class Set> static constexpr auto refuse_options()`.
+// A category is a struct in allot::category with `name`, `question`, `takes<P>` (its contract) and its
+// fallback: `using fallback = P;`, or `template <class Provided> using fallback_over = P;` where it depends
+// on what the others provide (`Provided::template has<property::...>`), or neither, when every set must name
+// an answer.
 // Types only; nothing at run time.
 #pragma once
 

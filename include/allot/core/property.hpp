@@ -1,7 +1,8 @@
 // The properties that policies need and provide, and lists of types.
 //
-// Conflicts between policies are never written pair by pair: one rule compares what a policy `needs` with what the
-// others `provide`, so a new policy states its own facts and is checked against all. Keep the list short.
+// Conflicts between policies are never written pair by pair: one rule compares what a policy `needs` with
+// what the others `provide`, so a new policy states its own facts and is checked against all. Keep the list
+// short.
 // Types only; costs nothing at run time.
 // Source: the properties of cuda::mr memory resources, 2022.
 #pragma once

@@ -1,8 +1,10 @@
-// Stubs for what was refused: the words of the library, each accepting anything, so that one mistake gives one error.
+// Stubs for what was refused: the words of the library, each accepting anything, so that one mistake gives
+// one error.
 //
-// A product of a set that is refused derives from refused<Set, Product>, in core/diagnose.hpp, and has these members;
-// a heap that is refused is `anything`. The program does not compile, so that nothing here is ever called, and only
-// declarations are needed. A member that a product gets must be added here, or its use would be a second error.
+// A product of a set that is refused derives from refused<Set, Product>, in core/diagnose.hpp, and has these
+// members; a heap that is refused is `anything`. The program does not compile, so that nothing here is ever
+// called, and only declarations are needed. A member that a product gets must be added here, or its use would
+// be a second error.
 // Source: the all-convertible `error` of foonathan/memory's allocator_traits, 2015.
 #pragma once
 

@@ -1,8 +1,8 @@
 // What a row is: its name in reports, how it is destroyed, how it is aligned.
 //
-// A row_type is told apart by its address and must outlive the rows that name it; `row_type_of<T>` lives for ever.
-// `destroy` is called at a row's last release when the row was finalized; it must not throw, and may release other
-// rows. Rows of packed heaps are aligned to 4 bytes, others to 8, up to 64 on demand.
+// A row_type is told apart by its address and must outlive the rows that name it; `row_type_of<T>` lives for
+// ever. `destroy` is called at a row's last release when the row was finalized; it must not throw, and may
+// release other rows. Rows of packed heaps are aligned to 4 bytes, others to 8, up to 64 on demand.
 // Source: IRowAllocatorCache (HPCC roxiemem, 2010), with the functions in the type itself.
 #pragma once
 

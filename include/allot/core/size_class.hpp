@@ -3,8 +3,8 @@
 //   list's sizes | the list's `above`                             | the page by 15 | .. | by 2 | whole
 //   16 .. 2048   | roxie, thor: 4096 8192 12288 16384 20480 24576 | 1 MiB: 69896 74888 .. 524224 1048448
 //
-// Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. The fractions are
-// rounded down to 8, so that as many rows fit a page as the fraction says.
+// Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. The
+// fractions are rounded down to 8, so that as many rows fit a page as the fraction says.
 // Cost: index_for is one load up to 2048 bytes, then one load and a step or two; 1.2 KiB an object.
 // Made on the host or the device; constant afterwards: any thread may read. Constexpr.
 // Source: the bucket table of HPCC roxiemem, 2010; for larger pages it goes on with four classes a doubling.
@@ -96,8 +96,8 @@ class size_table {
         sizes_[count_++] = static_cast<std::uint32_t>(size);
     }
 
-    // `parts` classes a doubling from `first` on, half as many from `coarse` on (0: never), below `end`; leaves
-    // room for the fractions.
+    // `parts` classes a doubling from `first` on, half as many from `coarse` on (0: never), below `end`;
+    // leaves room for the fractions.
     ALLOT_HOST_DEVICE constexpr void add_doublings(std::size_t first, std::size_t parts, std::size_t coarse,
                                                    std::size_t end) noexcept {
         for (std::size_t base = first; base < end; base *= 2) {

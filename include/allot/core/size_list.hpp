@@ -5,11 +5,12 @@
 //         static constexpr auto above = allot::size::tail::fractions;                      // optional
 //     };
 //
-// Sizes are bytes of a slot, the row's header included: ascending multiples of 4, from 8 up to 64 KiB, at most 64 of
-// them. Above the last one, classes follow the page by the list's `above`; the last class is the whole page.
+// Sizes are bytes of a slot, the row's header included: ascending multiples of 4, from 8 up to 64 KiB, at
+// most 64 of them. Above the last one, classes follow the page by the list's `above`; the last class is the
+// whole page.
 // Constants; host and device.
-// Source: roxie and thor are the bucket tables of HPCC roxiemem, 2010; eight classes a doubling as in jemalloc's
-// size classes (four there), 2005.
+// Source: roxie and thor are the bucket tables of HPCC roxiemem, 2010; eight classes a doubling as in
+// jemalloc's size classes (four there), 2005.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,7 +1,7 @@
 // type_name<T>(): the name of a type as a constant, without RTTI.
 //
-// The inline namespace is left out, "allot::size::packed"; apart from that it is the compiler's spelling, so use it
-// to tell people, not to compare. Made once a type, at compile time; constants of the host's program.
+// The inline namespace is left out, "allot::size::packed"; apart from that it is the compiler's spelling, so
+// use it to tell people, not to compare. Made once a type, at compile time; constants of the host's program.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,7 +1,7 @@
 // Bytes as people write them, the values a product's constructor takes, and sums that notice overflow.
 //
-// `512_MiB` is a compile-time std::size_t; a number too large for it does not compile. The structs below are strong
-// types, so that a constructor can take them in any order.
+// `512_MiB` is a compile-time std::size_t; a number too large for it does not compile. The structs below are
+// strong types, so that a constructor can take them in any order.
 // Callable from anywhere, device code included.
 #pragma once
 

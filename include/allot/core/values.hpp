@@ -1,7 +1,8 @@
 // Values that a product's constructor takes in any order: limit{512_MiB}, name{"rows"}, an arena.
 //
-// A value answers a wanted type when it is one, derives from one, or converts to one (an array of bytes to a span of
-// them). What is not given has the product's default. Compile time, and references: nothing is copied here.
+// A value answers a wanted type when it is one, derives from one, or converts to one (an array of bytes to a
+// span of them). What is not given has the product's default. Compile time, and references: nothing is copied
+// here.
 #pragma once
 
 #include <allot/core/diagnose.hpp>

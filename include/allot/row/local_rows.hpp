@@ -11,6 +11,7 @@
 #include <allot/row/buckets.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_policies.hpp>
+#include <allot/row/thread_guard.hpp>
 
 #include <array>
 #include <cstddef>
@@ -37,6 +38,7 @@ class local_rows {
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
+        guard_.used(manager_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = manager_.buckets().index(bytes);
         if (ALLOT_UNLIKELY(index >= bins_.size() || type.align > 8 || number == type_table::none))
@@ -57,6 +59,7 @@ class local_rows {
     }
     // Drops a holder of any row of the manager's arena.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        guard_.used(manager_.context(), "", nullptr);
         if (ALLOT_UNLIKELY(!manager_.arena().contains(row))) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         auto& page = rows::page_at(at, page_mask_);
@@ -115,6 +118,7 @@ class local_rows {
 
     row_manager<Set>& manager_;
     std::uintptr_t page_mask_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
     std::array<bin, 128> bins_{};
 };
 

@@ -11,6 +11,7 @@
 #include <allot/core/error.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_policies.hpp>
+#include <allot/row/thread_guard.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,8 @@ namespace allot::inline ALLOT_ABI {
 template <class Set>
 class row_manager;
 
-// One thread's handle of a fixed heap. Movable before its first use only; must go before its manager.
-template <class Set, class Heap>
+// One thread's handle of a fixed heap; it takes `Batch` slots at once. Must go before its manager.
+template <class Set, class Heap, std::size_t Batch = 32>
 class local_row_heap {
     using policies = Heap;
     using rows = typename policies::rows;
@@ -45,6 +46,7 @@ class local_row_heap {
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
+        guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);
         std::byte* row = cache_.pop();
         if (ALLOT_UNLIKELY(row == nullptr)) {
             row = pop_slowly();
@@ -60,6 +62,7 @@ class local_row_heap {
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);
         if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         auto& page = rows::page_at(at, page_mask_);
@@ -87,7 +90,8 @@ class local_row_heap {
     std::uintptr_t page_mask_;
     std::uint32_t type_;
     bool one_type_;
-    slot_cache<64> cache_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
+    slot_cache<2 * Batch> cache_;
     row_manager<Set>& manager_;
 };
 
@@ -99,27 +103,35 @@ class row_heap {
 
   public:
     static constexpr bool unique = policies::unique;
+    // The handle takes several slots at once, and is for one thread.
+    static constexpr bool blocked = policies::refill::batch > 1;
 
     row_heap(row_manager<Set>& manager, heap_type& heap, const row_type& type, std::uint32_t number) noexcept
-        : heap_(&heap), manager_(&manager), type_(&type), number_(number) {}
+        : heap_(&heap), manager_(&manager), type_(&type), number_(number) {
+        open();
+    }
     row_heap(row_heap&& other) noexcept
         : heap_(std::exchange(other.heap_, nullptr)), manager_(other.manager_), type_(other.type_),
-          number_(other.number_) {}
+          number_(other.number_), local_(std::move(other.local_)) {}
     row_heap& operator=(row_heap&& other) noexcept {
         row_heap gone(std::move(*this));
         heap_ = std::exchange(other.heap_, nullptr);
         manager_ = other.manager_;
         type_ = other.type_;
         number_ = other.number_;
+        local_ = std::move(other.local_);
         return *this;
     }
     ~row_heap() {
+        local_ = {};
         if constexpr (unique)
             if (heap_ != nullptr) manager_->orphan(*heap_);
     }
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     void* try_allocate() noexcept {
+        if constexpr (blocked)
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
         std::byte* const row = heap_->pop();
         if (row != nullptr)
             rows::start(heap_->cut(), heap_->plan().type != nullptr, heap_->family().arena().page_mask(), row, number_);
@@ -130,7 +142,11 @@ class row_heap {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
         return manager_->refuse(heap_->plan().row_bytes, heap_->plan().name);
     }
-    void release(const void* row) noexcept { manager_->release(row); }
+    void release(const void* row) noexcept {
+        if constexpr (blocked)
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->release(row);
+        manager_->release(row);
+    }
     void link(const void* row) noexcept { manager_->link(row); }
 
     // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy.
@@ -152,6 +168,7 @@ class row_heap {
     std::size_t release_all() noexcept
         requires unique
     {
+        local_ = {};
         if (heap_->users() != 0) {
             manager_->context().tell(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
             return 0;
@@ -162,16 +179,27 @@ class row_heap {
                     if ((rows::counting::word(page, row).load() & detail::link_word::constructed) != 0)
                         type_->destroy(row);
             });
-        return heap_->drop_pages();
+        const std::size_t pages = heap_->drop_pages();
+        open();
+        return pages;
     }
 
     heap_type& heap() const noexcept { return *heap_; }
 
   private:
+    using own_local = std::conditional_t<blocked, std::unique_ptr<local_row_heap<Set, Heap, policies::refill::batch>>,
+                                         std::nullptr_t>;
+    // Without memory for it the handle works slot by slot.
+    void open() noexcept {
+        if constexpr (blocked)
+            local_.reset(new (std::nothrow) typename own_local::element_type(*manager_, *heap_, number_));
+    }
+
     heap_type* heap_;
     row_manager<Set>* manager_;
     const allot::row_type* type_;
     std::uint32_t number_;
+    [[no_unique_address]] own_local local_{};
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -98,8 +98,9 @@ TEST_CASE("the first failed stage is the one that is told") {
 
 TEST_CASE("a heap may answer what is up to one heap") {
     STATIC_REQUIRE(makes_heap<>);
-    STATIC_REQUIRE(makes_heap<heap::unique, size::packed, refill::blocked<16>, count::none, slots::bitmap>);
+    STATIC_REQUIRE(makes_heap<heap::unique, size::packed, refill::blocked<16>, slots::bitmap>);
     STATIC_REQUIRE_FALSE(makes_heap<oom::null>);
+    STATIC_REQUIRE_FALSE(makes_heap<count::none>); // one form of rows a manager
     STATIC_REQUIRE_FALSE(makes_heap<fake::device_page>);
     STATIC_REQUIRE_FALSE(makes_heap<heap::unique, heap::shared>);
     STATIC_REQUIRE_FALSE(makes_heap<int>);

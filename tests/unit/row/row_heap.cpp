@@ -125,3 +125,20 @@ TEST_CASE("rows.local() serves every size and gives its slots back", "[row_heap]
     rows.release_empty_pages();
     CHECK(rows.used() == 0);
 }
+
+TEST_CASE("a blocked handle takes slots in batches and gives them back", "[row_heap]") {
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+    const allot::row_type type{"blocked"};
+    auto heap = rows.heap(allot::as<allot::heap::unique, allot::refill::blocked<16>>, 48, type);
+    void* const p = heap.allocate();
+    CHECK(heap.usage().cached_rows == 15);
+    CHECK(heap.live_rows() == 1);
+    auto moved = std::move(heap);
+    moved.release(p);
+    CHECK(moved.live_rows() == 0);
+    for (int i = 0; i < 500; ++i) static_cast<void>(moved.allocate());
+    CHECK(moved.live_rows() == 500);
+    CHECK(moved.release_all() > 0);
+    CHECK(rows.used() == 0);
+    moved.release(moved.allocate());
+}
