@@ -177,3 +177,20 @@ TEST_CASE("threads under per_thread may end before or after their manager", "[th
         outlives.join();
     }
 }
+
+TEST_CASE("threads that need a page at the same time leave none behind", "[threads]") {
+    for (int round = 0; round < 100; ++round) {
+        allot::row_manager<null_bitmap> rows{allot::limit{64_MiB}};
+        std::vector<std::vector<void*>> held(threads);
+        on_threads([&](int t) {
+            auto local = rows.local();
+            std::mt19937 random(static_cast<unsigned>(t));
+            for (int i = 0; i < 1000; ++i) held[static_cast<std::size_t>(t)].push_back(local.allocate(random() % 200));
+        });
+        on_threads([&](int t) {
+            for (void* p : held[static_cast<std::size_t>(t)]) rows.release(p);
+        });
+        rows.release_empty_pages();
+        REQUIRE(rows.used() == 0);
+    }
+}

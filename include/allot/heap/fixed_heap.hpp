@@ -252,14 +252,18 @@ class fixed_heap final : public heap_base {
             if (const std::size_t got = claim(out, n)) return got;
         }
         std::byte* const memory = family_.take(1);
-        page* const made = memory != nullptr ? format(memory) : nullptr;
-        const std::lock_guard hold(lock_);
-        if (made != nullptr) {
-            add_page(*made);
-            return claim(out, n);
+        std::size_t got = 0;
+        {
+            const std::lock_guard hold(lock_);
+            got = claim(out, n); // slots or a page came in meanwhile
+            if (got == 0 && memory != nullptr) {
+                add_page(*format(memory));
+                return claim(out, n);
+            }
+            if (got == 0) got = scrape(out, n);
         }
-        if (const std::size_t got = claim(out, n)) return got; // released meanwhile
-        return scrape(out, n);
+        if (memory != nullptr) family_.give(memory, 1); // a page never used would never be found empty
+        return got;
     }
 
     std::size_t claim(std::byte** out, std::size_t n) noexcept {
