@@ -66,7 +66,7 @@ endif()
 # --- scripts -----------------------------------------------------------------------------------------------
 # Each *.py of these folders is a test: exit code 0 passed, 77 skipped. It runs in a folder of its own, and
 # finds the compiler in CXX and the headers in ALLOT_INCLUDE. Files that start with _ are their common parts.
-foreach(group IN ITEMS layers codegen docs)
+foreach(group IN ITEMS layers codegen docs checkers)
     allot_wants(${group} wanted)
     file(GLOB scripts CONFIGURE_DEPENDS ${group}/[a-z]*.py)
     if(wanted)
