@@ -1,6 +1,6 @@
 // any_rows: a row manager with its set forgotten, for code that must not be a template.
 //
-// A reference of two words to a manager that must outlive it; copies refer to the same one.
+// A reference of two words to a manager of counted rows that must outlive it; copies refer to the same one.
 // Cost: one indirect call. Threads: those of the manager.
 // Source: RMM's any_resource, 2024: a library of templates needs one erased seam.
 #pragma once
@@ -19,7 +19,7 @@ namespace allot::inline ALLOT_ABI {
 class any_rows {
   public:
     template <class Manager>
-        requires(!std::same_as<std::remove_cv_t<Manager>, any_rows>)
+        requires(!std::same_as<std::remove_cv_t<Manager>, any_rows> && requires(Manager& m, const void* row) { m.link(row); })
     any_rows(Manager& manager) noexcept : manager_(&manager), calls_(&calls_of<Manager>) {}
 
     void* allocate(std::size_t bytes, const row_type& type = untyped) const {
@@ -57,14 +57,24 @@ class any_rows {
         return *static_cast<M*>(manager);
     }
     template <class M>
+    static std::size_t used_of(const M& manager) noexcept {
+        if constexpr (requires { manager.used(); }) return manager.used();
+        else return manager.figures().charged;
+    }
+    template <class M>
+    static std::size_t limit_of(const M& manager) noexcept {
+        if constexpr (requires { manager.limit(); }) return manager.limit();
+        else return manager.figures().limit;
+    }
+    template <class M>
     static constexpr calls calls_of{
         [](void* m, std::size_t n, const row_type& type) { return as<M>(m).allocate(n, type); },
         [](void* m, std::size_t n, const row_type& type) noexcept { return as<M>(m).try_allocate(n, type); },
         [](void* m, const void* row) noexcept { as<M>(m).release(row); },
         [](void* m, const void* row) noexcept { as<M>(m).link(row); },
         [](void* m) noexcept { return as<M>(m).release_empty_pages(); },
-        [](void* m) noexcept { return as<M>(m).used(); },
-        [](void* m) noexcept { return as<M>(m).limit(); },
+        [](void* m) noexcept { return used_of(as<M>(m)); },
+        [](void* m) noexcept { return limit_of(as<M>(m)); },
         [](void* m) noexcept { return as<M>(m).live_rows(); },
         [](void* m, text_writer& out) noexcept { as<M>(m).report(out); },
     };

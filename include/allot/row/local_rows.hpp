@@ -67,7 +67,11 @@ class local_rows {
         if (ALLOT_UNLIKELY(page.owner != b.heap || !rows::drop_only(page, at))) return release_slowly(at);
         if (ALLOT_UNLIKELY(!b.cache->push(at))) push_slowly(b, at);
     }
-    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept { manager_.link(row); }
+    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
+        requires(policies::counts)
+    {
+        manager_.link(row);
+    }
 
     // Gives the free slots it holds back to their heaps.
     void flush() noexcept {

@@ -69,7 +69,11 @@ class local_row_heap {
         if (ALLOT_UNLIKELY(page.owner != &heap_ || !rows::drop_only(page, at))) return release_slowly(at);
         if (ALLOT_UNLIKELY(!cache_.push(at))) push_slowly(at);
     }
-    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept { manager_.link(row); }
+    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
+        requires(policies::counts)
+    {
+        manager_.link(row);
+    }
 
   private:
     ALLOT_NOINLINE std::byte* pop_slowly() noexcept { return heap_.refill(cache_) ? cache_.pop() : nullptr; }
@@ -147,7 +151,11 @@ class row_heap {
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->release(row);
         manager_->release(row);
     }
-    void link(const void* row) noexcept { manager_->link(row); }
+    void link(const void* row) noexcept
+        requires(policies::counts)
+    {
+        manager_->link(row);
+    }
 
     // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy.
     template <class T, class... Args>

@@ -41,8 +41,8 @@ namespace allot::inline ALLOT_ABI {
 // A manager's figures at a moment, in bytes.
 struct row_figures {
     std::size_t charged = 0;   // pages held x page size
-    std::size_t peak = 0;      // the most that was charged
-    std::size_t limit = 0;
+    std::size_t peak = 0;      // the most that was charged; its arena's where the set charges nobody
+    std::size_t limit = 0;     // its arena's where the set charges nobody
     std::size_t committed = 0; // of its arena
     std::size_t resident = 0;  // of its arena, as the system says now
     std::size_t live_rows = 0; // rows, not bytes
@@ -60,7 +60,7 @@ class row_manager {
   public:
     using set = Set;
 
-    // Takes, in any order: limit, name, page_bytes, reserve_bytes, leak_sink; the arena where the set says
+    // Takes, in any order: limit (where the set charges), name, page_bytes, reserve_bytes, leak_sink; the arena where the set says
     // page::of<Arena>, the caller's bytes where it says page::borrowed. Throws out_of_memory when no address space
     // can be had (without exceptions: a manager that can allocate nothing).
     template <class... Values>
@@ -115,7 +115,9 @@ class row_manager {
 
     // One more holder. Addresses outside the manager's arena are left alone (a checked build tells when they are
     // rows of another arena).
-    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept {
+    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
+        requires(policies::counts)
+    {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         if constexpr (direct) rows::counting::word(at).link();
@@ -147,8 +149,8 @@ class row_manager {
     // ---- handles --------------------------------------------------------------------------------------------
 
     // A heap for rows of one size and type; `as<...>` changes the set's answers for it. The type must outlive the
-    // manager. Throws (or aborts, without exceptions) out_of_memory when the heap's few bytes cannot be had, or its
-    // rows do not fit a page.
+    // manager. Whatever the oom policy, throws (or aborts, without exceptions) out_of_memory when the heap's few bytes
+    // cannot be had, its rows do not fit a page, or cannot be aligned so.
     template <class... Answers>
     auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
         if constexpr (check_heap<Set, as_t<Answers...>>())
@@ -169,11 +171,27 @@ class row_manager {
             if (local_rows<Set>* const mine = thread_local_rows()) mine->flush();
         return family_.reclaim(true) << arena().page_shift();
     }
-    std::size_t used() const noexcept { return ledger_.used(); }
-    std::size_t peak() const noexcept { return ledger_.peak(); }
-    std::size_t limit() const noexcept { return ledger_.limit(); }
+    std::size_t used() const noexcept
+        requires(policies::charges)
+    {
+        return ledger_.used();
+    }
+    std::size_t peak() const noexcept
+        requires(policies::charges)
+    {
+        return ledger_.peak();
+    }
+    std::size_t limit() const noexcept
+        requires(policies::charges)
+    {
+        return ledger_.limit();
+    }
     // Takes effect for later requests; pages already held stay.
-    void set_limit(std::size_t bytes) noexcept { ledger_.set_limit(bytes); }
+    void set_limit(std::size_t bytes) noexcept
+        requires(policies::charges)
+    {
+        ledger_.set_limit(bytes);
+    }
     // Exact while no other thread allocates or releases.
     std::size_t live_rows() const noexcept {
         std::size_t n = huge_.rows();
@@ -190,13 +208,14 @@ class row_manager {
     }
     row_figures figures() const noexcept {
         const auto arena_now = arena().figures();
-        return {used(), peak(), ledger_.limit(), arena_now.committed, arena().resident(), live_rows()};
+        return {held_bytes(), peak_bytes(), limit_bytes(), arena_now.committed, arena().resident(), live_rows()};
     }
     // One page: limits, the arena, the largest holders.
     void report(text_writer& out) const noexcept {
         out.put("row manager ").put(name_).put(" (set ").put(set_name()).put(")").newline();
-        out.put("  limit ").bytes(ledger_.limit()).put(", charged ").bytes(used()).put(", peak ").bytes(peak());
-        out.put(", free ").bytes(ledger_.limit() > used() ? ledger_.limit() - used() : 0).newline();
+        const std::size_t now = held_bytes(), most = limit_bytes();
+        out.put("  limit ").bytes(most).put(", charged ").bytes(now).put(", peak ").bytes(peak_bytes());
+        out.put(", free ").bytes(most > now ? most - now : 0).newline();
         detail::top_heaps top;
         usage([&](const heap_usage& u) { top.add(u); });
         out.put("  held by").newline();
@@ -246,19 +265,20 @@ class row_manager {
     }
     // No memory: what the oom policy says.
     ALLOT_COLD void* refuse(std::size_t bytes, const char* what) {
-        if constexpr (policies::oom::raises) {
-            char line[out_of_memory::line_bytes];
-            text_writer text{line};
-            text.put("allot: out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused by ").put(set_name());
-            if (*name_ != 0) text.put(" ").put(name_);
-            text.put(": ").bytes(used()).put(" of ").bytes(ledger_.limit()).put(" charged");
-            raise(out_of_memory(text.view(), [&](text_writer& out) {
-                out.put("out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused").newline();
-                report(out);
-                out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
-            }));
-        }
+        if constexpr (policies::oom::raises) raise_out_of_memory(bytes, what);
         return nullptr;
+    }
+    [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
+        char line[out_of_memory::line_bytes];
+        text_writer text{line};
+        text.put("allot: out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused by ").put(set_name());
+        if (*name_ != 0) text.put(" ").put(name_);
+        text.put(": ").bytes(held_bytes()).put(" of ").bytes(limit_bytes()).put(" charged");
+        raise(out_of_memory(text.view(), [&](text_writer& out) {
+            out.put("out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused").newline();
+            report(out);
+            out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
+        }));
     }
     template <class T, class... Args>
     row_ptr<T> construct(void* row, Args&&... args) {
@@ -282,11 +302,28 @@ class row_manager {
     // The link count of every row of the arena lies in front of it.
     static constexpr bool direct = std::is_same_v<typename policies::count, count::links> && !policies::shares_arena;
     template <class... More>
-    static types<allot::limit, allot::name, leak_sink, More...> accepted_with(types<More...>);
+    static std::conditional_t<policies::charges, types<allot::limit, allot::name, leak_sink, More...>,
+                              types<allot::name, leak_sink, More...>>
+        accepted_with(types<More...>);
     using accepted = decltype(accepted_with(typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
-    static std::size_t held(const void* self) noexcept { return static_cast<const row_manager*>(self)->used(); }
+    static std::size_t held(const void* self) noexcept { return static_cast<const row_manager*>(self)->held_bytes(); }
+    // What it is charged; without a ledger, what its heaps hold.
+    std::size_t held_bytes() const noexcept {
+        if constexpr (policies::charges) return ledger_.used();
+        std::size_t pages = huge_.pages();
+        family_.for_each([&](heap_base& heap) { pages += heap.usage().pages; });
+        return pages << arena().page_shift();
+    }
+    std::size_t peak_bytes() const noexcept {
+        if constexpr (policies::charges) return ledger_.peak();
+        else return arena().figures().peak_taken;
+    }
+    std::size_t limit_bytes() const noexcept {
+        if constexpr (policies::charges) return ledger_.limit();
+        else return arena().limit();
+    }
 
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
         if constexpr (policies::counts) return context_.types.number(type);
@@ -307,8 +344,10 @@ class row_manager {
 
         const std::uint32_t number = type_number(type);
         if ((type.align & (type.align - 1)) != 0 || type.align > 64)
-            context_.tell(misuse::bad_alignment, "", &type, nullptr);
-        const std::size_t align = type.align != 0 ? type.align : changed::packed ? 4 : 8;
+            context_.tell(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
+        if (number == type_table::none) raise_out_of_memory(bytes, type.name);
+        const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
+        const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
         if constexpr (!one_type && changed::bucketed && std::is_same_v<changed_rows, rows>) {
             if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
@@ -320,7 +359,7 @@ class row_manager {
             plan.exclusive = unique;
             found = find_or_make<heap_type>(plan);
         }
-        if (found == nullptr) refuse(bytes, type.name);
+        if (found == nullptr) raise_out_of_memory(bytes, type.name);
         return fixed<Changed>(*this, *found, type, number);
     }
     template <class Changed>

@@ -39,6 +39,7 @@ struct row_policies {
     static constexpr bool unique = use::exclusive;
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
+    static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool shares_arena = requires { typename page::arena_type; };
 };
 
