@@ -5,7 +5,7 @@
 // Takes, in any order: limit, page_bytes, reserve_bytes, name; the bytes to work in where the set says
 // page::borrowed. Without reserve_bytes it reserves as much address space as the machine has memory, or twice its
 // limit if that is less; where address space is short it makes do with less. Throws out_of_memory when not even one
-// page can be had (without exceptions: an arena of no pages). Everything else: arena_base.
+// page can be had (without exceptions: aborts with the page). Everything else: arena_base.
 #pragma once
 
 #include <allot/core/diagnose.hpp>

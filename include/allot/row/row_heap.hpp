@@ -36,8 +36,7 @@ class local_row_heap {
     local_row_heap(row_manager<Set>& manager, heap_type& heap, std::uint32_t type) noexcept
         : heap_(heap), begin_(reinterpret_cast<std::uintptr_t>(manager.arena().begin())),
           bytes_(static_cast<std::size_t>(manager.arena().end() - manager.arena().begin())),
-          page_mask_(manager.arena().page_mask()), type_(type), one_type_(heap.plan().type != nullptr),
-          manager_(manager) {
+          page_mask_(manager.arena().page_mask()), type_(type), manager_(manager) {
         heap_.adopt(cache_, cache_.capacity);
     }
     local_row_heap(const local_row_heap&) = delete;
@@ -52,7 +51,7 @@ class local_row_heap {
             row = pop_slowly();
             if (row == nullptr) return nullptr;
         }
-        rows::start(heap_.cut(), one_type_, page_mask_, row, type_);
+        rows::start(heap_.cut(), policies::one_type, page_mask_, row, type_);
         return row;
     }
     // The same; on failure what the set's oom policy says.
@@ -93,7 +92,6 @@ class local_row_heap {
     std::size_t bytes_;
     std::uintptr_t page_mask_;
     std::uint32_t type_;
-    bool one_type_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
     slot_cache<2 * Batch> cache_;
     row_manager<Set>& manager_;
@@ -138,7 +136,7 @@ class row_heap {
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
         std::byte* const row = heap_->pop();
         if (row != nullptr)
-            rows::start(heap_->cut(), heap_->plan().type != nullptr, heap_->family().arena().page_mask(), row, number_);
+            rows::start(heap_->cut(), policies::one_type, heap_->family().arena().page_mask(), row, number_);
         return row;
     }
     // The same; on failure what the set's oom policy says.

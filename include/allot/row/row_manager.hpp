@@ -62,7 +62,7 @@ class row_manager {
 
     // Takes, in any order: limit (where the set charges), name, page_bytes, reserve_bytes, leak_sink; the arena where the set says
     // page::of<Arena>, the caller's bytes where it says page::borrowed. Throws out_of_memory when no address space
-    // can be had (without exceptions: a manager that can allocate nothing).
+    // can be had (without exceptions: aborts with its page).
     template <class... Values>
     explicit row_manager(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
@@ -340,7 +340,7 @@ class row_manager {
         using changed_rows = typename changed::rows;
         using heap_type = typename changed_rows::heap;
         constexpr bool unique = changed::unique;
-        constexpr bool one_type = unique || changed::packed || !changed::counts;
+        constexpr bool one_type = changed::one_type;
 
         const std::uint32_t number = type_number(type);
         if ((type.align & (type.align - 1)) != 0 || type.align > 64)

@@ -40,6 +40,8 @@ struct row_policies {
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
     static constexpr bool charges = answer<category::ledger>::charges;
+    // A heap of one size made with these answers has rows of one type, which the page keeps.
+    static constexpr bool one_type = unique || packed || !counts;
     static constexpr bool shares_arena = requires { typename page::arena_type; };
 };
 

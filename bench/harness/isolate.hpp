@@ -1,0 +1,46 @@
+// One measurement in a child process of its own, so that nobody meets the heap that another subject left behind.
+//
+// The child starts as a copy of a process that allocated next to nothing, measures, writes its figures to a pipe,
+// and ends without tidying up. The parent has no threads and no arenas: that makes fork safe.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <type_traits>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace bench {
+
+// What `measure()` returned in the child; nothing when the child did not live to tell.
+template <class Measure>
+auto isolated(Measure&& measure) -> std::optional<std::invoke_result_t<Measure&>> {
+    using figures = std::invoke_result_t<Measure&>;
+    static_assert(std::is_trivially_copyable_v<figures>);
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0) return {};
+    const pid_t child = fork();
+    if (child < 0) {
+        close(ends[0]);
+        close(ends[1]);
+        return {};
+    }
+    if (child == 0) {
+        close(ends[0]);
+        const figures answer = measure();
+        const bool told = write(ends[1], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
+        _exit(told ? 0 : 1);
+    }
+    close(ends[1]);
+    figures answer{};
+    const bool heard = read(ends[0], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
+    close(ends[0]);
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {}
+    if (!heard || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return {};
+    return answer;
+}
+
+} // namespace bench
