@@ -23,8 +23,14 @@ class memory_resource final : public std::pmr::memory_resource {
         return adapt::allocate(*source_, bytes, align);
     }
     void do_deallocate(void* p, std::size_t bytes, std::size_t) override { adapt::deallocate(*source_, p, bytes); }
+    // Of one source, where the other's type can be asked.
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
+#if ALLOT_RTTI
+        const auto* const same = dynamic_cast<const memory_resource*>(&other);
+        return same != nullptr && same->source_ == source_;
+#else
         return this == &other;
+#endif
     }
 
     Source* source_;

@@ -10,7 +10,9 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/heap/family.hpp>
+#include <allot/heap/heap_plan.hpp>
 #include <allot/heap/heaplet.hpp>
 #include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
@@ -24,26 +26,6 @@
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
-
-// What a heap is made for. Set once.
-struct heap_plan {
-    const char* name = "";
-    const row_ops* ops = nullptr;
-    void* manager = nullptr;
-    const row_type* type = nullptr;  // the one type of its rows; null: many
-    std::uint32_t type_id = 0;       // of that type, or 0
-    std::size_t row_bytes = 0;
-    std::size_t align = 8;
-    std::size_t header_bytes = 0;      // in front of each row
-    std::size_t count_bytes_aside = 0; // a slot, out of band
-    std::uint32_t index = no_index;    // its place among the manager's buckets
-    bool exclusive = false;            // one owner: heap::unique
-    void (*visit_rows)(heap_base& heap, heap_base::row_visitor visit, void* context) noexcept = nullptr;
-
-    static constexpr std::uint32_t no_index = ~std::uint32_t{0};
-
-    friend bool operator==(const heap_plan&, const heap_plan&) noexcept = default;
-};
 
 template <class Slots, class Ledger>
 class fixed_heap final : public heap_base {
@@ -74,18 +56,14 @@ class fixed_heap final : public heap_base {
         cache.batch = batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2);
         cache.limit = cache.batch * 2;
         const std::lock_guard hold(lock_);
-        cache.prev = nullptr;
-        cache.next = caches_;
-        if (caches_ != nullptr) caches_->prev = &cache;
-        caches_ = &cache;
+        caches_.add(cache);
         ++users_;
     }
     template <std::size_t N>
     void leave(slot_cache<N>& cache) noexcept {
         spill(cache, cache.size());
         const std::lock_guard hold(lock_);
-        (cache.prev != nullptr ? cache.prev->next : caches_) = cache.next;
-        if (cache.next != nullptr) cache.next->prev = cache.prev;
+        caches_.remove(cache);
         --users_;
     }
 
@@ -149,9 +127,9 @@ class fixed_heap final : public heap_base {
         u.slot_bytes = cut_.stride;
         const std::lock_guard hold(lock_);
         std::int64_t out = 0;
-        for (page* p = all_; p != nullptr; p = p->next)
+        for (page* p = all_.first(); p != nullptr; p = all_.after(*p))
             out += p->fresh.load(std::memory_order_relaxed) - p->state.given();
-        for (slot_cache_base* c = caches_; c != nullptr; c = c->next) u.cached_rows += c->size();
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) u.cached_rows += c->size();
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_;
@@ -165,7 +143,7 @@ class fixed_heap final : public heap_base {
     // Visits every slot ever used (its page, its row). No other thread may use the heap meanwhile.
     template <class Visit>
     void visit_slots(Visit visit) noexcept {
-        for (page* p = all_; p != nullptr; p = p->next)
+        for (page* p = all_.first(); p != nullptr; p = all_.after(*p))
             for (std::uint32_t i = 0; i < p->fresh.load(std::memory_order_relaxed); ++i) visit(*p, p->row(i));
     }
 
@@ -187,9 +165,10 @@ class fixed_heap final : public heap_base {
         const std::lock_guard hold(lock_);
         space_.take_all();
         empties_.take_all();
-        current_ = ready_ = nullptr;
+        current_ = nullptr;
+        ready_.clear();
         const std::size_t dropped = pages_;
-        while (all_ != nullptr) give_page(*all_);
+        while (!all_.empty()) give_page(*all_.first());
         return dropped;
     }
 
@@ -207,11 +186,11 @@ class fixed_heap final : public heap_base {
     bool valid() noexcept override {
         const std::lock_guard hold(lock_);
         std::size_t n = 0;
-        for (page* p = all_; p != nullptr; p = p->next, ++n)
-            if (!p->valid() || (p->next != nullptr && p->next->prev != p)) return false;
-        for (page* p = ready_; p != nullptr; p = p->ready_next)
-            if (!p->ready || !p->state.is_listed()) return false;
-        return n == pages_ && (current_ == nullptr || (current_->state.is_listed() && !current_->ready));
+        for (page* p = all_.first(); p != nullptr; p = all_.after(*p), ++n)
+            if (!p->valid()) return false;
+        for (page* p = ready_.first(); p != nullptr; p = ready_.after(*p))
+            if (!p->is_ready || !p->state.is_listed()) return false;
+        return n == pages_ && all_.valid() && ready_.valid() && (current_ == nullptr || (current_->state.is_listed() && !current_->is_ready));
     }
 
   private:
@@ -304,15 +283,15 @@ class fixed_heap final : public heap_base {
         if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
     }
     bool next_current() noexcept {
-        if (ready_ == nullptr) drain_space();
-        if (ready_ == nullptr) return false;
-        current_ = ready_;
+        if (ready_.empty()) drain_space();
+        if (ready_.empty()) return false;
+        current_ = ready_.first();
         make_unready(*current_);
         return true;
     }
     // The last resort before failing: any slot, however few its page has.
     std::size_t scrape(std::byte** out, std::size_t n) noexcept {
-        for (page* p = all_; p != nullptr; p = p->next) {
+        for (page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
             if (p->state.given() <= 0 || !p->state.try_list()) continue;
             current_ = p;
             if (const std::size_t got = claim(out, n)) return got;
@@ -338,31 +317,24 @@ class fixed_heap final : public heap_base {
         return p;
     }
     void add_page(page& p) noexcept {
-        p.next = all_;
-        if (all_ != nullptr) all_->prev = &p;
-        all_ = &p;
+        all_.add(p);
         ++pages_;
         make_ready(p);
     }
     void give_page(page& p) noexcept {
-        (p.prev != nullptr ? p.prev->next : all_) = p.next;
-        if (p.next != nullptr) p.next->prev = p.prev;
+        all_.remove(p);
         --pages_;
         p.ops = nullptr;
         sys::unpoison(p.base(), family_.page_bytes());
         family_.give(p.base(), 1);
     }
     void make_ready(page& p) noexcept {
-        p.ready = true;
-        p.ready_prev = nullptr;
-        p.ready_next = ready_;
-        if (ready_ != nullptr) ready_->ready_prev = &p;
-        ready_ = &p;
+        p.is_ready = true;
+        ready_.add(p);
     }
     void make_unready(page& p) noexcept {
-        (p.ready_prev != nullptr ? p.ready_prev->ready_next : ready_) = p.ready_next;
-        if (p.ready_next != nullptr) p.ready_next->ready_prev = p.ready_prev;
-        p.ready = false;
+        p.is_ready = false;
+        ready_.remove(p);
     }
     void drain_space() noexcept {
         for (page* p = space_.take_all(); p != nullptr;) {
@@ -380,13 +352,13 @@ class fixed_heap final : public heap_base {
         for (page* p = empties_.take_all(); p != nullptr;) {
             page* const following = p->empty_link.load(std::memory_order_relaxed);
             if (p->state.empty_or_unnote(p->fresh.load(std::memory_order_relaxed))) {
-                const bool in_flight = p != current_ && !p->ready; // its releaser has yet to push it on space_
+                const bool in_flight = p != current_ && !p->is_ready; // its releaser has yet to push it on space_
                 const bool keep = !forced && !orphan_.load(std::memory_order_acquire) && !kept;
                 if (in_flight || keep) {
                     kept |= keep;
                     empties_.push(p);
                 } else {
-                    if (p->ready) make_unready(*p);
+                    if (p->is_ready) make_unready(*p);
                     if (p == current_) current_ = nullptr;
                     give_page(*p);
                     ++given;
@@ -405,11 +377,11 @@ class fixed_heap final : public heap_base {
 
     alignas(64) spin_lock lock_; // the members up to the next line
     page* current_ = nullptr;
-    page* ready_ = nullptr;
-    page* all_ = nullptr;
+    intrusive_list<page, &page::in_ready> ready_; // with slots to give, but for the current one
+    intrusive_list<page, &page::in_all> all_;
     std::size_t pages_ = 0;
     std::size_t users_ = 0;
-    slot_cache_base* caches_ = nullptr;
+    intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
 
     alignas(64) mpsc_stack<page, &page::space_link> space_;
     mpsc_stack<page, &page::empty_link> empties_;

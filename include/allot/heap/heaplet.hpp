@@ -11,6 +11,7 @@
 #pragma once
 
 #include <allot/core/bits.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/heap/page_header.hpp>
 #include <allot/slots/geometry.hpp>
 #include <allot/slots/state.hpp>
@@ -32,11 +33,9 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
 
     alignas(64) std::atomic<std::uint32_t> fresh{0};
-    bool ready = false; // on the heap's list of pages with space
-    heaplet* ready_next = nullptr;
-    heaplet* ready_prev = nullptr;
-    heaplet* next = nullptr; // all pages of the heap
-    heaplet* prev = nullptr;
+    bool is_ready = false;         // on the heap's list of pages with slots to give
+    list_place<heaplet> in_ready;  // its place there
+    list_place<heaplet> in_all;    // and among all pages of the heap
 
     std::byte* base() noexcept { return reinterpret_cast<std::byte*>(this); }
     std::byte* aside() noexcept { return base() + sizeof(heaplet); }

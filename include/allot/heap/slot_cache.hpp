@@ -7,6 +7,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -23,8 +24,7 @@ class slot_cache_base {
     std::uint32_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
     void set_size(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
 
-    slot_cache_base* next = nullptr; // the heap's list of its caches, under its lock
-    slot_cache_base* prev = nullptr;
+    list_place<slot_cache_base> in_heap; // among the caches of its heap, under the heap's lock
     std::uint32_t limit = 0; // slots it may hold: fewer when they are large
     std::uint32_t batch = 0; // slots to take or give at once
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/row/local_rows.hpp>
 #include <allot/sync/spin_lock.hpp>
 
@@ -27,9 +28,7 @@ class thread_rows {
     struct entry {
         explicit entry(row_manager<Set>& manager) noexcept : rows(manager) {}
         local_rows<Set> rows;
-        thread_rows* home = nullptr; // null once the manager has gone; under the home's lock
-        entry* next = nullptr;       // of the home
-        entry* prev = nullptr;
+        list_place<entry> in_home;
     };
 
     explicit thread_rows(row_manager<Set>& manager) noexcept : manager_(&manager) {}
@@ -45,7 +44,7 @@ class thread_rows {
     static void close(thread_rows* home) noexcept {
         {
             const std::lock_guard hold(home->lock_);
-            for (entry* e = home->entries_; e != nullptr; e = e->next) e->rows.close();
+            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->rows.close();
             home->closed_.store(true, std::memory_order_release);
         }
         home->drop();
@@ -118,16 +117,12 @@ class thread_rows {
     void join(entry& e) noexcept {
         holders_.fetch_add(1, std::memory_order_relaxed);
         const std::lock_guard hold(lock_);
-        e.home = this;
-        e.next = entries_;
-        if (entries_ != nullptr) entries_->prev = &e;
-        entries_ = &e;
+        entries_.add(e);
     }
     void leave(entry& e) noexcept {
         {
             const std::lock_guard hold(lock_);
-            (e.prev != nullptr ? e.prev->next : entries_) = e.next;
-            if (e.next != nullptr) e.next->prev = e.prev;
+            entries_.remove(e);
             delete &e; // gives its slots back, if the manager did not make it do so before
         }
         drop();
@@ -139,7 +134,7 @@ class thread_rows {
     row_manager<Set>* manager_;
     std::atomic<std::size_t> holders_{1};
     std::atomic<bool> closed_{false};
-    entry* entries_ = nullptr;
+    intrusive_list<entry, &entry::in_home> entries_;
     spin_lock lock_;
 };
 

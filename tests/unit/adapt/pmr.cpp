@@ -96,7 +96,9 @@ TEST_CASE("pmr: what the source refuses is std::bad_alloc, whatever the set's oo
     allot::row_manager<sets::plain> raises{allot::limit{2_MiB}};
     allot::row_manager<sets::quiet> null{allot::limit{2_MiB}};
     allot::arena<> arena{allot::limit{2_MiB}, allot::page_bytes{64_KiB}};
-    memory_resource one(raises), two(null), three(arena);
+    memory_resource one(raises);
+    memory_resource two(null);
+    memory_resource three(arena);
     for (std::pmr::memory_resource* resource : {static_cast<std::pmr::memory_resource*>(&one),
                                                 static_cast<std::pmr::memory_resource*>(&two),
                                                 static_cast<std::pmr::memory_resource*>(&three)}) {
