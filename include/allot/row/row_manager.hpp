@@ -186,6 +186,12 @@ class row_manager {
     {
         return ledger_.limit();
     }
+    // What happened at the limit so far.
+    charge_figures charges() const noexcept
+        requires(policies::watch::counts)
+    {
+        return ledger_.charges();
+    }
     // Takes effect for later requests; pages already held stay.
     void set_limit(std::size_t bytes) noexcept
         requires(policies::charges)

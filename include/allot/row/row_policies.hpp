@@ -6,10 +6,12 @@
 #include <allot/core/category.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/watched_ledger.hpp>
 #include <allot/page/private_arena.hpp>
 #include <allot/row/slot_rows.hpp>
 #include <allot/slots/bitmap.hpp>
 #include <allot/slots/linked.hpp>
+#include <allot/watch/charge_counters.hpp>
 
 #include <type_traits>
 
@@ -29,7 +31,8 @@ struct row_policies {
     using count = answer<category::count>;
     using oom = answer<category::oom>;
     using arena = arena_choice<page, answer<category::retain>>;
-    using ledger = ledger_of<answer<category::ledger>>;
+    using watch = answer<category::watch>;
+    using ledger = watched_ledger<ledger_of<answer<category::ledger>>, charge_counters_of<watch>>;
 
     using list = typename size::list;
     using rows = slot_rows<slots, count, ledger>;

@@ -31,7 +31,8 @@ class type_table {
         for (auto& place : chunks_) delete place.load(std::memory_order_relaxed);
     }
 
-    // The number of a type; `none` when there is no memory for one more. The type must outlive the table.
+    // The number of a type; `none` when there is no memory for one more, or no row can be aligned so. The type must
+    // outlive the table.
     ALLOT_ALWAYS_INLINE std::uint32_t number(const row_type& type) noexcept {
         if (&type == &untyped) return 0;
         const std::uint32_t guess = recent_[hash(type)].load(std::memory_order_relaxed);
@@ -51,6 +52,7 @@ class type_table {
         return (at >> 4 ^ at >> 10) % 64;
     }
     ALLOT_NOINLINE std::uint32_t find_or_add(const row_type& type) noexcept {
+        if (type.align > 64 || (type.align & (type.align - 1)) != 0) return none;
         const std::lock_guard hold(lock_);
         std::uint32_t n = 1;
         while (n <= count_ && (*this)[n] != &type) ++n;

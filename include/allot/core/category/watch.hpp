@@ -45,8 +45,8 @@ struct counters {
     using needs = types<>;
     using provides = types<>;
     static constexpr bool counts = true;
-    static constexpr std::string_view about = "figures for the report of a heap and a manager";
-    static constexpr std::string_view cost = "a plain store where a lock is held anyway";
+    static constexpr std::string_view about = "requests for pages at the limit: met, refused, bytes";
+    static constexpr std::string_view cost = "two relaxed additions a page; nothing a row";
 };
 
 static_assert(category::watch::takes<none>);

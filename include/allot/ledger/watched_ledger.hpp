@@ -1,0 +1,40 @@
+// A ledger whose charges are recorded as the set's `watch` says.
+//
+// Invariant: that of the ledger. Cost: that of both; an empty object where neither has a state. Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Ledger, class Counters>
+class watched_ledger : public Ledger {
+  public:
+    using Ledger::Ledger;
+
+    bool try_charge(std::size_t bytes) noexcept {
+        const bool good = Ledger::try_charge(bytes);
+        if (!good) counters_.refused();
+        return good;
+    }
+    void confirm(std::size_t bytes) noexcept {
+        Ledger::confirm(bytes);
+        counters_.charged(bytes);
+    }
+    void refund(std::size_t bytes) noexcept {
+        Ledger::refund(bytes);
+        counters_.refunded(bytes);
+    }
+    auto charges() const noexcept
+        requires requires(const Counters& c) { c.figures(); }
+    {
+        return counters_.figures();
+    }
+
+  private:
+    ALLOT_NO_UNIQUE_ADDRESS Counters counters_;
+};
+
+} // namespace allot::inline ALLOT_ABI
