@@ -24,7 +24,7 @@ int main() {
     rows.release(text); // one again
 
     // Typed rows: row_ptr is one word; a copy links, the destructor releases.
-    auto first = rows.make<order>(1, 19.90);
+    auto first = rows.make<order>(order{1, 19.90});
     auto again = first;
     std::printf("order %d, shared: %s\n", again->number, rows.is_shared(first.get()) ? "yes" : "no");
 

@@ -35,7 +35,7 @@ answer delays(database<Rows>& db) {
                     continue;
                 plane* const found = planes.find(text(*row, flight::tailnum));
                 parts[c].push_back(pairs.template make<flight_with_plane>(
-                    row, found ? allot::row_ptr<plane>::linked(found) : nullptr));
+                    flight_with_plane{row, found ? allot::row_ptr<plane>::linked(found) : nullptr}));
             }
         }
     });
@@ -46,7 +46,8 @@ answer delays(database<Rows>& db) {
     all.reserve(count);
     for (auto& part : parts) {
         std::move(part.begin(), part.end(), std::back_inserter(all));
-        part = {};
+        part.clear();
+        part.shrink_to_fit();
     }
     parallel_sort(all, db.workers,
                   [](const joined& a, const joined& b) { return comes_before(*a->left, *b->left); });

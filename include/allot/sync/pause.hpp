@@ -9,9 +9,9 @@ namespace allot::inline ALLOT_ABI {
 
 // A few dozen cycles.
 inline void pause() noexcept {
-#if defined(__x86_64__)
+#if ALLOT_X86_64
     __builtin_ia32_pause();
-#elif defined(__aarch64__)
+#elif ALLOT_AARCH64
     asm volatile("isb");
 #endif
 }

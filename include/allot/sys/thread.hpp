@@ -13,11 +13,11 @@ namespace allot::inline ALLOT_ABI {
 namespace sys {
 
 inline std::uintptr_t thread_token() noexcept {
-#if defined(__x86_64__) && defined(__linux__)
+#if ALLOT_X86_64
     std::uintptr_t token;
     asm("mov %%fs:0, %0" : "=r"(token));
     return token;
-#elif defined(__aarch64__) && defined(__linux__)
+#elif ALLOT_AARCH64
     std::uintptr_t token;
     asm("mrs %0, tpidr_el0" : "=r"(token));
     return token;

@@ -1,0 +1,120 @@
+// Every call to the system fails once: whatever the n-th call is, the request that needed it fails, nothing else
+// changes, and nothing is left behind.
+#include <support/catch.hpp>
+
+#include <allot/row_manager.hpp>
+
+#include <cstring>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace allot::literals;
+namespace fault = allot::sys::fault;
+
+namespace {
+
+std::size_t mappings() {
+    std::ifstream maps("/proc/self/maps");
+    std::size_t n = 0;
+    for (std::string line; std::getline(maps, line);)
+        if (line.find("[heap]") == std::string::npos && line.find("[stack]") == std::string::npos) ++n;
+    return n;
+}
+
+// Runs `scene` with the first, second, ... call failing, until it runs without a failure. Returns the calls it makes.
+template <class Scene>
+std::uint64_t fail_each(Scene scene) {
+    fault::fail_nth(0);
+    scene(); // the table of arenas and the C library get their memory
+    const std::size_t before = mappings();
+    for (std::uint64_t n = 1;; ++n) {
+        fault::fail_nth(n);
+        try {
+            scene();
+        } catch (const allot::out_of_memory&) {
+            CHECK(fault::struck());
+        }
+        const bool struck = fault::struck();
+        fault::fail_nth(0);
+        INFO("call " << n);
+        CHECK(mappings() <= before + 1); // the C library may map once more for itself
+        if (!struck) return n - 1;
+        REQUIRE(n < 1000);
+    }
+}
+
+struct null_set : allot::policies<allot::oom::null, allot::size::bucketed<allot::size::list::fine>> {};
+struct huge_set : allot::policies<allot::oom::null, allot::page::huge_pages<>> {};
+struct optioned
+    : allot::policies<allot::oom::null,
+                      allot::page::mapped<allot::page::mapped_options{.dont_dump = true, .lock = true}>> {};
+
+template <class Set>
+void rows_scene() {
+    allot::row_manager<Set> rows{allot::limit{96_MiB}, allot::page_bytes{1_MiB}};
+    std::vector<void*> all;
+    for (std::size_t i = 0; i < 600; ++i) {
+        const std::size_t n = i % 50 == 0 ? 3_MiB : i % 7 == 0 ? 200000 : 100;
+        const std::size_t used = rows.used(), live = rows.live_rows();
+        if (void* const p = rows.try_allocate(n)) {
+            std::memset(p, 1, n);
+            all.push_back(p);
+        } else {
+            CHECK(rows.used() <= used); // a refusal may have collected empty pages
+            CHECK(rows.live_rows() == live);
+        }
+        CHECK(rows.arena().valid());
+        if (all.size() > 40) {
+            rows.release(all[i % all.size()]);
+            all[i % all.size()] = all.back();
+            all.pop_back();
+        }
+    }
+    CHECK(rows.live_rows() == all.size());
+    for (void* p : all) rows.release(p);
+    rows.release_empty_pages();
+    rows.arena().trim();
+    CHECK(rows.used() == 0);
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("a row manager survives the failure of each call to the system", "[fault]", null_set, huge_set,
+                   optioned) {
+    CHECK(fail_each([] { rows_scene<TestType>(); }) > 5);
+}
+
+TEST_CASE("an arena survives the failure of each call to the system", "[fault]") {
+    const auto calls = fail_each([] {
+        allot::arena<> pages{allot::limit{512_MiB}, allot::page_bytes{1_MiB}};
+        std::vector<std::pair<std::byte*, std::size_t>> taken;
+        std::size_t n = 0;
+        for (int i = 0; i < 300; ++i) {
+            const std::size_t k = i % 5 == 0 ? 7 : 1;
+            const auto before = pages.figures();
+            if (std::byte* const p = pages.take(k)) {
+                p[0] = p[(k << 20) - 1] = std::byte{1};
+                taken.emplace_back(p, k);
+                n += k;
+            } else {
+                CHECK(pages.figures().taken == before.taken);
+                CHECK(pages.figures().peak_taken == before.peak_taken);
+            }
+            CHECK(pages.valid());
+            if (i % 3 == 0 && !taken.empty() && pages.grow_up(taken.back().first, taken.back().second, taken.back().second + 2)) {
+                taken.back().first[((taken.back().second + 2) << 20) - 1] = std::byte{2};
+                taken.back().second += 2;
+                n += 2;
+            }
+        }
+        CHECK(pages.figures().taken == n << 20);
+        for (auto& [p, k] : taken) pages.give(p, k);
+        CHECK(pages.figures().taken == 0);
+        pages.trim();
+        CHECK(pages.valid());
+    });
+    CHECK(calls > 10);
+}

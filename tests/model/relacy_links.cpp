@@ -1,0 +1,48 @@
+// row/link_count.hpp: of the holders of a row exactly one ends it, after all others are through with it.
+#include "relacy_common.hpp"
+
+namespace {
+
+struct drops : rl::test_suite<drops, 3> {
+    rl::atomic<std::uint32_t> word;
+    rl::var<int> row;
+    int ended;
+
+    void before() {
+        word($).store(2, mo_relaxed); // two holders; the third links before it is theirs
+        row($) = 1;
+        ended = 0;
+    }
+    // link_word::drop_only, then link_word::drop
+    void release() {
+        if (word($).load(mo_acquire) == 1) {
+            word($).store(0, mo_relaxed);
+            return end();
+        }
+        std::uint32_t was = word($).load(mo_acquire);
+        if (was > 1) was = word($).fetch_sub(1, mo_acq_rel);
+        RL_ASSERT(was != 0);
+        if (was > 1) return;
+        word($).store(0, mo_relaxed);
+        end();
+    }
+    void end() {
+        ++ended;
+        row($) = -1; // the slot's next user
+    }
+    void thread(unsigned index) {
+        if (index == 2) return;
+        RL_ASSERT(row($) == 1);
+        if (index == 0) {
+            word($).fetch_add(1, mo_relaxed); // link_word::link
+            RL_ASSERT(row($) == 1);
+            release();
+        }
+        release();
+    }
+    void after() { RL_ASSERT(ended == 1); }
+};
+
+} // namespace
+
+int main() { return holds<drops>(60000, 60000) ? 0 : 1; }
