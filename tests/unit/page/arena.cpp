@@ -1,0 +1,232 @@
+#include <support/catch.hpp>
+
+#include <allot/page/arena.hpp>
+#include <allot/page/huge_pages.hpp>
+
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace allot::literals;
+
+TEST_CASE("single pages come from the low end, runs from the high end", "[arena]") {
+    allot::arena<> pages{allot::limit{64_MiB}, allot::page_bytes{1_MiB}, allot::reserve_bytes{64_MiB}};
+    std::byte* const a = pages.take();
+    std::byte* const b = pages.take();
+    std::byte* const run = pages.take(5);
+    CHECK(a == pages.begin());
+    CHECK(b == a + 1_MiB);
+    CHECK(run == pages.end() - 5_MiB);
+    for (std::byte* p : {a, b, run}) {
+        CHECK(reinterpret_cast<std::uintptr_t>(p) % 1_MiB == 0);
+        CHECK(pages.is_taken(p));
+    }
+    std::memset(run, 1, 5_MiB);
+    std::memset(a, 1, 1_MiB);
+    CHECK(pages.figures().taken == 7_MiB);
+    pages.give(a, 1);
+    CHECK(pages.take() == a);
+    CHECK(pages.valid());
+    pages.give(a, 1);
+    pages.give(b, 1);
+    pages.give(run, 5);
+    CHECK(pages.figures().taken == 0);
+    CHECK(pages.figures().peak_taken == 7_MiB);
+}
+
+TEST_CASE("a run grows and shrinks in place, and not over its neighbours", "[arena]") {
+    allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{4_MiB}};
+    std::byte* const run = pages.take(4); // at the very end
+    CHECK_FALSE(pages.grow_up(run, 4, 5));
+    std::byte* const lower = pages.grow_down(run, 4, 8);
+    CHECK(lower == run - 256_KiB);
+    std::memset(lower, 1, 512_KiB);
+    pages.shrink(lower, 8, 2);
+    CHECK(pages.figures().taken == 128_KiB);
+    CHECK(pages.grow_up(lower, 2, 8));
+    CHECK_FALSE(pages.grow_up(lower, 8, 9));
+    std::byte* const neighbour = pages.take(1);
+    CHECK(neighbour == pages.begin());
+    CHECK(pages.grow_down(lower, 8, 64) == nullptr);
+    CHECK(pages.valid());
+    pages.give(lower, 8);
+    pages.give(neighbour, 1);
+    CHECK(pages.figures().taken == 0);
+}
+
+TEST_CASE("an arena's limit is hard, and a refused take changes nothing", "[arena]") {
+    allot::arena<> pages{allot::limit{1_MiB}, allot::page_bytes{64_KiB}};
+    std::vector<std::byte*> all;
+    while (std::byte* const p = pages.take()) all.push_back(p);
+    CHECK(all.size() == 16);
+    CHECK(pages.take(1000000) == nullptr);
+    CHECK(pages.take(0) == nullptr);
+    CHECK(pages.figures().taken == 1_MiB);
+    CHECK(pages.figures().peak_taken == 1_MiB);
+    pages.give(all.back(), 1);
+    CHECK(pages.take(2) == nullptr);
+    CHECK(pages.take() != nullptr);
+    for (std::byte* p : all) pages.give(p, 1);
+    CHECK(pages.valid());
+}
+
+TEST_CASE("pages are committed on demand and go back to the system on call", "[arena]") {
+    allot::arena<> pages{allot::page_bytes{1_MiB}, allot::reserve_bytes{1_GiB}};
+    CHECK(pages.resident() == 0);
+    std::vector<std::byte*> all;
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(pages.take());
+        std::memset(all.back(), 1, 1_MiB);
+    }
+    CHECK(pages.resident() >= 20_MiB);
+    CHECK(pages.trim() == 0);
+    for (int i = 0; i < 10; ++i) pages.give(all[static_cast<std::size_t>(2 * i)], 1);
+    CHECK(pages.figures().committed == 20_MiB);
+    CHECK(pages.trim() == 10_MiB);
+    CHECK(pages.figures().committed == 10_MiB);
+    CHECK(pages.resident() < 13_MiB);
+    CHECK(pages.figures().taken == 10_MiB);
+    for (int i = 0; i < 10; ++i) pages.give(all[static_cast<std::size_t>(2 * i + 1)], 1);
+    CHECK(pages.trim() == 10_MiB);
+    CHECK(pages.valid());
+    std::byte* const again = pages.take();
+    CHECK(again[5] == std::byte{0});
+    pages.give(again, 1);
+}
+
+TEST_CASE("retain::never keeps free pages", "[arena]") {
+    struct keeping : allot::policies<allot::retain::never> {};
+    allot::arena<keeping> pages{allot::page_bytes{64_KiB}};
+    pages.give(pages.take(), 1);
+    CHECK(pages.trim() == 0);
+}
+
+TEST_CASE("huge OS pages begin beyond the first 16 MiB", "[arena]") {
+    allot::arena<> pages{allot::page_bytes{1_MiB}, allot::reserve_bytes{256_MiB}};
+    std::vector<std::byte*> all;
+    for (int i = 0; i < 64; ++i) all.push_back(pages.take());
+    std::ifstream maps("/proc/self/smaps");
+    bool inside = false, low_is_plain = false, high_is_advised = false;
+    std::uintptr_t start = 0;
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t from = 0, to = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) {
+            inside = pages.contains(reinterpret_cast<void*>(from));
+            start = from - reinterpret_cast<std::uintptr_t>(pages.begin());
+        } else if (inside && line.rfind("VmFlags:", 0) == 0 && line.find(" rd ") != std::string::npos) {
+            const bool advised = line.find(" hg") != std::string::npos;
+            if (start == 0) low_is_plain = !advised;
+            if (start == 16_MiB) high_is_advised = advised;
+        }
+    }
+    CHECK(low_is_plain);
+    CHECK(high_is_advised);
+    for (std::byte* p : all) pages.give(p, 1);
+}
+
+TEST_CASE("huge_pages says what it got", "[arena]") {
+    struct huge : allot::policies<allot::page::huge_pages<>> {};
+    allot::arena<huge> pages{allot::limit{32_MiB}};
+    const std::string got = pages.got();
+    CHECK((got == "hugetlb" || got == "transparent" || got == "plain"));
+    std::byte* const p = pages.take();
+    REQUIRE(p != nullptr);
+    std::memset(p, 1, pages.page_bytes());
+    pages.give(p, 1);
+}
+
+TEST_CASE("preallocated OS pages are used when there are enough of them", "[arena]") {
+    const char* const file = "/proc/sys/vm/nr_hugepages";
+    std::string was;
+    std::ifstream(file) >> was;
+    std::ofstream(file) << "32" << std::endl;
+    std::string now;
+    std::ifstream(file) >> now;
+    if (now != "32") {
+        std::ofstream(file) << was << std::endl;
+        SKIP("the system gives no preallocated pages to this user");
+    }
+    {
+        struct huge : allot::policies<allot::page::huge_pages<>> {};
+        allot::arena<huge> pages{allot::reserve_bytes{32_MiB}};
+        CHECK(std::string(pages.got()) == "hugetlb");
+        std::byte* const p = pages.take();
+        std::memset(p, 1, pages.page_bytes());
+        pages.give(p, 1);
+        CHECK(pages.trim() == 0);
+        allot::arena<huge> more{allot::reserve_bytes{64_MiB}}; // not enough left
+        CHECK(std::string(more.got()) != "hugetlb");
+        more.give(more.take(), 1);
+    }
+    std::ofstream(file) << was << std::endl;
+}
+
+TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
+    struct lent : allot::policies<allot::page::borrowed> {};
+    std::vector<std::byte> bytes(2_MiB + 12345);
+    for (const std::size_t shift : {0u, 1u, 4097u}) {
+        const std::span<std::byte> part(bytes.data() + shift, bytes.size() - shift);
+        allot::arena<lent> pages{part};
+        CHECK(std::string(pages.got()) == "borrowed");
+        CHECK(pages.begin() >= part.data());
+        CHECK(pages.end() <= part.data() + part.size());
+        CHECK(pages.page_count() >= 20);
+        std::vector<std::byte*> all;
+        while (std::byte* const p = pages.take()) {
+            std::memset(p, 1, pages.page_bytes());
+            all.push_back(p);
+        }
+        CHECK(all.size() == pages.page_count());
+        CHECK(allot::arena_at(all[0]) == &pages);
+        CHECK(pages.trim() == 0);
+        for (std::byte* p : all) pages.give(p, 1);
+        CHECK(pages.valid());
+    }
+#if ALLOT_EXCEPTIONS
+    try {
+        allot::arena<lent> pages{std::span<std::byte>(bytes.data(), 1000)};
+        FAIL("1000 bytes are no arena");
+    } catch (const allot::out_of_memory& error) {
+        CHECK_THAT(std::string(error.report()), ContainsSubstring("too few bytes were lent"));
+    }
+#endif
+}
+
+TEST_CASE("an arena tells whether it is fragmented or exhausted, and who holds it", "[arena]") {
+    allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}, allot::name{"shared"}};
+    const std::size_t bytes = 512_KiB;
+    const allot::arena_holder holder(pages, "orders",
+                                     [](const void* b) { return *static_cast<const std::size_t*>(b); }, &bytes);
+    std::vector<std::byte*> all;
+    while (std::byte* const p = pages.take()) all.push_back(p);
+    const auto report = [&] {
+        char page[2048];
+        allot::text_writer out{page};
+        pages.report(out);
+        return std::string(page);
+    };
+    CHECK_THAT(report(), ContainsSubstring("exhausted"));
+    CHECK_THAT(report(), ContainsSubstring("held by orders: 512 KiB"));
+    CHECK_THAT(report(), ContainsSubstring("arena shared"));
+    for (std::size_t i = 0; i < all.size(); i += 2) pages.give(all[i], 1);
+    CHECK(pages.take(2) == nullptr);
+    CHECK_THAT(report(), ContainsSubstring("fragmented"));
+    for (std::size_t i = 1; i < all.size(); i += 2) pages.give(all[i], 1);
+}
+
+TEST_CASE("arenas of every page size, and of ones that cannot be", "[arena]") {
+    for (std::size_t page = 64_KiB; page <= 16_MiB; page *= 2) {
+        allot::arena<> pages{allot::page_bytes{page}, allot::reserve_bytes{64_MiB}};
+        CHECK(pages.page_bytes() == page);
+        std::byte* const p = pages.take(2);
+        p[2 * page - 1] = std::byte{1};
+        pages.give(p, 2);
+    }
+    allot::arena<> odd{allot::page_bytes{100000}, allot::reserve_bytes{1_MiB}};
+    CHECK(odd.page_bytes() == 64_KiB);
+    allot::arena<> large{allot::page_bytes{1_GiB}, allot::reserve_bytes{64_MiB}};
+    CHECK(large.page_bytes() == 16_MiB);
+}

@@ -1,0 +1,108 @@
+#include <support/catch.hpp>
+
+#include <allot/page/page_bitmap.hpp>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+namespace {
+
+using allot::detail::page_bitmap;
+
+// The same by brute force.
+struct model {
+    std::vector<bool> taken;
+
+    std::size_t lowest() const {
+        const auto at = std::find(taken.begin(), taken.end(), false);
+        return at == taken.end() ? page_bitmap::none : static_cast<std::size_t>(at - taken.begin());
+    }
+    std::size_t highest_run(std::size_t n) const {
+        std::size_t run = 0;
+        for (std::size_t i = taken.size(); i-- > 0;) {
+            run = taken[i] ? 0 : run + 1;
+            if (run == n) return i;
+        }
+        return page_bitmap::none;
+    }
+    std::size_t largest() const {
+        std::size_t best = 0, run = 0;
+        for (const bool t : taken) {
+            run = t ? 0 : run + 1;
+            best = std::max(best, run);
+        }
+        return best;
+    }
+    void set(std::size_t first, std::size_t n, bool to) {
+        for (std::size_t i = 0; i < n; ++i) taken[first + i] = to;
+    }
+};
+
+void play(std::size_t pages, unsigned seed, int steps) {
+    INFO("pages " << pages << ", seed " << seed);
+    std::vector<std::uint64_t> memory(page_bitmap::bytes_for(pages) / 8, 0);
+    page_bitmap bitmap;
+    bitmap.start(reinterpret_cast<std::byte*>(memory.data()), pages);
+    model m{std::vector<bool>(pages, false)};
+    std::mt19937 random(seed);
+    std::vector<std::pair<std::size_t, std::size_t>> held;
+    for (int step = 0; step < steps; ++step) {
+        const unsigned what = random() % 8;
+        if (what < 3) {
+            const std::size_t want = m.lowest(), got = bitmap.take_one();
+            REQUIRE(got == want);
+            if (got != page_bitmap::none) {
+                m.set(got, 1, true);
+                held.emplace_back(got, 1);
+            }
+        } else if (what < 5) {
+            const std::size_t n = 1 + random() % (random() % 4 == 0 ? 200 : 9);
+            const std::size_t want = m.highest_run(n), got = bitmap.take_run(n);
+            REQUIRE(got == want);
+            if (got != page_bitmap::none) {
+                m.set(got, n, true);
+                held.emplace_back(got, n);
+            }
+        } else if (what == 5) {
+            const std::size_t first = random() % pages, n = 1 + random() % 70;
+            const bool free = first + n <= pages && std::none_of(m.taken.begin() + static_cast<std::ptrdiff_t>(first),
+                                                                 m.taken.begin() + static_cast<std::ptrdiff_t>(first + n),
+                                                                 [](bool t) { return t; });
+            REQUIRE(bitmap.take_at(first, n) == free);
+            if (free) {
+                m.set(first, n, true);
+                held.emplace_back(first, n);
+            }
+        } else if (!held.empty()) {
+            std::swap(held[random() % held.size()], held.back());
+            const auto [first, n] = held.back();
+            held.pop_back();
+            REQUIRE(bitmap.give(first, n));
+            m.set(first, n, false);
+        }
+        if (step % 16 == 0) {
+            REQUIRE(bitmap.largest_free_run() == m.largest());
+            REQUIRE(bitmap.valid());
+            const std::size_t at = random() % pages;
+            REQUIRE(bitmap.is_taken(at) == m.taken[at]);
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("the page bitmap finds what a search of every page finds", "[page]") {
+    unsigned seed = 1;
+    for (const std::size_t pages : {1u, 2u, 63u, 64u, 65u, 127u, 128u, 300u, 4096u, 5000u})
+        for (int i = 0; i < 4; ++i) play(pages, seed++, 3000);
+}
+
+TEST_CASE("giving back a page that is free is seen", "[page]") {
+    std::vector<std::uint64_t> memory(page_bitmap::bytes_for(100) / 8, 0);
+    page_bitmap bitmap;
+    bitmap.start(reinterpret_cast<std::byte*>(memory.data()), 100);
+    const std::size_t page = bitmap.take_one();
+    CHECK(bitmap.give(page, 1));
+    CHECK_FALSE(bitmap.give(page, 1));
+}
