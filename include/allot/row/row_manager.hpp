@@ -86,7 +86,7 @@ class row_manager {
     ~row_manager() {
         if constexpr (policies::per_thread)
             if (threads_ != nullptr) detail::thread_rows<Set>::close(threads_);
-        tell_leaks();
+        detail::tell_leaks(family_, huge_, name_, set_name(), leaks_);
         huge_.drop();
         family_.for_each([](heap_base& heap) {
             heap.drop_pages();
@@ -396,32 +396,6 @@ class row_manager {
         u.pages = huge_.pages();
         u.bytes = u.pages << arena().page_shift();
         return u;
-    }
-    ALLOT_COLD void tell_leaks() noexcept {
-        char page[out_of_memory::report_bytes];
-        text_writer out{page};
-        std::size_t leaked = 0;
-        family_.for_each([&](heap_base& heap) {
-            const heap_usage u = heap.usage();
-            if (u.live_rows == 0) return;
-            detail::leak_tally tally;
-            heap.visit_rows([](void* to, std::byte*, const row_type* type) {
-                static_cast<detail::leak_tally*>(to)->add(type);
-            }, &tally);
-            const std::size_t named = tally.write(out, u.name, u.slot_bytes);
-            if (named == 0) out.put("    heap ").put(u.name).put(": ").number(u.live_rows).put(" rows").newline();
-            leaked += named != 0 ? named : u.live_rows;
-        });
-        detail::leak_tally tally;
-        huge_.for_each([&](std::byte*, const row_type* type, std::size_t) { tally.add(type); });
-        leaked += tally.write(out, "huge", 0);
-        if (leaked == 0) return;
-        char head[256];
-        text_writer first{head};
-        first.put("allot: row manager ").put(name_).put(" (set ").put(set_name()).put(") ended with ");
-        first.number(leaked).put(" rows not released:").newline();
-        leaks_.write(leaks_.context, first.view());
-        leaks_.write(leaks_.context, out.view());
     }
 
     const char* name_;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/heap/heap_base.hpp>
 
@@ -93,6 +94,35 @@ class leak_tally {
     std::size_t n_ = 0;
     std::size_t others_ = 0;
 };
+
+// Tells the rows that were not released, by heap and type. Nobody else may use the manager meanwhile.
+template <class Family, class Huge>
+ALLOT_COLD void tell_leaks(const Family& family, Huge& huge, const char* name, const char* set,
+                           const leak_sink& sink) noexcept {
+    char page[out_of_memory::report_bytes];
+    text_writer out{page};
+    std::size_t leaked = 0;
+    family.for_each([&](heap_base& heap) {
+        const heap_usage u = heap.usage();
+        if (u.live_rows == 0) return;
+        leak_tally tally;
+        heap.visit_rows([](void* to, std::byte*, const row_type* type) { static_cast<leak_tally*>(to)->add(type); },
+                        &tally);
+        const std::size_t named = tally.write(out, u.name, u.slot_bytes);
+        if (named == 0) out.put("    heap ").put(u.name).put(": ").number(u.live_rows).put(" rows").newline();
+        leaked += named != 0 ? named : u.live_rows;
+    });
+    leak_tally tally;
+    huge.for_each([&](std::byte*, const row_type* type, std::size_t) { tally.add(type); });
+    leaked += tally.write(out, "huge", 0);
+    if (leaked == 0) return;
+    char head[256];
+    text_writer first{head};
+    first.put("allot: row manager ").put(name).put(" (set ").put(set).put(") ended with ");
+    first.number(leaked).put(" rows not released:").newline();
+    sink.write(sink.context, first.view());
+    sink.write(sink.context, out.view());
+}
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI
