@@ -65,4 +65,4 @@ struct borrow_and_give : rl::test_suite<borrow_and_give, 3> {
 
 } // namespace
 
-int main() { return holds<borrow_and_give>(60000, 60000) ? 0 : 1; }
+int main() { return holds<borrow_and_give>(200000, 3) ? 0 : 1; }

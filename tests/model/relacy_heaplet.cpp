@@ -248,5 +248,5 @@ template <class Slots> struct heaplet : rl::test_suite<heaplet<Slots>, 4> {
 } // namespace
 
 int main() {
-    return holds<heaplet<linked_model>>(150000, 100000) && holds<heaplet<bitmap_model>>(150000, 100000) ? 0 : 1;
+    return holds<heaplet<linked_model>>(600000, 1) && holds<heaplet<bitmap_model>>(600000, 1) ? 0 : 1;
 }

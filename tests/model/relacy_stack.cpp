@@ -58,4 +58,4 @@ struct pushes_and_takes : rl::test_suite<pushes_and_takes, 4> {
 
 } // namespace
 
-int main() { return holds<pushes_and_takes>(60000, 60000) ? 0 : 1; }
+int main() { return holds<pushes_and_takes>(400000, 1) ? 0 : 1; }

@@ -194,3 +194,28 @@ TEST_CASE("threads that need a page at the same time leave none behind", "[threa
         REQUIRE(rows.used() == 0);
     }
 }
+
+TEST_CASE("managers of threads that share a short arena live on each other's empty pages", "[threads]") {
+    struct tenant : allot::policies<allot::page::of<allot::arena<>>, allot::oom::null> {};
+    allot::arena<> pages{allot::limit{4_MiB}, allot::page_bytes{64_KiB}};
+    std::atomic<std::size_t> served{0};
+    on_threads([&](int t) {
+        std::mt19937 random(static_cast<unsigned>(t));
+        for (int round = 0; round < 30; ++round) {
+            allot::row_manager<tenant> rows{pages};
+            std::vector<void*> mine;
+            for (int i = 0; i < 800; ++i) {
+                if (void* const p = rows.try_allocate(100 + random() % 1000)) mine.push_back(p);
+                else {
+                    for (void* p2 : mine) rows.release(p2);
+                    mine.clear();
+                }
+            }
+            served += mine.size();
+            for (void* p : mine) rows.release(p);
+        }
+    });
+    CHECK(served > 0);
+    CHECK(pages.figures().taken == 0);
+    CHECK(pages.valid());
+}

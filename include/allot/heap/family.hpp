@@ -34,7 +34,9 @@ class heap_family {
         collect();
         if (std::byte* const p = try_take(pages)) return p;
         reclaim(true);
-        return try_take(pages);
+        if (std::byte* const p = try_take(pages)) return p;
+        // The others who share the arena are asked only when it is the arena that is short.
+        return ledger_.fits(pages << arena_.page_shift()) && arena_.ask_holders() != 0 ? try_take(pages) : nullptr;
     }
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);

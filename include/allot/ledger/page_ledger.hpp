@@ -30,6 +30,11 @@ class page_ledger {
         } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
         return true;
     }
+    // Whether a charge would fit now.
+    bool fits(std::size_t bytes) const noexcept {
+        const std::size_t now = used(), most = limit();
+        return now <= most && bytes <= most - now;
+    }
     // What was charged was also had: only now does it count for the peak.
     void confirm(std::size_t bytes) noexcept {
         const std::size_t now = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -61,6 +66,7 @@ class no_ledger {
   public:
     explicit no_ledger(std::size_t = SIZE_MAX) noexcept {}
     bool try_charge(std::size_t) noexcept { return true; }
+    bool fits(std::size_t) const noexcept { return true; }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t) noexcept {}
     void refund(std::size_t) noexcept {}

@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -120,6 +121,10 @@ class arena_base {
             }
         return bytes;
     }
+
+    // Asks every holder for pages that it does not need; returns how many came back. Holders are not destroyed
+    // meanwhile.
+    std::size_t ask_holders() noexcept;
 
     // ---- questions ------------------------------------------------------------------------------------------
 
@@ -333,12 +338,14 @@ class arena_base {
     arena_holder* holders_ = nullptr;
 };
 
-// Somebody who holds pages of an arena, so that a full one can tell who.
+// Somebody who holds pages of an arena, so that a full one can tell who, and ask for what is not needed.
 class arena_holder {
   public:
-    // `bytes_held` tells them for `self`; both must stay valid until the holder goes.
-    arena_holder(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self) noexcept
-        : arena_(arena), name_(name), held_(bytes_held), self_(self) {
+    // `bytes_held` tells them for `self`; `give_back`, if there is one, gives pages without use back and returns how
+    // many, at the call of any thread, without taking pages itself. All must stay valid until the holder goes.
+    arena_holder(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self,
+                 std::size_t (*give_back)(const void*) noexcept = nullptr) noexcept
+        : arena_(arena), name_(name), held_(bytes_held), reclaim_(give_back), self_(self) {
         const std::lock_guard hold(arena_.holders_lock_);
         next_ = arena_.holders_;
         if (next_ != nullptr) next_->prev_ = this;
@@ -346,23 +353,36 @@ class arena_holder {
     }
     arena_holder(const arena_holder&) = delete;
     arena_holder& operator=(const arena_holder&) = delete;
-    ~arena_holder() {
+    ~arena_holder() { leave(); }
+    // No longer asked or told of; waits for a call that is under way.
+    void leave() noexcept {
         const std::lock_guard hold(arena_.holders_lock_);
+        if (!std::exchange(listed_, false)) return;
         (prev_ != nullptr ? prev_->next_ : arena_.holders_) = next_;
         if (next_ != nullptr) next_->prev_ = prev_;
     }
     const char* name() const noexcept { return name_; }
     std::size_t held() const noexcept { return held_(self_); }
+    std::size_t reclaim() const noexcept { return reclaim_ != nullptr ? reclaim_(self_) : 0; }
     const arena_holder* next() const noexcept { return next_; }
 
   private:
     arena_base& arena_;
     const char* name_;
     std::size_t (*held_)(const void*);
+    std::size_t (*reclaim_)(const void*) noexcept;
     const void* self_;
     arena_holder* next_ = nullptr;
     arena_holder* prev_ = nullptr;
+    bool listed_ = true;
 };
+
+inline std::size_t arena_base::ask_holders() noexcept {
+    const std::lock_guard hold(holders_lock_);
+    std::size_t pages = 0;
+    for (const arena_holder* h = holders_; h != nullptr; h = h->next()) pages += h->reclaim();
+    return pages;
+}
 
 inline void arena_base::report(text_writer& out) const noexcept {
     const arena_figures f = figures();

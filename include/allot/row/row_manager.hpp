@@ -67,9 +67,10 @@ class row_manager {
     explicit row_manager(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes), holder_(arena(), name_, &held, this),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes),
           family_(arena(), ledger_), buckets_(family_, context_), huge_(family_, context_),
-          leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
+          leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
+          holder_(arena(), name_, &held, this, &reclaim_for_others) {
         check_values<product::row_manager, Set, accepted, Values...>();
         check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
         context_.set = set_name();
@@ -84,6 +85,7 @@ class row_manager {
     row_manager& operator=(const row_manager&) = delete;
 
     ~row_manager() {
+        holder_.leave();
         if constexpr (policies::per_thread)
             if (threads_ != nullptr) detail::thread_rows<Set>::close(threads_);
         detail::tell_leaks(family_, huge_, name_, set_name(), leaks_);
@@ -331,6 +333,10 @@ class row_manager {
         else return arena().limit();
     }
 
+    static std::size_t reclaim_for_others(const void* self) noexcept {
+        return static_cast<const row_manager*>(self)->family_.reclaim(true);
+    }
+
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
         if constexpr (policies::counts) return context_.types.number(type);
         return 0;
@@ -402,13 +408,13 @@ class row_manager {
     row_context context_;
     typename policies::arena arena_;
     ALLOT_NO_UNIQUE_ADDRESS ledger_type ledger_;
-    arena_holder holder_;
     mutable family_type family_;
     detail::buckets<rows, typename policies::list, ledger_type> buckets_;
     mutable detail::huge_rows<ledger_type, policies::counts> huge_;
     detail::thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
     spin_lock making_;
     leak_sink leaks_;
+    arena_holder holder_; // last: others may ask from now on
 };
 
 // A set that makes no row manager: its mistake is told once, and everything else is quiet.

@@ -230,3 +230,25 @@ TEST_CASE("arenas of every page size, and of ones that cannot be", "[arena]") {
     allot::arena<> large{allot::page_bytes{1_GiB}, allot::reserve_bytes{64_MiB}};
     CHECK(large.page_bytes() == 16_MiB);
 }
+
+TEST_CASE("memory can be kept out of core dumps and from being swapped", "[arena]") {
+    struct kept : allot::policies<allot::page::mapped<allot::page::mapped_options{.dont_dump = true, .lock = true}>> {};
+    allot::arena<kept> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}};
+    std::byte* const p = pages.take();
+    p[0] = std::byte{1};
+    std::ifstream maps("/proc/self/smaps");
+    std::string flags;
+    bool inside = false;
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t from = 0, to = 0;
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+            inside = from <= reinterpret_cast<std::uintptr_t>(p) && reinterpret_cast<std::uintptr_t>(p) < to;
+        else if (inside && line.rfind("VmFlags:", 0) == 0) flags = line;
+    }
+    INFO(flags);
+    CHECK(flags.find(" dd") != std::string::npos);
+    CHECK(pages.locked() == (flags.find(" lo") != std::string::npos)); // honest, whether it was allowed or not
+    pages.give(p, 1);
+    allot::arena<> plain{allot::reserve_bytes{1_MiB}};
+    CHECK_FALSE(plain.locked());
+}
