@@ -13,39 +13,42 @@ import sys
 import tempfile
 
 
+def calls(profile):
+    """{function: inclusive instructions} of the calls that a callgrind profile holds; names are abbreviated there."""
+    names, costs, called = {}, {}, None
+    for line in profile.splitlines():
+        if match := re.match(r"(c?fn)=\((\d+)\)(?: (.*))?$", line):
+            if match.group(3):
+                names[match.group(2)] = match.group(3)
+            if match.group(1) == "cfn":
+                called = names[match.group(2)]
+        elif called and not line.startswith(("calls=", "cob=", "cfi=", "cfl=")):
+            costs[called] = costs.get(called, 0) + int(line.split()[1])
+            called = None
+    return costs
+
+
 def counts(program, valgrind):
-    """[(variant, rows, {"allocate": n, "release": n})] from callgrind's dumps, in the order they ran."""
+    """{variant: {"in_cache": {...}, "in_batches": {...}}}: instructions a row, the floor subtracted."""
     with tempfile.TemporaryDirectory() as folder:
-        run = subprocess.run(
-            [valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--zero-before=*measured::*",
-             "--dump-after=*measured::*", program],
-            capture_output=True, text=True)
+        run = subprocess.run([valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", program],
+                             capture_output=True, text=True)
         if run.returncode != 0:
             sys.exit(f"instructions.py: {program} failed under {valgrind}:\n{run.stderr[-2000:]}")
-        dumps = []
-        for path in pathlib.Path(folder).glob("out.*"):
-            text = path.read_text()
-            trigger = re.search(r"^desc: Trigger: --dump-after=.*measured::(allocate|release)", text, re.M)
-            total = re.search(r"^(?:summary|totals): (\d+)", text, re.M)
-            if trigger and total:
-                dumps.append((int(path.suffix[1:]), trigger.group(1), int(total.group(1))))
-    dumps.sort()
-    runs = [line.split() for line in run.stdout.splitlines()]
-    if [kind for _, kind, _ in dumps] != ["allocate", "release"] * len(runs):
-        sys.exit(f"instructions.py: {len(dumps)} dumps for {len(runs)} runs; this valgrind tells them otherwise")
-    return [(name, int(rows), {"allocate": dumps[2 * i][2], "release": dumps[2 * i + 1][2]})
-            for i, (name, rows) in enumerate(runs)]
-
-
-def each(all_counts):
-    """{variant: {"in_cache": {...}, "in_batches": {...}}}: instructions a row, the floor subtracted."""
+        profile = pathlib.Path(folder, "out").read_text()
+    variants = dict(line.split() for line in run.stdout.splitlines())
     out = {}
-    for index, key in enumerate(("in_cache", "in_batches")):
-        part = all_counts[index::2]
-        floor = next(c for name, _, c in part if name == "null")
-        for name, rows, c in part:
-            out.setdefault(name, {})[key] = {op: round((c[op] - floor[op]) / rows, 1) for op in c}
-    return out
+    for function, cost in calls(profile).items():
+        if match := re.search(r"measured::(allocate|release)<(\d+), (\d+), ", function):
+            operation, variant, rows = match.groups()
+            key = "in_cache" if rows == "32" else "in_batches"
+            out.setdefault(variants[variant], {}).setdefault(key, {})[operation] = cost / int(rows)
+    if list(out.get("null", {})) != ["in_cache", "in_batches"] or len(out) != len(variants):
+        sys.exit("instructions.py: the profile lacks measured functions; is the program stripped?")
+    floor = out.pop("null")
+    return {variants[v]: {key: {op: round(out[variants[v]][key][op] - floor[key][op], 1) for op in ("allocate", "release")}
+                          for key in floor}
+            for v in sorted(variants, key=int) if variants[v] in out}
 
 
 def over(found, ceilings):
@@ -65,13 +68,12 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="write the counts there")
     options = parser.parse_args()
 
-    found = each(counts(options.program, options.valgrind))
+    found = counts(options.program, options.valgrind)
     print("| instructions a row | allocate, in cache | release, in cache | allocate, in batches | release, in batches |")
     print("|---|---:|---:|---:|---:|")
     for name, keys in found.items():
-        if name != "null":
-            cells = [keys[key][op] for key in ("in_cache", "in_batches") for op in ("allocate", "release")]
-            print(f"| {name} | " + " | ".join(f"{c:.1f}" for c in cells) + " |")
+        cells = [keys[key][op] for key in ("in_cache", "in_batches") for op in ("allocate", "release")]
+        print(f"| {name} | " + " | ".join(f"{c:.1f}" for c in cells) + " |")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
     if options.gate:

@@ -19,10 +19,10 @@ namespace bench {
 
 class start_line {
   public:
-    // Both threads leave together.
+    // Both threads leave together, as often as they meet here.
     void wait() noexcept {
-        arrived_.fetch_add(1);
-        while (arrived_.load() % 2 != 0) sched_yield();
+        const unsigned both = arrived_.fetch_add(1) / 2 * 2 + 2;
+        while (arrived_.load() < both) sched_yield();
     }
 
   private:
@@ -115,7 +115,10 @@ sample run_hand_over(Subject& subject, const Sizes& sizes, const job& what) {
 
 template <class Subject, class Sizes>
 sample run_two(Subject& subject, const Sizes& sizes, const job& what) {
-    const std::size_t n = (what.work == workload::pair_2 ? 2'000'000 : what.work == workload::batches_2 ? 1'000'000 : 300'000) / what.scale;
+    const std::size_t most = what.work == workload::pair_2      ? 2'000'000
+                             : what.work == workload::batches_2 ? 1'000'000
+                                                                : 300'000;
+    const std::size_t n = most / what.scale;
     start_line line;
     both_times times;
     on_two_threads([&](std::size_t thread) {

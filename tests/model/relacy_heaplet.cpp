@@ -2,8 +2,8 @@
 // a claimer and a collector under the heap's lock.
 //
 // Held: a slot is claimed once and its last user's writes are seen; the page is given back only when every slot was
-// given back and no releaser is inside it any more (any step on it afterwards fails); no page that became empty is
-// forgotten: at the end the last collection gives it back.
+// given back and no releaser is inside it any more (any step on it afterwards fails); no slot and no page that became
+// empty is forgotten: at the end every slot can be claimed, and the last collection gives the page back.
 #include "relacy_common.hpp"
 
 namespace {
@@ -43,21 +43,21 @@ struct linked_model {
     }
 };
 
-// slots/bitmap.hpp: a word a slot here, so that the summary has work to do.
+// slots/bitmap.hpp, with words of two slots.
 struct bitmap_model {
     rl::atomic<unsigned> summary;
-    rl::atomic<unsigned> words[slot_count];
+    rl::atomic<unsigned> words[(slot_count + 1) / 2];
 
     void reset() {
         summary($).store(0, mo_relaxed);
         for (auto& w : words) w($).store(0, mo_relaxed);
     }
-    void set(unsigned at) { // in_page::set
-        words[at]($).fetch_or(1, mo_seq_cst);
+    void set(unsigned at, unsigned bits) { // in_page::set
+        words[at]($).fetch_or(bits, mo_seq_cst);
         if ((summary($).load(mo_seq_cst) & (1u << at)) == 0) summary($).fetch_or(1u << at, mo_seq_cst);
     }
     void put(const unsigned* slots, unsigned n) {
-        for (unsigned i = 0; i < n; ++i) set(slots[i]);
+        for (unsigned i = 0; i < n; ++i) set(slots[i] / 2, 1u << slots[i] % 2);
     }
     unsigned claim(unsigned* out, unsigned n) { // in_page::claim, take_word
         unsigned got = 0;
@@ -66,7 +66,9 @@ struct bitmap_model {
             if (some == 0) break;
             const unsigned at = static_cast<unsigned>(__builtin_ctz(some));
             summary($).fetch_and(~(1u << at), mo_seq_cst);
-            if (words[at]($).exchange(0, mo_seq_cst) != 0) out[got++] = at;
+            unsigned bits = words[at]($).exchange(0, mo_seq_cst);
+            for (; bits != 0 && got < n; bits &= bits - 1) out[got++] = at * 2 + static_cast<unsigned>(__builtin_ctz(bits));
+            if (bits != 0) set(at, bits);
         }
         return got;
     }
@@ -240,6 +242,12 @@ template <class Slots> struct heaplet : rl::test_suite<heaplet<Slots>, 4> {
         }
     }
     void after() {
+        if (!page.gone) { // whatever was counted as given back can be claimed
+            unsigned got[slot_count];
+            const auto given = count_of(page.word($).load(mo_acquire));
+            RL_ASSERT(page.slots.claim(got, slot_count) == given);
+            if (given > 0) page.slots.put(got, static_cast<unsigned>(given));
+        }
         collect();
         RL_ASSERT(page.gone);
     }
