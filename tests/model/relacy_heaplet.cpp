@@ -84,13 +84,15 @@ template <class Slots> struct page_model {
     bool owned[slot_count];
 };
 
-template <class Slots> struct heaplet : rl::test_suite<heaplet<Slots>, 4> {
+// The claimer gives what it got back at once, or keeps one slot to the end.
+template <class Slots, bool Keeps> struct heaplet : rl::test_suite<heaplet<Slots, Keeps>, 4> {
     using page_type = page_model<Slots>;
     static constexpr unsigned threshold = 2;
 
     page_type page;
     rl::mutex lock;
     page_type* current;
+    unsigned kept, kept_count;
     page_type* ready;
     stack_model<page_type, &page_type::space_link> space;
     stack_model<page_type, &page_type::empty_link> empties;
@@ -104,6 +106,7 @@ template <class Slots> struct heaplet : rl::test_suite<heaplet<Slots>, 4> {
             page.owned[i] = true; // all slots are out
         }
         current = &page;
+        kept_count = 0;
         ready = nullptr;
         space.reset();
         empties.reset();
@@ -227,14 +230,17 @@ template <class Slots> struct heaplet : rl::test_suite<heaplet<Slots>, 4> {
         } else if (index == 2) {
             unsigned got[2], n;
             lock.lock($);
-            n = page.gone ? 0 : claim(got, 2);
+            n = page.gone ? 0 : claim(got, Keeps ? 1 : 2);
             lock.unlock($);
             for (unsigned i = 0; i < n; ++i) {
                 RL_ASSERT(!page.owned[got[i]] && !page.gone);
                 page.owned[got[i]] = true;
                 page.row[got[i]]($) = 3;
             }
-            if (n != 0) put(got, n);
+            if (Keeps && n != 0) {
+                kept = got[0];
+                kept_count = 1;
+            } else if (n != 0) put(got, n);
         } else {
             lock.lock($);
             collect();
@@ -248,6 +254,7 @@ template <class Slots> struct heaplet : rl::test_suite<heaplet<Slots>, 4> {
             RL_ASSERT(page.slots.claim(got, slot_count) == given);
             if (given > 0) page.slots.put(got, static_cast<unsigned>(given));
         }
+        if (kept_count != 0) put(&kept, 1);
         collect();
         RL_ASSERT(page.gone);
     }
@@ -256,5 +263,8 @@ template <class Slots> struct heaplet : rl::test_suite<heaplet<Slots>, 4> {
 } // namespace
 
 int main() {
-    return holds<heaplet<linked_model>>(600000, 1) && holds<heaplet<bitmap_model>>(600000, 1) ? 0 : 1;
+    return holds<heaplet<linked_model, false>>(300000, 1) && holds<heaplet<linked_model, true>>(300000, 1) &&
+                   holds<heaplet<bitmap_model, false>>(300000, 1) && holds<heaplet<bitmap_model, true>>(300000, 1)
+               ? 0
+               : 1;
 }

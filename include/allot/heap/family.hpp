@@ -11,6 +11,7 @@
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/page/arena_base.hpp>
+#include <allot/page/arena_holder.hpp>
 #include <allot/sync/mpsc_stack.hpp>
 
 #include <atomic>

@@ -4,7 +4,7 @@
 //
 // Pages are committed from both ends in growing steps, and stay so until trim() gives free ones back to the system.
 // Taking picks pages under a short spin lock and makes system calls outside of it, so no thread waits for
-// another's; giving back takes no lock and makes no system call.
+// another's (but when the last free pages are just being trimmed); giving back takes no lock and makes no system call.
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit. A failing take leaves
 // everything as before.
 // Cost: 2.1 bits a page out of band, four mappings an arena. A page that was used before: a locked search of two
@@ -15,7 +15,6 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/text.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/map.hpp>
@@ -25,7 +24,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -40,7 +38,8 @@ struct arena_figures {
     std::size_t largest_free_run = 0;
 };
 
-class arena_holder;
+class arena_holder; // and what asks for it: page/arena_holder.hpp
+class text_writer;
 namespace detail {
 class arena_table;
 }
@@ -71,15 +70,18 @@ class arena_base {
 
     // Takes pages in one run, contents unspecified; null when there are none, or the system refuses memory.
     std::byte* take(std::size_t pages = 1) noexcept {
-        std::size_t first;
-        {
-            const std::lock_guard hold(lock_);
-            if (pages == 0 || !allowed(pages)) return nullptr;
-            first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
-            if (first == detail::page_bitmap::none) return nullptr;
-            count_taken(pages);
+        for (;;) {
+            std::size_t first = detail::page_bitmap::none;
+            {
+                const std::lock_guard hold(lock_);
+                if (pages == 0 || !allowed(pages)) return nullptr;
+                first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
+                if (first != detail::page_bitmap::none) count_taken(pages);
+                else if (hidden_ == 0) return nullptr;
+            }
+            if (first != detail::page_bitmap::none) return commit_or_undo(first, pages) ? at(first) : nullptr;
+            yield(); // every page that is left is being trimmed: it comes back in a moment
         }
-        return commit_or_undo(first, pages) ? at(first) : nullptr;
     }
     // Gives pages back that were taken, all or a part of a run. Never waits, no system call.
     void give(std::byte* first, std::size_t pages) noexcept {
@@ -116,7 +118,7 @@ class arena_base {
                     dirty_[w].fetch_and(~mask(low, n), std::memory_order_acq_rel);
                     bytes += n << shift_;
                 }
-                bitmap_.give(w * 64 + low, n);
+                show(w * 64 + low, n);
                 if (!gone) return bytes;
             }
         return bytes;
@@ -246,9 +248,17 @@ class arena_base {
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
+    // Free pages that trim() works on look taken meanwhile.
     bool hide(std::size_t first, std::size_t n) noexcept {
         const std::lock_guard hold(lock_);
-        return bitmap_.take_at(first, n);
+        const bool good = bitmap_.take_at(first, n);
+        if (good) hidden_ += n;
+        return good;
+    }
+    void show(std::size_t first, std::size_t n) noexcept {
+        const std::lock_guard hold(lock_);
+        bitmap_.give(first, n);
+        hidden_ -= n;
     }
     bool grow(std::size_t first, std::size_t n) noexcept {
         {
@@ -328,6 +338,7 @@ class arena_base {
     arena_base* next_sharer_ = nullptr; // the table's
 
     alignas(64) spin_lock lock_; // for takers
+    std::size_t hidden_ = 0; // pages, under the lock
     std::atomic<std::size_t> low_committed_{0};
     std::atomic<std::size_t> high_committed_{0};
     detail::page_bitmap bitmap_;
@@ -337,64 +348,5 @@ class arena_base {
     mutable spin_lock holders_lock_;
     arena_holder* holders_ = nullptr;
 };
-
-// Somebody who holds pages of an arena, so that a full one can tell who, and ask for what is not needed.
-class arena_holder {
-  public:
-    // `bytes_held` tells them for `self`; `give_back`, if there is one, gives pages without use back and returns how
-    // many, at the call of any thread, without taking pages itself. All must stay valid until the holder goes.
-    arena_holder(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self,
-                 std::size_t (*give_back)(const void*) noexcept = nullptr) noexcept
-        : arena_(arena), name_(name), held_(bytes_held), reclaim_(give_back), self_(self) {
-        const std::lock_guard hold(arena_.holders_lock_);
-        next_ = arena_.holders_;
-        if (next_ != nullptr) next_->prev_ = this;
-        arena_.holders_ = this;
-    }
-    arena_holder(const arena_holder&) = delete;
-    arena_holder& operator=(const arena_holder&) = delete;
-    ~arena_holder() { leave(); }
-    // No longer asked or told of; waits for a call that is under way.
-    void leave() noexcept {
-        const std::lock_guard hold(arena_.holders_lock_);
-        if (!std::exchange(listed_, false)) return;
-        (prev_ != nullptr ? prev_->next_ : arena_.holders_) = next_;
-        if (next_ != nullptr) next_->prev_ = prev_;
-    }
-    const char* name() const noexcept { return name_; }
-    std::size_t held() const noexcept { return held_(self_); }
-    std::size_t reclaim() const noexcept { return reclaim_ != nullptr ? reclaim_(self_) : 0; }
-    const arena_holder* next() const noexcept { return next_; }
-
-  private:
-    arena_base& arena_;
-    const char* name_;
-    std::size_t (*held_)(const void*);
-    std::size_t (*reclaim_)(const void*) noexcept;
-    const void* self_;
-    arena_holder* next_ = nullptr;
-    arena_holder* prev_ = nullptr;
-    bool listed_ = true;
-};
-
-inline std::size_t arena_base::ask_holders() noexcept {
-    const std::lock_guard hold(holders_lock_);
-    std::size_t pages = 0;
-    for (const arena_holder* h = holders_; h != nullptr; h = h->next()) pages += h->reclaim();
-    return pages;
-}
-
-inline void arena_base::report(text_writer& out) const noexcept {
-    const arena_figures f = figures();
-    out.put("  arena ").put(name_).put(" (").put(got_).put(" pages of ").bytes(page_bytes()).put("): taken ");
-    out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
-    out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
-    out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
-    const std::lock_guard hold(holders_lock_);
-    std::size_t n = 0;
-    for (const arena_holder* h = holders_; h != nullptr; h = h->next(), ++n)
-        if (n < 8) out.put("    held by ").put(h->name()).put(": ").bytes(h->held()).newline();
-    if (n > 8) out.put("    and ").number(n - 8).put(" more").newline();
-}
 
 } // namespace allot::inline ALLOT_ABI
