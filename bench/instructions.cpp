@@ -29,22 +29,19 @@ template <int Variant, int Rows, class User>
 namespace {
 
 // The same work unmeasured: under other names.
-template <class User>
-void warm(User& user, std::vector<void*>& rows) {
+template <class User> void warm(User& user, std::vector<void*>& rows) {
     for (void*& row : rows) row = user.allocate(64);
     for (void* row : rows) user.release(row);
 }
 
-template <int Variant, int Rows, class User>
-void count_rows(User& user) {
+template <int Variant, int Rows, class User> void count_rows(User& user) {
     std::vector<void*> rows(Rows);
     for (int time = 0; time < 3; ++time) warm(user, rows);
     measured::allocate<Variant, Rows>(user, rows);
     measured::release<Variant, Rows>(user, rows);
 }
 
-template <int Variant, class Subject>
-void count(const char* name) {
+template <int Variant, class Subject> void count(const char* name) {
     Subject& subject = *new Subject({bench::workload::lifo, 64, 1});
     typename Subject::user user(subject);
     bench::escape(&user);

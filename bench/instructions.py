@@ -14,7 +14,7 @@ import tempfile
 
 
 def calls(profile):
-    """{function: inclusive instructions} of the calls that a callgrind profile holds; names are abbreviated there."""
+    """{function: inclusive instructions} of the calls in a callgrind profile, which abbreviates names."""
     names, costs, called = {}, {}, None
     for line in profile.splitlines():
         if match := re.match(r"(c?fn)=\((\d+)\)(?: (.*))?$", line):
@@ -46,9 +46,10 @@ def counts(program, valgrind):
     if list(out.get("null", {})) != ["in_cache", "in_batches"] or len(out) != len(variants):
         sys.exit("instructions.py: the profile lacks measured functions; is the program stripped?")
     floor = out.pop("null")
-    return {variants[v]: {key: {op: round(out[variants[v]][key][op] - floor[key][op], 1) for op in ("allocate", "release")}
-                          for key in floor}
-            for v in sorted(variants, key=int) if variants[v] in out}
+    names = [variants[v] for v in sorted(variants, key=int) if variants[v] in out]
+    return {name: {key: {op: round(out[name][key][op] - floor[key][op], 1) for op in ("allocate", "release")}
+                   for key in floor}
+            for name in names}
 
 
 def over(found, ceilings):
@@ -69,7 +70,8 @@ def main():
     options = parser.parse_args()
 
     found = counts(options.program, options.valgrind)
-    print("| instructions a row | allocate, in cache | release, in cache | allocate, in batches | release, in batches |")
+    print("| instructions a row | allocate, in cache | release, in cache | allocate, in batches | "
+          "release, in batches |")
     print("|---|---:|---:|---:|---:|")
     for name, keys in found.items():
         cells = [keys[key][op] for key in ("in_cache", "in_batches") for op in ("allocate", "release")]

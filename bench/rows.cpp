@@ -34,6 +34,7 @@ void restart_with_room_for_tls(char** argv) {
 
 std::vector<subject> all_subjects(const std::vector<peer>& peers) {
     using unique = allot::heap::unique;
+    using packed = allot::size::packed;
     std::vector<subject> all;
     all.push_back(make_subject<null_bound>("null", kind::bound));
     all.push_back(make_subject<bump_bound>("bump", kind::bound));
@@ -42,14 +43,17 @@ std::vector<subject> all_subjects(const std::vector<peer>& peers) {
     all.push_back(make_subject<classed_list_bound>("free lists, classed", kind::bound));
     all.push_back(make_subject<local_heap_subject<bitmap_rows, unique>>("heap.local bitmap", kind::ours));
     all.push_back(make_subject<local_heap_subject<linked_rows, unique>>("heap.local linked", kind::ours));
-    all.push_back(make_subject<local_heap_subject<bitmap_rows, unique, allot::size::packed>>("heap.local packed", kind::ours));
+    all.push_back(
+        make_subject<local_heap_subject<bitmap_rows, unique, packed>>("heap.local packed", kind::ours));
     all.push_back(make_subject<local_heap_subject<bitmap_rows>>("heap.local shared", kind::ours));
     all.push_back(make_subject<heap_subject<bitmap_rows>>("heap, no handle", kind::ours));
     all.push_back(make_subject<local_rows_subject<bitmap_rows>>("rows.local bitmap", kind::ours));
     all.push_back(make_subject<manager_subject<bitmap_rows>>("manager, shared", kind::ours));
     all.push_back(make_subject<manager_subject<thread_rows>>("manager, per_thread", kind::ours));
-    for (const peer& p : peers) all.push_back(make_subject<peer_subject<true>>(p.name + " rows", kind::peer_rows, p));
-    for (const peer& p : peers) all.push_back(make_subject<peer_subject<false>>(p.name + " raw", kind::peer_raw, p));
+    for (const peer& p : peers)
+        all.push_back(make_subject<peer_subject<true>>(p.name + " rows", kind::peer_rows, p));
+    for (const peer& p : peers)
+        all.push_back(make_subject<peer_subject<false>>(p.name + " raw", kind::peer_raw, p));
     return all;
 }
 
@@ -80,10 +84,7 @@ std::vector<bytes_line> measure_bytes(const std::vector<peer>& peers) {
     return all;
 }
 
-template <class Set>
-std::string described() {
-    return std::string(allot::describe<Set>().text().view());
-}
+template <class Set> std::string described() { return std::string(allot::describe<Set>().text().view()); }
 
 int run(const options& asked) {
     results all;
@@ -94,7 +95,8 @@ int run(const options& asked) {
     std::string names;
     for (const peer& p : peers) names += (names.empty() ? "" : ", ") + p.name + " " + p.version;
     all.header.emplace_back("peers", names);
-    all.sets = {described<bitmap_rows>(), described<linked_rows>(), described<thread_rows>(), described<packed_rows>()};
+    all.sets = {described<bitmap_rows>(), described<linked_rows>(), described<thread_rows>(),
+                described<packed_rows>()};
     print_header(all);
 
     const std::size_t scale = asked.smoke ? 50 : 1;

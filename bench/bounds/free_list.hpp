@@ -21,7 +21,8 @@ namespace bench {
 // A range that is touched before it is measured; never freed: its process ends.
 class touched_range {
   public:
-    explicit touched_range(std::size_t bytes) : begin_(static_cast<char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096))) {
+    explicit touched_range(std::size_t bytes)
+        : begin_(static_cast<char*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096))) {
         if (begin_ == nullptr) std::abort();
         std::memset(begin_, 1, bytes);
         end_ = begin_ + bytes;
@@ -35,7 +36,8 @@ class touched_range {
 };
 
 struct null_bound {
-    static constexpr bool threads = false, hands_over = false, any_size = true, any_order = true;
+    static constexpr bool threads = false, hands_over = false, any_size = true, any_order = true,
+                          one_size = true;
     explicit null_bound(const job& what) : range(what.largest_bytes()) {}
     touched_range range;
 
@@ -48,7 +50,8 @@ struct null_bound {
 };
 
 struct bump_bound {
-    static constexpr bool threads = false, hands_over = false, any_size = false, any_order = false;
+    static constexpr bool threads = false, hands_over = false, any_size = false, any_order = false,
+                          one_size = true;
     explicit bump_bound(const job& what) : range(what.live_rows() * ((what.bytes + 7) & ~std::size_t{7})) {}
     touched_range range;
 
@@ -84,9 +87,9 @@ class carver {
     char* end_ = nullptr;
 };
 
-template <bool Counted>
-struct free_list_bound {
-    static constexpr bool threads = true, hands_over = false, any_size = false, any_order = true;
+template <bool Counted> struct free_list_bound {
+    static constexpr bool threads = true, hands_over = false, any_size = false, any_order = true,
+                          one_size = true;
     static constexpr std::size_t header = Counted ? 8 : 0;
     explicit free_list_bound(const job& what) : stride((what.bytes + 7) / 8 * 8 + header) {}
     std::size_t stride;
@@ -95,9 +98,12 @@ struct free_list_bound {
         explicit user(free_list_bound& of) noexcept : stride(of.stride) {}
         BENCH_INLINE void* allocate(std::size_t) noexcept {
             char* row = first;
-            if (row != nullptr) [[likely]] std::memcpy(&first, row, sizeof first);
-            else row = carves.carve(stride) + header;
-            if constexpr (Counted) __atomic_store_n(reinterpret_cast<std::uint32_t*>(row) - 1, 1, __ATOMIC_RELAXED);
+            if (row != nullptr) [[likely]]
+                std::memcpy(&first, row, sizeof first);
+            else
+                row = carves.carve(stride) + header;
+            if constexpr (Counted)
+                __atomic_store_n(reinterpret_cast<std::uint32_t*>(row) - 1, 1, __ATOMIC_RELAXED);
             return row;
         }
         BENCH_INLINE void release(void* p) noexcept {
@@ -118,7 +124,8 @@ struct free_list_bound {
 
 // The row's class stands beside its count: | class 4 | count 4 | row ...
 struct classed_list_bound {
-    static constexpr bool threads = true, hands_over = false, any_size = true, any_order = true;
+    static constexpr bool threads = true, hands_over = false, any_size = true, any_order = true,
+                          one_size = false;
     explicit classed_list_bound(const job&) {}
 
     struct user {
@@ -126,8 +133,10 @@ struct classed_list_bound {
         BENCH_INLINE void* allocate(std::size_t bytes) noexcept {
             const auto list = static_cast<std::uint32_t>((bytes + 7) / 8);
             char* row = first[list];
-            if (row != nullptr) [[likely]] std::memcpy(&first[list], row, sizeof row);
-            else row = carves.carve(std::size_t{list} * 8 + 8) + 8;
+            if (row != nullptr) [[likely]]
+                std::memcpy(&first[list], row, sizeof(char*));
+            else
+                row = carves.carve(std::size_t{list} * 8 + 8) + 8;
             reinterpret_cast<std::uint32_t*>(row)[-2] = list;
             __atomic_store_n(reinterpret_cast<std::uint32_t*>(row) - 1, 1, __ATOMIC_RELAXED);
             return row;

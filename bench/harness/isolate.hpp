@@ -15,8 +15,7 @@
 namespace bench {
 
 // What `measure()` returned in the child; nothing when the child did not live to tell.
-template <class Measure>
-auto isolated(Measure&& measure) -> std::optional<std::invoke_result_t<Measure&>> {
+template <class Measure> auto isolated(Measure&& measure) -> std::optional<std::invoke_result_t<Measure&>> {
     using figures = std::invoke_result_t<Measure&>;
     static_assert(std::is_trivially_copyable_v<figures>);
     std::array<int, 2> ends{};
@@ -38,7 +37,8 @@ auto isolated(Measure&& measure) -> std::optional<std::invoke_result_t<Measure&>
     const bool heard = read(ends[0], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
     close(ends[0]);
     int status = 0;
-    while (waitpid(child, &status, 0) < 0) {}
+    while (waitpid(child, &status, 0) < 0) {
+    }
     if (!heard || !WIFEXITED(status) || WEXITSTATUS(status) != 0) return {};
     return answer;
 }

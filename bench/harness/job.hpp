@@ -49,7 +49,8 @@ struct job {
     std::size_t live_rows() const noexcept {
         if (work == workload::pair || work == workload::pair_2 || work == workload::batches_2) return 1024;
         if (work == workload::hand_over) return 8192;
-        const std::size_t many = work == workload::replace || work == workload::replace_2 ? 1'000'000 : 100'000;
+        const std::size_t many =
+            work == workload::replace || work == workload::replace_2 ? 1'000'000 : 100'000;
         return std::max<std::size_t>(std::min(many, (std::size_t{256} << 20) / mean_bytes()) / scale, 256);
     }
 };

@@ -49,28 +49,36 @@ inline std::size_t number(const std::string& text, std::size_t least, std::size_
     std::size_t n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
     if (error != std::errc{} || end != text.data() + text.size() || n < least || n > most)
-        refuse("'" + text + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
+        refuse("'" + text + "' is not a number from " + std::to_string(least) + " to " +
+               std::to_string(most));
     return n;
 }
 
 inline options parse(int argc, char** argv) {
     options all;
-    for (int i = 0; i < argc; ++i) all.command.append(i == 0 ? "allot_bench" : argv[i]).append(i + 1 < argc ? " " : "");
+    for (int i = 0; i < argc; ++i)
+        all.command.append(i == 0 ? "allot_bench" : argv[i]).append(i + 1 < argc ? " " : "");
     for (int i = 1; i < argc; ++i) {
         const std::string_view word = argv[i];
         const auto value = [&] {
             if (++i == argc) refuse(std::string(word) + " needs a value");
             return std::string(argv[i]);
         };
-        if (word == "--rounds") all.rounds = number(value(), 1, 10'000);
-        else if (word == "--sizes") all.sizes = split(value());
-        else if (word == "--workloads") all.workloads = split(value());
-        else if (word == "--json") all.json = value();
-        else if (word == "--smoke") all.smoke = true;
+        if (word == "--rounds")
+            all.rounds = number(value(), 1, 10'000);
+        else if (word == "--sizes")
+            all.sizes = split(value());
+        else if (word == "--workloads")
+            all.workloads = split(value());
+        else if (word == "--json")
+            all.json = value();
+        else if (word == "--smoke")
+            all.smoke = true;
         else if (word == "--help") {
             std::fputs(usage, stdout);
             std::exit(0);
-        } else refuse("what is '" + std::string(word) + "'?");
+        } else
+            refuse("what is '" + std::string(word) + "'?");
     }
     for (const auto& size : all.sizes)
         if (size != "mixed") number(size, 8, 65536);

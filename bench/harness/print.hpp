@@ -24,15 +24,18 @@ inline std::string ratio_text(const series& of, const series* to) {
 
 inline void print_cell(const cell& c) {
     const auto& name = name_of(c.what.work);
-    if (c.what.work == workload::pages) std::printf("\n%s: %s; ns\n", std::string(name.name).c_str(), std::string(name.about).c_str());
+    const std::string work(name.name), about(name.about);
+    if (c.what.work == workload::pages)
+        std::printf("\n%s: %s; ns\n", work.c_str(), about.c_str());
     else
         std::printf("\n%s, %s bytes: %s; ns, ratios to the bound, best peer's rows, best raw peer\n",
-                    std::string(name.name).c_str(), c.what.size().c_str(), std::string(name.about).c_str());
+                    work.c_str(), c.what.size().c_str(), about.c_str());
     const series* const to[]{c.bound(), c.best(kind::peer_rows), c.best(kind::peer_raw)};
     for (const auto& s : c.all) {
         if (s.cpu.empty()) continue;
         const spread cpu = spread_of(s.cpu);
-        std::printf("  %-28s%-10s%8.1f [%6.1f %6.1f]", s.subject.c_str(), text_of(s.what), cpu.median, cpu.q1, cpu.q3);
+        std::printf("  %-28s%-10s%8.1f [%6.1f %6.1f]", s.subject.c_str(), text_of(s.what), cpu.median, cpu.q1,
+                    cpu.q3);
         if (name.threaded) std::printf("  wall %7.1f", spread_of(s.wall).median);
         for (const series* other : to) std::printf("%7s", ratio_text(s, other).c_str());
         std::putchar('\n');

@@ -24,13 +24,14 @@ struct subject {
 };
 
 // A subject of type `Type`, made from the job and `from...` in the measuring process.
-template <class Type, class... From>
-subject make_subject(std::string name, kind what, From... from) {
-    return {std::move(name), what, [](const job& j) { return fits<Type>(j); },
-            [from...](const job& j) { return run_job(*new Type(j, from...), j); }}; // its process ends with it
+template <class Type, class... From> subject make_subject(std::string name, kind what, From... from) {
+    return {
+        std::move(name), what, [](const job& j) { return fits<Type>(j); },
+        [from...](const job& j) { return run_job(*new Type(j, from...), j); }}; // its process ends with it
 }
 
-inline cell run_rounds(const job& what, const std::vector<subject>& subjects, std::size_t rounds, std::mt19937_64& random) {
+inline cell run_rounds(const job& what, const std::vector<subject>& subjects, std::size_t rounds,
+                       std::mt19937_64& random) {
     cell out{what, {}};
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < subjects.size(); ++i) {

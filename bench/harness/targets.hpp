@@ -12,7 +12,8 @@ namespace bench {
 
 inline void judge(results& all) {
     constexpr const char* quick[]{"heap.local bitmap", "heap.local linked", "rows.local bitmap"};
-    const auto against = [&](workload work, const char* subject, const series* other, double most, const std::string& text) {
+    const auto against = [&](workload work, const char* subject, const series* other, double most,
+                             const std::string& text) {
         const cell* const at = all.find(work, 64);
         const series* const ours = at != nullptr ? at->find(subject) : nullptr;
         if (ours == nullptr || other == nullptr) return;
@@ -20,8 +21,10 @@ inline void judge(results& all) {
     };
     for (const char* subject : quick)
         if (const cell* const pair = all.find(workload::pair, 64))
-            against(workload::pair, subject, pair->bound(), 1.9, "W1, link count included, to the bare free list");
-    for (const auto& [work, most] : {std::pair{workload::lifo, 1.0}, {workload::fifo, 1.0}, {workload::replace, 0.8}})
+            against(workload::pair, subject, pair->bound(), 1.9,
+                    "W1, link count included, to the bare free list");
+    for (const auto& [work, most] :
+         {std::pair{workload::lifo, 1.0}, {workload::fifo, 1.0}, {workload::replace, 0.8}})
         for (const kind peers : {kind::peer_rows, kind::peer_raw})
             for (const char* subject : quick)
                 if (const cell* const at = all.find(work, 64))
@@ -29,7 +32,8 @@ inline void judge(results& all) {
                             std::string(name_of(work).name) + " to the best " + text_of(peers));
     for (const auto& line : all.bytes)
         if (line.subject == "packed, unique")
-            all.targets.push_back({"charged bytes of a packed row of 64", line.subject, line.charged, 68.3, ""});
+            all.targets.push_back(
+                {"charged bytes of a packed row of 64", line.subject, line.charged, 68.3, ""});
     if (const cell* const pages = all.find(workload::pages, 64)) {
         const series* const none = pages->find("0 other heaps");
         const series* const many = pages->find("4000 other heaps");

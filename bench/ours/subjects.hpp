@@ -17,15 +17,13 @@ struct bitmap_rows : allot::policies<allot::slots::bitmap> {};
 struct linked_rows : allot::policies<allot::slots::linked> {};
 struct thread_rows : allot::policies<allot::slots::bitmap, allot::heap::per_thread> {};
 
-template <class Set>
-struct managed {
-    static constexpr bool hands_over = true, any_order = true;
+template <class Set> struct managed {
+    static constexpr bool hands_over = true, any_order = true, one_size = true;
     allot::row_manager<Set> rows{allot::limit{2_GiB}, allot::page_bytes{1_MiB}, allot::name{"bench"}};
 };
 
 // heap(as<Answers...>, bytes).local()
-template <class Set, class... Answers>
-struct local_heap_subject : managed<Set> {
+template <class Set, class... Answers> struct local_heap_subject : managed<Set> {
     static constexpr bool any_size = false;
     using heap_type = decltype(managed<Set>::rows.heap(allot::as<Answers...>, 8));
     static constexpr bool threads = !heap_type::unique;
@@ -41,8 +39,7 @@ struct local_heap_subject : managed<Set> {
 };
 
 // heap(bytes), without a handle: any thread
-template <class Set>
-struct heap_subject : managed<Set> {
+template <class Set> struct heap_subject : managed<Set> {
     static constexpr bool any_size = false, threads = true;
     explicit heap_subject(const job& what) : heap(this->rows.heap(what.bytes)) {}
     decltype(managed<Set>::rows.heap(8)) heap;
@@ -56,8 +53,7 @@ struct heap_subject : managed<Set> {
 };
 
 // rows.local()
-template <class Set>
-struct local_rows_subject : managed<Set> {
+template <class Set> struct local_rows_subject : managed<Set> {
     static constexpr bool any_size = true, threads = true;
     explicit local_rows_subject(const job&) {}
 
@@ -70,8 +66,7 @@ struct local_rows_subject : managed<Set> {
 };
 
 // rows.allocate, rows.release
-template <class Set>
-struct manager_subject : managed<Set> {
+template <class Set> struct manager_subject : managed<Set> {
     static constexpr bool any_size = true, threads = true;
     explicit manager_subject(const job&) {}
 

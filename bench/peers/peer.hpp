@@ -32,8 +32,7 @@ struct peer {
 
 namespace detail {
 
-template <class F>
-F symbol(void* library, const char* name) noexcept {
+template <class F> F symbol(void* library, const char* name) noexcept {
     return reinterpret_cast<F>(dlsym(library, name));
 }
 
@@ -46,8 +45,12 @@ inline void open_peer(std::vector<peer>& to, const char* name, std::initializer_
         if (library == nullptr)
             if (const char* told = dlerror()) why = told;
     }
-    const auto allocate = library == nullptr ? nullptr : symbol<void* (*)(std::size_t)>(library, (std::string(prefix) + "malloc").c_str());
-    const auto release = library == nullptr ? nullptr : symbol<void (*)(void*)>(library, (std::string(prefix) + "free").c_str());
+    void* (*allocate)(std::size_t) = nullptr;
+    void (*release)(void*) = nullptr;
+    if (library != nullptr) {
+        allocate = symbol<decltype(allocate)>(library, (std::string(prefix) + "malloc").c_str());
+        release = symbol<decltype(release)>(library, (std::string(prefix) + "free").c_str());
+    }
     if (allocate == nullptr || release == nullptr || allocate == &std::malloc) {
         std::fprintf(stderr, "skipped - %s: %s\n", name, why.empty() ? "no malloc of its own" : why.c_str());
         return;
@@ -61,7 +64,8 @@ inline std::string mimalloc_version(void* library) {
     return std::to_string(v / 100) + "." + std::to_string(v / 10 % 10) + "." + std::to_string(v % 10);
 }
 inline std::string jemalloc_version(void* library) {
-    const auto ask = symbol<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(library, "mallctl");
+    const auto ask =
+        symbol<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(library, "mallctl");
     const char* v = "";
     std::size_t size = sizeof v;
     if (ask != nullptr) ask("version", &v, &size, nullptr, 0);
@@ -83,18 +87,20 @@ inline std::string tcmalloc_version(void* library) {
 
 inline std::vector<peer> open_peers() {
     std::vector<peer> all{{"glibc", gnu_get_libc_version(), &std::malloc, &std::free}};
-    detail::open_peer(all, "mimalloc", {ALLOT_BENCH_MIMALLOC, "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"},
-                      "mi_", &detail::mimalloc_version);
+    detail::open_peer(all, "mimalloc",
+                      {ALLOT_BENCH_MIMALLOC, "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"}, "mi_",
+                      &detail::mimalloc_version);
     detail::open_peer(all, "jemalloc", {ALLOT_BENCH_JEMALLOC, "libjemalloc.so.2", "libjemalloc.so"}, "",
                       &detail::jemalloc_version);
-    detail::open_peer(all, "tcmalloc", {ALLOT_BENCH_TCMALLOC, "libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"},
-                      "", &detail::tcmalloc_version);
+    detail::open_peer(all, "tcmalloc",
+                      {ALLOT_BENCH_TCMALLOC, "libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"}, "",
+                      &detail::tcmalloc_version);
     return all;
 }
 
-template <bool Rows>
-struct peer_subject {
-    static constexpr bool threads = true, hands_over = true, any_size = true, any_order = true;
+template <bool Rows> struct peer_subject {
+    static constexpr bool threads = true, hands_over = true, any_size = true, any_order = true,
+                          one_size = true;
     peer_subject(const job&, const peer& from) noexcept : allocate(from.allocate), release(from.release) {}
     void* (*allocate)(std::size_t);
     void (*release)(void*);
@@ -110,7 +116,8 @@ struct peer_subject {
         BENCH_INLINE void release(void* row) noexcept {
             if constexpr (!Rows) return give(row);
             char* const block = static_cast<char*>(row) - 8;
-            if (__atomic_fetch_sub(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_ACQ_REL) == 1) give(block);
+            if (__atomic_fetch_sub(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_ACQ_REL) == 1)
+                give(block);
         }
         void* (*take)(std::size_t);
         void (*give)(void*);

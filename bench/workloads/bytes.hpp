@@ -7,8 +7,6 @@
 
 #include <allot/row_manager.hpp>
 
-#include <array>
-#include <charconv>
 #include <cstddef>
 #include <fstream>
 #include <string>
@@ -34,13 +32,13 @@ struct packed_rows : allot::policies<allot::slots::bitmap, allot::heap::unique, 
 struct exact_rows : allot::policies<allot::slots::bitmap, allot::heap::unique, allot::size::exact> {};
 struct fine_rows : allot::policies<allot::slots::bitmap, allot::size::bucketed<allot::size::list::fine>> {};
 struct roxie_rows : allot::policies<allot::slots::bitmap, allot::size::bucketed<allot::size::list::roxie>> {};
-struct uncounted_rows : allot::policies<allot::slots::bitmap, allot::heap::unique, allot::size::packed, allot::count::none> {};
+struct uncounted_rows
+    : allot::policies<allot::slots::bitmap, allot::heap::unique, allot::size::packed, allot::count::none> {};
 
 namespace detail {
 
 // Growth of resident memory a row, for `n` rows. `Take` must not need more memory than that of its rows.
-template <class Take>
-double grown(std::size_t n, Take take) {
+template <class Take> double grown(std::size_t n, Take take) {
     std::vector<void*> rows(n, &n);
     const std::size_t before = resident_bytes();
     for (std::size_t i = 0; i < n; ++i) {
@@ -54,16 +52,14 @@ double grown(std::size_t n, Take take) {
 
 inline constexpr std::size_t many_rows = 1'000'000, few_rows = 10'000;
 
-template <class Set>
-row_bytes bytes_of_set(std::size_t rows) {
+template <class Set> row_bytes bytes_of_set(std::size_t rows) {
     auto& manager = *new allot::row_manager<Set>{allot::limit{2_GiB}, allot::page_bytes{1_MiB}};
     auto& heap = *new auto(manager.heap(64));
     const double resident = detail::grown(rows, [&] { return heap.allocate(); });
     return {static_cast<double>(manager.used()) / static_cast<double>(rows), resident, resident};
 }
 
-template <class Peer>
-row_bytes bytes_of_peer(const Peer& from, std::size_t rows, std::size_t bytes) {
+template <class Peer> row_bytes bytes_of_peer(const Peer& from, std::size_t rows, std::size_t bytes) {
     const double resident = detail::grown(rows, [&] { return from.allocate(bytes); });
     return {0, resident, resident};
 }

@@ -13,8 +13,7 @@
 
 namespace bench {
 
-template <class User, class Sizes>
-BENCH_NOINLINE void pairs(User& user, const Sizes& sizes, std::size_t n) {
+template <class User, class Sizes> BENCH_NOINLINE void pairs(User& user, const Sizes& sizes, std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
         const std::size_t bytes = sizes(i);
         void* const row = user.allocate(bytes);
@@ -30,12 +29,10 @@ BENCH_NOINLINE void fill(User& user, const Sizes& sizes, std::vector<void*>& row
         touch(rows[i], bytes, i);
     }
 }
-template <class User>
-BENCH_NOINLINE void drain_back(User& user, std::vector<void*>& rows) {
+template <class User> BENCH_NOINLINE void drain_back(User& user, std::vector<void*>& rows) {
     for (std::size_t i = rows.size(); i-- != 0;) user.release(rows[i]);
 }
-template <class User>
-BENCH_NOINLINE void drain(User& user, std::vector<void*>& rows) {
+template <class User> BENCH_NOINLINE void drain(User& user, std::vector<void*>& rows) {
     for (void* row : rows) user.release(row);
 }
 template <class User, class Sizes>
@@ -53,8 +50,7 @@ inline void shuffle(std::vector<void*>& rows, random_source& random) {
     for (std::size_t i = rows.size(); i > 1; --i) std::swap(rows[i - 1], rows[random.below(i)]);
 }
 
-template <class User, class Sizes>
-sample run_pairs(User& user, const Sizes& sizes, const job& what) {
+template <class User, class Sizes> sample run_pairs(User& user, const Sizes& sizes, const job& what) {
     const std::size_t n = 3'000'000 / what.scale;
     pairs(user, sizes, n / 10);
     const double start = cpu_ns();
@@ -62,8 +58,7 @@ sample run_pairs(User& user, const Sizes& sizes, const job& what) {
     return {(cpu_ns() - start) / static_cast<double>(n)};
 }
 
-template <class User, class Sizes>
-sample run_batches(User& user, const Sizes& sizes, const job& what) {
+template <class User, class Sizes> sample run_batches(User& user, const Sizes& sizes, const job& what) {
     constexpr int times = 8;
     std::vector<void*> rows(what.live_rows());
     random_source random;
@@ -75,15 +70,16 @@ sample run_batches(User& user, const Sizes& sizes, const job& what) {
         spent += cpu_ns() - start;
         if (what.work == workload::random) shuffle(rows, random);
         start = cpu_ns();
-        if (what.work == workload::lifo) drain_back(user, rows);
-        else drain(user, rows);
+        if (what.work == workload::lifo)
+            drain_back(user, rows);
+        else
+            drain(user, rows);
         spent += cpu_ns() - start;
     }
     return {spent / times / static_cast<double>(rows.size())};
 }
 
-template <class User, class Sizes>
-sample run_replace(User& user, const Sizes& sizes, const job& what) {
+template <class User, class Sizes> sample run_replace(User& user, const Sizes& sizes, const job& what) {
     std::vector<void*> rows(what.live_rows());
     const std::size_t n = 600'000 / what.scale;
     random_source random;

@@ -10,6 +10,8 @@
 #include <allot/row_manager.hpp>
 
 #include <cstddef>
+#include <cstdlib>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -17,7 +19,9 @@ namespace bench {
 using namespace allot::literals;
 
 // Huge OS pages would make 4000 pages with one row each resident as a whole.
-struct plain_pages : allot::policies<allot::slots::bitmap, allot::page::mapped<allot::page::mapped_options{.transparent_huge = false}>> {};
+struct plain_pages
+    : allot::policies<allot::slots::bitmap,
+                      allot::page::mapped<allot::page::mapped_options{.transparent_huge = false}>> {};
 
 inline sample pages_with_others(std::size_t others, std::size_t scale) {
     constexpr std::size_t pages = 200;
@@ -35,6 +39,7 @@ inline sample pages_with_others(std::size_t others, std::size_t scale) {
     auto user = taker.local();
     escape(&user);
     std::vector<void*> taken(pages * 2);
+    const std::size_t without = rows.used();
     double spent = 0;
     for (std::size_t time = 0; time <= times; ++time) {
         const double start = cpu_ns();
@@ -45,6 +50,8 @@ inline sample pages_with_others(std::size_t others, std::size_t scale) {
         if (time != 0) spent += cpu_ns() - start;
         for (void* row : taken) user.release(row);
         rows.release_empty_pages();
+        if (rows.used() > without + 2 * 64_KiB)
+            std::abort(); // the pages did not go back: nothing is measured
     }
     static_cast<void>(new std::vector<heap_type>(std::move(other_heaps))); // the process ends with them
     return {spent / static_cast<double>(times * pages)};

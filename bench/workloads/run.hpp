@@ -8,18 +8,15 @@
 
 namespace bench {
 
-template <class Subject>
-concept for_threads = Subject::threads;
+template <class Subject> concept for_threads = Subject::threads;
 // Rows that one thread allocates may be released by another.
-template <class Subject>
-concept hands_over = for_threads<Subject> && Subject::hands_over;
-template <class Subject>
-concept for_mixed = Subject::any_size;
+template <class Subject> concept hands_over = for_threads<Subject> && Subject::hands_over;
+template <class Subject> concept for_mixed = Subject::any_size;
 
 // Whether the subject can run the job at all.
-template <class Subject>
-bool fits(const job& what) noexcept {
+template <class Subject> bool fits(const job& what) noexcept {
     if (what.mixed() && !Subject::any_size) return false;
+    if (!what.mixed() && !Subject::one_size) return false;
     if (what.work == workload::hand_over) return hands_over<Subject>;
     if (name_of(what.work).threaded) return for_threads<Subject>;
     if (what.work == workload::replace) return Subject::any_order;
@@ -37,7 +34,8 @@ sample run_sized(Subject& subject, const Sizes& sizes, const job& what) {
     case workload::batches_2:
         if constexpr (for_threads<Subject>) return run_two(subject, sizes, what);
         return {};
-    default: break;
+    default:
+        break;
     }
     typename Subject::user user(subject);
     escape(&user);
@@ -46,8 +44,7 @@ sample run_sized(Subject& subject, const Sizes& sizes, const job& what) {
     return run_batches(user, sizes, what);
 }
 
-template <class Subject>
-sample run_job(Subject& subject, const job& what) {
+template <class Subject> sample run_job(Subject& subject, const job& what) {
     if constexpr (for_mixed<Subject>)
         if (what.mixed()) return run_sized(subject, mixed_sizes{}, what);
     return run_sized(subject, one_size{what.bytes}, what);

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Puts named bugs back into a copy of the headers and asks that a test goes red: a test that would not notice is none.
+
+    run.py            a few bugs, for every run of the tests (the same as --smoke)
+    run.py --all      all of them
+    run.py NAME...    these
+
+A bug is a replacement or two in one header; the text must be there exactly once, so a bug that no longer fits the code is
+told. Every test that is asked must be green with the headers as they are. A test is red when it fails, crashes, or does
+not end. The compiler is CXX, the headers are in ALLOT_INCLUDE, or beside tests/.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include"))
+CXX = os.environ.get("CXX", "g++")
+# Widens the window of a race that is put back: one caller of three waits long.
+PAUSE = """{
+            static std::atomic<unsigned> turn{0};
+            if (turn.fetch_add(1) % 3 == 0)
+                for (int i = 0; i < 300; ++i) yield();
+        }"""
+
+# name: (test, header, what stands there, what stands there with the bug, and so on in pairs)
+BUGS = {
+    "high_water_mark_off_by_one": (
+        "model/rows.cpp", "heap/fixed_heap.hpp",
+        "p.fresh.store(fresh + k, std::memory_order_relaxed);",
+        "p.fresh.store(fresh + k - (k > 1), std::memory_order_relaxed);"),
+    "page_given_without_refund": (
+        "model/rows.cpp", "heap/family.hpp",
+        "        arena_.give(first, pages);\n        ledger_.refund(pages << arena_.page_shift());",
+        "        arena_.give(first, pages);"),
+    "ledger_adds_then_checks": (
+        "conform/ledger.cpp", "ledger/page_ledger.hpp",
+        "        std::size_t used = used_.load(std::memory_order_relaxed);\n        do {",
+        "        std::size_t used = used_.fetch_add(bytes, std::memory_order_relaxed);\n"
+        "        if (used + bytes <= limit_.load(std::memory_order_relaxed)) return true;\n"
+        "        used_.fetch_sub(bytes, std::memory_order_relaxed);\n"
+        "        return false;\n        do {"),
+    "counts_before_the_slot_is_put": (
+        "bugs/releasers_and_collector.cpp", "heap/fixed_heap.hpp",
+        "        p.slots.put(p.base(), p.cut, rows, n);\n"
+        "        const auto change = p.state.give_back(static_cast<std::uint32_t>(n), threshold,\n"
+        "                                              p.fresh.load(std::memory_order_relaxed));",
+        "        const auto change = p.state.give_back(static_cast<std::uint32_t>(n), threshold,\n"
+        "                                              p.fresh.load(std::memory_order_relaxed));\n"
+        f"        {PAUSE}\n"
+        "        p.slots.put(p.base(), p.cut, rows, n);"),
+    "given_back_without_listed_flag": (
+        "model/rows.cpp", "slots/state.hpp",
+        "now |= (list ? listed : 0) | (note ? noted : 0);", "now |= (note ? noted : 0);"),
+    "given_back_without_noted_flag": (
+        "model/rows.cpp", "slots/state.hpp",
+        "now |= (list ? listed : 0) | (note ? noted : 0);", "now |= (list ? listed : 0);"),
+    "empty_pages_never_noted": (
+        "unit/row/row_heap.cpp", "slots/state.hpp",
+        "const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);",
+        "const bool note = false;"),
+    "retires_without_draining": (
+        "model/rows.cpp", "heap/fixed_heap.hpp",
+        "        drain_space();\n        std::size_t given = 0;", "        std::size_t given = 0;"),
+    "retires_with_a_releaser_inside": (
+        "bugs/releasers_and_collector.cpp", "heap/fixed_heap.hpp",
+        "        if (change.list) space_.push(&p);\n", f"        {PAUSE}\n        if (change.list) space_.push(&p);\n",
+        "                const bool in_flight = p != current_ && !p->is_ready;", "                const bool in_flight = false;"),
+    "retires_a_page_with_rows": (
+        "model/rows.cpp", "slots/state.hpp",
+        "            if (count(was) >= static_cast<std::int64_t>(whole)) return true;",
+        "            if (count(was) + 1 >= static_cast<std::int64_t>(whole)) return true;"),
+    "double_release_not_seen": (
+        "death/rows.cpp", "row/link_count.hpp",
+        "        if ((was & holders) == 0) return fate::was_free;\n", ""),
+    "release_all_forgets_the_charge": (
+        "unit/row/row_heap.cpp", "heap/fixed_heap.hpp",
+        "        family_.give(p.base(), 1);", "        family_.arena().give(p.base(), 1);"),
+    "release_all_destroys_nothing": (
+        "unit/row/row_heap.cpp", "row/row_heap.hpp",
+        "        if (type_->destroy != nullptr)\n            rows::for_each_live", "        if (false)\n            rows::for_each_live"),
+    "alignment_ignored": (
+        "model/rows.cpp", "heap/heaplet.hpp",
+        "allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header,",
+        "allot::cut(page_bytes, sizeof(heaplet), row_bytes, 4, header,"),
+    "summary_bit_not_set_again": (
+        "conform/slots.cpp", "slots/bitmap.hpp",
+        "            if (bits != 0) set(at, bits);\n            return got;", "            return got;"),
+    "chain_linked_to_itself": (
+        "conform/slots.cpp", "slots/linked.hpp",
+        "set_link(rows[i], offset(page, rows[i + 1]));", "set_link(rows[i], offset(page, rows[i]));"),
+    "cut_one_slot_too_many": (
+        "unit/slots/geometry.cpp", "slots/geometry.hpp",
+        "    while (n != 0 && first_for(n) - header + n * stride > page_bytes) {",
+        "    while (n > 1 && first_for(n - 1) - header + (n - 1) * stride > page_bytes) {"),
+    "last_holder_forgets_the_destructor": (
+        "unit/row/row_manager.cpp", "row/link_count.hpp",
+        "        if ((was & constructed) != 0) return fate::destroyed;\n", ""),
+    "shared_row_freed_at_once": (
+        "model/rows.cpp", "row/link_count.hpp",
+        "        if (ALLOT_UNLIKELY(load() != 1)) return false;", "        if (ALLOT_UNLIKELY(load() == 0)) return false;"),
+    "borrowed_without_asking": (
+        "threads/rows.cpp", "heap/shared_caches.hpp",
+        "            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",
+        "            if (places_[at].taken.exchange(true, std::memory_order_acquire) || true) return borrowed(&places_[at]);"),
+}
+SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
+CHECKED = {"death/rows.cpp"}
+
+
+def red(test, include, folder):
+    """True when the test, compiled with these headers, fails; with what it said last."""
+    program = folder / "program"
+    command = [CXX, "-std=c++20", "-O1", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}", f"-I{include}",
+               f"-I{TESTS / 'bugs' / 'mini'}", f"-I{TESTS}", str(TESTS / test), "-o", str(program)]
+    made = subprocess.run(command, capture_output=True, text=True)
+    if made.returncode != 0:
+        sys.exit(f"{test} does not compile:\n{made.stderr[-3000:]}")
+    try:
+        ran = subprocess.run([program], capture_output=True, text=True, timeout=60, errors="replace")
+    except subprocess.TimeoutExpired:
+        return True, "did not end"
+    said = ran.stdout.strip().splitlines()
+    return ran.returncode != 0, said[-1] if said else f"exit code {ran.returncode}"
+
+
+def main(arguments):
+    names = list(BUGS) if "--all" in arguments else [a for a in arguments if not a.startswith("-")] or SMOKE
+    failed = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for test in sorted({BUGS[bug][0] for bug in names}):
+            bad, said = red(test, INCLUDE, folder)
+            if bad:
+                sys.exit(f"{test} is red without any bug: {said}")
+        for bug in names:
+            test, header, *edits = BUGS[bug]
+            copy = folder / "include"
+            shutil.copytree(INCLUDE, copy)
+            target = copy / "allot" / header
+            text = target.read_text()
+            counts = [text.count(before) for before in edits[::2]]
+            if counts != [1] * len(counts):
+                print(f"{bug}: {header} has changed; the bug's texts stand there {counts} times")
+                failed.append(bug)
+            else:
+                for before, after in zip(edits[::2], edits[1::2]):
+                    text = text.replace(before, after)
+                target.write_text(text)
+                bad, said = red(test, copy, folder)
+                print(f"{bug}: {'found by' if bad else 'NOT FOUND by'} {test}" + (f" ({said})" if bad else ""), flush=True)
+                if not bad:
+                    failed.append(bug)
+            shutil.rmtree(copy)
+    print(f"{len(names) - len(failed)} of {len(names)} bugs found, of {len(BUGS)} known")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,178 @@
+// A heap of slots by itself: batches, caches, pages that come and go, and the family that has the limit.
+#include <support/catch.hpp>
+
+#include <allot/core/units.hpp>
+#include <allot/heap/fixed_heap.hpp>
+#include <allot/ledger/page_ledger.hpp>
+#include <allot/page/arena.hpp>
+#include <allot/slots/bitmap.hpp>
+#include <allot/slots/linked.hpp>
+
+#include <cstring>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <vector>
+
+using namespace allot::literals;
+
+namespace {
+
+using policies = std::tuple<allot::slots::linked, allot::slots::bitmap>;
+using family_type = allot::heap_family<allot::page_ledger>;
+
+// A heap deletes itself nowhere: its family's owner does.
+template <class Slots> struct one_heap {
+    using heap_type = allot::fixed_heap<Slots, allot::page_ledger>;
+    allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{8_MiB}};
+    allot::page_ledger ledger;
+    family_type family{arena, ledger};
+    std::unique_ptr<heap_type> heap;
+
+    explicit one_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : ledger(limit), heap(make(row_bytes)) {}
+    ~one_heap() {
+        heap->drop_pages();
+        CHECK(ledger.used() == 0);
+        CHECK(arena.figures().taken == 0);
+    }
+    std::unique_ptr<heap_type> make(std::size_t row_bytes) {
+        allot::heap_plan plan;
+        plan.name = "one";
+        plan.row_bytes = row_bytes;
+        return std::make_unique<heap_type>(family, plan);
+    }
+    std::size_t per_page() const { return heap->cut().capacity; }
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("a heap hands out each slot once and takes no more pages than it needs", "[heap]", policies) {
+    one_heap<TestType> h(100);
+    std::set<std::byte*> all;
+    const std::size_t n = h.per_page() * 3;
+    for (std::size_t i = 0; i < n; ++i) {
+        std::byte* const p = h.heap->pop();
+        REQUIRE(p != nullptr);
+        std::memset(p, 1, 100);
+        all.insert(p);
+    }
+    CHECK(all.size() == n);
+    CHECK(h.heap->pages() == 3);
+    CHECK(h.heap->usage().live_rows == n);
+    CHECK(h.heap->valid());
+    for (std::byte* p : all) h.heap->push(p);
+    CHECK(h.heap->usage().live_rows == 0);
+    CHECK(h.heap->valid());
+    CHECK(h.ledger.used() == 3 * 64_KiB);
+    h.family.reclaim(true);
+    CHECK(h.ledger.used() == 0);
+    CHECK(h.ledger.peak() == 3 * 64_KiB);
+}
+
+TEMPLATE_LIST_TEST_CASE("unforced, one empty page stays with its heap", "[heap]", policies) {
+    one_heap<TestType> h(1000);
+    std::vector<std::byte*> all;
+    for (std::size_t i = 0; i < h.per_page() * 5; ++i) all.push_back(h.heap->pop());
+    CHECK(h.heap->pages() == 5);
+    for (std::byte* p : all) h.heap->push(p);
+    for (int i = 0; i < 3; ++i) h.family.collect();
+    CHECK(h.heap->pages() >= 1);
+    CHECK(h.heap->pages() <= 2); // what the shared caches hold keeps a page, too
+    CHECK(h.family.reclaim(true) >= 1);
+    CHECK(h.heap->pages() == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("a request returns the empty pages of other heaps before it fails", "[heap]", policies) {
+    one_heap<TestType> h(500, 256_KiB);
+    auto other = h.make(3000);
+    std::vector<std::byte*> all;
+    while (std::byte* const p = h.heap->pop()) all.push_back(p);
+    CHECK(h.ledger.used() == 256_KiB);
+    CHECK(all.size() == 4 * h.per_page());
+    CHECK(other->pop() == nullptr);
+    for (std::byte* p : all) h.heap->push(p);
+    all.clear();
+    while (std::byte* const p = other->pop()) all.push_back(p);
+    CHECK(all.size() == 4 * other->cut().capacity);
+    CHECK(h.heap->pages() == 0);
+    for (std::byte* p : all) other->push(p);
+    other->drop_pages();
+}
+
+TEMPLATE_LIST_TEST_CASE("at the limit every single free slot is found", "[heap]", policies) {
+    one_heap<TestType> h(200, 256_KiB);
+    std::vector<std::byte*> all;
+    while (std::byte* const p = h.heap->pop()) all.push_back(p);
+    for (std::size_t i = 0; i < all.size(); i += 97) h.heap->push(all[i]); // far below a page's threshold
+    for (std::size_t i = 0; i < all.size(); i += 97) {
+        all[i] = h.heap->pop();
+        REQUIRE(all[i] != nullptr);
+    }
+    CHECK(h.heap->pop() == nullptr);
+    CHECK(std::set<std::byte*>(all.begin(), all.end()).size() == all.size());
+    for (std::byte* p : all) h.heap->push(p);
+}
+
+TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a trace", "[heap]", policies) {
+    one_heap<TestType> h(64);
+    {
+        allot::slot_cache<64> cache;
+        h.heap->adopt(cache, cache.capacity);
+        CHECK(h.heap->users() == 1);
+        CHECK(cache.limit == 2 * cache.batch);
+        REQUIRE(h.heap->refill(cache));
+        CHECK(cache.size() == cache.batch);
+        CHECK(h.heap->usage().cached_rows == cache.batch);
+        CHECK(h.heap->usage().live_rows == 0);
+        std::vector<std::byte*> out;
+        while (std::byte* const p = cache.pop()) out.push_back(p);
+        for (std::size_t i = 1; i < out.size(); ++i) CHECK(out[i] > out[i - 1]); // in the order of addresses
+        for (std::byte* p : out) CHECK(cache.push(p));
+        REQUIRE(cache.pop() == out.back()); // the last one released first
+        cache.push(out.back());
+        while (cache.size() < cache.limit) cache.push(h.heap->pop());
+        CHECK_FALSE(cache.push(out[0]));
+        h.heap->spill(cache, cache.batch);
+        CHECK(cache.size() == cache.limit - cache.batch);
+        h.heap->leave(cache);
+        CHECK(cache.size() == 0);
+    }
+    CHECK(h.heap->users() == 0);
+    h.family.reclaim(true);
+    CHECK(h.heap->pages() == 0);
+    CHECK(h.heap->valid());
+}
+
+TEMPLATE_LIST_TEST_CASE("large rows are not hoarded: caches hold a sixteenth of a page", "[heap]", policies) {
+    one_heap<TestType> h(5000);
+    allot::slot_cache<64> cache;
+    h.heap->adopt(cache, cache.capacity);
+    CHECK(cache.batch == 1);
+    CHECK(cache.limit == 2);
+    h.heap->leave(cache);
+}
+
+TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is empty", "[heap]", policies) {
+    one_heap<TestType> h(300);
+    std::byte* const p = h.heap->pop();
+    std::byte* const q = h.heap->pop();
+    CHECK_FALSE(h.heap->reuse());
+    h.heap->set_orphan();
+    h.heap->reclaim(true);
+    CHECK_FALSE(h.heap->reuse());
+    h.heap->push(p);
+    h.heap->push(q);
+    h.family.collect();
+    CHECK(h.heap->pages() == 0);
+    CHECK(h.heap->reuse());
+    CHECK_FALSE(h.heap->reuse()); // it has an owner now
+    h.heap->push(h.heap->pop());
+}
+
+TEST_CASE("a row that fits no page has no heap", "[heap]") {
+    allot::heap_plan plan;
+    plan.row_bytes = 70000;
+    CHECK(allot::fixed_heap<allot::slots::linked, allot::page_ledger>::rows_per_page(plan, 65536) == 0);
+    plan.row_bytes = 60000;
+    CHECK(allot::fixed_heap<allot::slots::linked, allot::page_ledger>::rows_per_page(plan, 65536) == 1);
+}
