@@ -179,12 +179,12 @@ class row_heap {
             manager_->context().tell(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
             return 0;
         }
-        if (type_->destroy != nullptr)
-            rows::for_each_live(*heap_, [this](auto& page, std::byte* row) {
-                if constexpr (policies::counts)
+        if constexpr (policies::counts)
+            if (type_->destroy != nullptr)
+                rows::for_each_live(*heap_, [this](auto& page, std::byte* row) {
                     if ((rows::counting::word(page, row).load() & detail::link_word::constructed) != 0)
                         type_->destroy(row);
-            });
+                });
         const std::size_t pages = heap_->drop_pages();
         open();
         return pages;
