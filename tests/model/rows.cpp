@@ -88,10 +88,14 @@ template <class Set> class trace {
 
     bool allocate() {
         const std::size_t type = below(3), n = a_size();
-        void* const p = local && below(2) != 0 ? local->try_allocate(n, types[type]) : rows.try_allocate(n, types[type]);
-        if (p == nullptr) return true; // at the limit
-        if (reinterpret_cast<std::uintptr_t>(p) % (type == 1 ? 16 : 8) != 0 || rows.capacity(p) < n) return false;
-        expected.add(p, n, type, -1, random);
+        const std::size_t count = n < 2000 && below(8) == 0 ? 60 : 1; // many of a kind fill pages
+        for (std::size_t i = 0; i < count; ++i) {
+            const bool by_handle = local && below(2) != 0;
+            void* const p = by_handle ? local->try_allocate(n, types[type]) : rows.try_allocate(n, types[type]);
+            if (p == nullptr) return true; // at the limit
+            if (reinterpret_cast<std::uintptr_t>(p) % (type == 1 ? 16 : 8) != 0 || rows.capacity(p) < n) return false;
+            expected.add(p, n, type, -1, random);
+        }
         return true;
     }
     bool allocate_fixed(std::size_t h) {
@@ -102,7 +106,7 @@ template <class Set> class trace {
         expected.add(p, bytes_of[h], type_of[h], id[h], random);
         return true;
     }
-    bool release() {
+    bool release_one() {
         if (expected.rows.empty()) return true;
         const model_row was = expected.drop(below(expected.rows.size()));
         if (!model::intact(was)) return false;
@@ -113,6 +117,11 @@ template <class Set> class trace {
         case 1: allot::release(was.at); break;
         default: local->release(was.at);
         }
+        return true;
+    }
+    bool release() {
+        for (std::size_t n = below(8) == 0 ? 60 : 1; n != 0; --n)
+            if (!release_one()) return false;
         return true;
     }
     void link() {
@@ -182,7 +191,8 @@ template <class Set> class trace {
         for (int i = 0; i < count; ++i)
             if (!step() || (i % 250 == 0 && !agrees())) return false;
         local.reset();
-        while (!expected.rows.empty()) release();
+        while (!expected.rows.empty())
+            if (!release_one()) return false;
         if (!agrees()) return false;
         for (auto& heap : heaps) heap.reset();
         rows.release_empty_pages();
