@@ -219,3 +219,23 @@ TEST_CASE("managers of threads that share a short arena live on each other's emp
     CHECK(pages.figures().taken == 0);
     CHECK(pages.valid());
 }
+
+TEST_CASE("threads that meet new row types at the same time agree on their numbers", "[threads]") {
+    static constexpr std::size_t kinds = 400;
+    static const std::vector<allot::row_type> types(kinds, allot::row_type{"kind"});
+    allot::row_manager<null_bitmap> rows{allot::limit{16_MiB}};
+    std::barrier start(threads);
+    std::vector<std::vector<void*>> held(threads);
+    on_threads([&](int t) {
+        start.arrive_and_wait();
+        for (std::size_t i = 0; i < kinds * 4; ++i)
+            held[static_cast<std::size_t>(t)].push_back(rows.allocate(16, types[i * 7 % kinds]));
+    });
+    for (std::size_t i = 0; i < kinds; ++i) {
+        const std::uint32_t number = rows.context().types.number(types[i]);
+        CHECK(rows.context().types[number] == &types[i]);
+    }
+    for (auto& mine : held)
+        for (void* p : mine) rows.release(p);
+    CHECK(rows.live_rows() == 0);
+}

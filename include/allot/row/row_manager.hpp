@@ -294,7 +294,10 @@ class row_manager {
         static_assert(policies::counts || std::is_trivially_destructible_v<T>,
                       "allot: rows without a link count cannot remember that a destructor must run");
         auto made = row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
-        T* const object = std::construct_at(static_cast<T*>(row), std::forward<Args>(args)...);
+        T* object = nullptr;
+        if constexpr (std::is_constructible_v<T, Args...>)
+            object = std::construct_at(static_cast<T*>(row), std::forward<Args>(args)...);
+        else object = ::new (row) T{std::forward<Args>(args)...}; // an aggregate
         static_cast<void>(made.detach());
         if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(object);
         return row_ptr<T>::adopt(object);

@@ -43,9 +43,10 @@ class top_heaps {
     void write(text_writer& out) const noexcept {
         for (std::size_t i = 0; i < n_; ++i) {
             const heap_usage& u = kept_[i];
-            out.put("    ").put(u.name).put(" of ").number(u.slot_bytes).put(" bytes");
+            out.put("    ").put(u.name);
+            if (u.slot_bytes != 0) out.put(" of ").number(u.slot_bytes).put(" bytes");
             if (u.type != nullptr) out.put(" (").put(u.type->name).put(")");
-            out.put(": ").bytes(u.bytes).put(" in ").number(u.pages).put(" pages, ").number(u.live_rows);
+            out.put(": ").bytes(u.bytes).put(" in ").number(u.pages).put(u.pages == 1 ? " page, " : " pages, ").number(u.live_rows);
             out.put(" live rows, ").number(u.cached_rows).put(" cached").newline();
         }
         if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more heaps").newline();

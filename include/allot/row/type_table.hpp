@@ -35,7 +35,7 @@ class type_table {
     // outlive the table.
     ALLOT_ALWAYS_INLINE std::uint32_t number(const row_type& type) noexcept {
         if (&type == &untyped) return 0;
-        const std::uint32_t guess = recent_[hash(type)].load(std::memory_order_relaxed);
+        const std::uint32_t guess = recent_[hash(type)].load(std::memory_order_acquire);
         if (ALLOT_LIKELY(guess != 0 && (*this)[guess] == &type)) return guess;
         return find_or_add(type);
     }
