@@ -11,12 +11,14 @@
 #include <allot/row/buckets.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_policies.hpp>
+#include <allot/row/row_ptr.hpp>
 #include <allot/row/thread_guard.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -56,6 +58,11 @@ class local_rows {
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
         return manager_.refuse(bytes, type.name);
+    }
+    // A constructed T; its release, through row_ptr, finds the heap by the address.
+    template <class T, class... Args>
+    row_ptr<T> make(Args&&... args) {
+        return manager_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
     // Drops a holder of any row of the manager's arena.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {

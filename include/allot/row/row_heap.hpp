@@ -59,6 +59,11 @@ class local_row_heap {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
         return manager_.refuse(heap_.plan().row_bytes, heap_.plan().name);
     }
+    // A constructed T; its release, through row_ptr, finds the heap by the address.
+    template <class T, class... Args>
+    row_ptr<T> make(Args&&... args) {
+        return manager_.template construct<T>(allocate(), std::forward<Args>(args)...);
+    }
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);

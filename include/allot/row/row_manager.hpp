@@ -129,7 +129,7 @@ class row_manager {
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = thread_local_rows()) return mine->release(row);
+            if (local_rows<Set>* const mine = threads_ != nullptr ? threads_->known() : nullptr) return mine->release(row);
         std::byte* const at = detail::bytes_of(row);
         auto& page = rows::page_at(at, arena().page_mask());
         if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);

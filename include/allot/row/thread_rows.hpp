@@ -39,6 +39,12 @@ class thread_rows {
         if (ALLOT_LIKELY(t.last == this)) return t.last_rows;
         return find(t);
     }
+    // The same without making them: null when the thread has none. For release, which must not wait or allocate.
+    ALLOT_ALWAYS_INLINE local_rows<Set>* known() noexcept {
+        table& t = mine();
+        if (ALLOT_LIKELY(t.last == this)) return t.last_rows;
+        return look(t);
+    }
 
     // The manager goes: the caches of its threads are given back.
     static void close(thread_rows* home) noexcept {
@@ -81,16 +87,22 @@ class thread_rows {
         return t;
     }
 
-    ALLOT_NOINLINE local_rows<Set>* find(table& t) noexcept {
-        t.last = nullptr;
+    ALLOT_NOINLINE local_rows<Set>* look(table& t) noexcept {
         if (ended()) return nullptr; // a destructor of a thread-local that runs after the table's
-        for (node** at = &t.nodes; *at != nullptr;) {
-            node& n = **at;
-            if (n.home == this) {
+        for (node* n = t.nodes; n != nullptr; n = n->next)
+            if (n->home == this) {
                 t.last = this;
-                t.last_rows = &n.rows->rows;
+                t.last_rows = &n->rows->rows;
                 return t.last_rows;
             }
+        return nullptr;
+    }
+    ALLOT_NOINLINE local_rows<Set>* find(table& t) noexcept {
+        if (local_rows<Set>* const mine = look(t)) return mine;
+        if (ended()) return nullptr;
+        t.last = nullptr;
+        for (node** at = &t.nodes; *at != nullptr;) {
+            node& n = **at;
             if (n.home->closed_.load(std::memory_order_acquire)) { // its manager has gone
                 node* const gone = *at;
                 *at = gone->next;

@@ -142,3 +142,19 @@ TEST_CASE("a blocked handle takes slots in batches and gives them back", "[row_h
     CHECK(rows.used() == 0);
     moved.release(moved.allocate());
 }
+
+TEST_CASE("handles of one thread make typed rows", "[row_heap]") {
+    counted_row::alive = 0;
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+    auto heap = rows.heap(allot::as<allot::heap::unique>, sizeof(counted_row), allot::row_type_of<counted_row>);
+    {
+        auto of_heap = heap.local();
+        auto of_all = rows.local();
+        auto a = of_heap.make<counted_row>(1u);
+        auto b = of_all.make<counted_row>(2u);
+        CHECK(a->value + b->value == 3);
+        CHECK(counted_row::alive == 2);
+    }
+    CHECK(counted_row::alive == 0);
+    CHECK(rows.live_rows() == 0);
+}
