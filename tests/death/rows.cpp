@@ -73,7 +73,7 @@ TEST_CASE("releasing through a manager that shares no arena with the row is told
 }
 
 TEST_CASE("a size that no address space holds is told", "[death]") {
-    dies([](fixture& f) { static_cast<void>(f.rows.try_allocate(SIZE_MAX, order)); }, "no address space holds", "",
+    dies([](fixture& f) { static_cast<void>(f.rows.try_allocate(SIZE_MAX, order)); }, "no address space", "",
          "row type order");
 }
 
@@ -98,6 +98,15 @@ TEST_CASE("a handle of one thread used by another is told", "[death]") {
         heap.release(heap.allocate());
         std::thread([&] { static_cast<void>(heap.allocate()); }).join();
     }, "used by another thread", "heap order", "row type order");
+}
+
+TEST_CASE("an object that does not suit a heap's rows is told", "[death]") {
+    struct large {
+        char bytes[200];
+    };
+    dies([](fixture& f) { static_cast<void>(f.heap.make<large>()); }, "no address space", "heap order", "row type order");
+    dies([](fixture& f) { static_cast<void>(f.heap.make<counted_row>(1u)); }, "without a type", "heap order",
+         "row type order");
 }
 
 TEST_CASE("what is right does not die", "[death]") {

@@ -66,7 +66,7 @@ enum class misuse {
     double_release,         // the row, or the page, was given back before
     foreign_pointer,        // the address is not of this object's memory
     interior_pointer,       // the address lies inside a row, not at its start
-    absurd_size,            // more bytes than an address space holds
+    absurd_size,            // more bytes than an address space, or a row of the heap, holds
     bad_alignment,          // not a power of two, or more than rows can have
     used_after_release_all, // the heap's rows were all released before
     wrong_thread,           // a handle of one thread used by another
@@ -80,7 +80,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "released twice",
         "a pointer that is not of this object's memory",
         "a pointer into the inside of a row",
-        "a size that no address space holds",
+        "a size that no address space, or no row of this heap, holds",
         "an alignment that is not a power of two up to 64",
         "used after release_all",
         "a handle of one thread used by another thread",

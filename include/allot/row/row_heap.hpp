@@ -59,10 +59,13 @@ class local_row_heap {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
         return manager_.refuse(heap_.plan().row_bytes, heap_.plan().name);
     }
-    // A constructed T; its release, through row_ptr, finds the heap by the address.
+    // As row_heap's; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
     row_ptr<T> make(Args&&... args) {
-        return manager_.template construct<T>(allocate(), std::forward<Args>(args)...);
+        const row_type& type = *manager_.context().types[type_];
+        void* const row = manager_.template suits<T>(heap_.plan(), type) ? allocate()
+                                                                         : manager_.refuse(sizeof(T), type.name);
+        return manager_.template construct<T>(row, std::forward<Args>(args)...);
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
@@ -160,10 +163,13 @@ class row_heap {
         manager_->link(row);
     }
 
-    // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy.
+    // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy. A T that is larger
+    // or more aligned than the heap's rows, or needs a destructor that the heap's type lacks, is refused and told.
     template <class T, class... Args>
     row_ptr<T> make(Args&&... args) {
-        return manager_->template construct<T>(allocate(), std::forward<Args>(args)...);
+        void* const row = manager_->template suits<T>(heap_->plan(), *type_) ? allocate()
+                                                                             : manager_->refuse(sizeof(T), type_->name);
+        return manager_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
     // A handle for the calling thread. Its rows may go to any thread.

@@ -288,6 +288,15 @@ class row_manager {
             out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
         }));
     }
+    // Whether a T may lie in a row of such a heap and type; otherwise it is told.
+    template <class T>
+    bool suits(const heap_plan& plan, const row_type& type) const noexcept {
+        const bool room = plan.row_bytes >= sizeof(T) && plan.align >= alignof(T);
+        const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
+        if (!room) context_.tell(misuse::absurd_size, plan.name, &type, nullptr);
+        else if (!ends) context_.tell(misuse::null_type, plan.name, &type, nullptr);
+        return room && ends;
+    }
     template <class T, class... Args>
     row_ptr<T> construct(void* row, Args&&... args) {
         if (row == nullptr) return nullptr;
