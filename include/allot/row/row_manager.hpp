@@ -110,7 +110,9 @@ class row_manager {
             if (local_rows<Set>* const mine = thread_local_rows()) return mine->try_allocate(bytes, type);
         return try_allocate_shared(bytes, type);
     }
+    // A constructed T. Only where rows are counted: a row_ptr that is copied links.
     template <class T, class... Args>
+        requires(policies::counts)
     row_ptr<T> make(Args&&... args) {
         return construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
@@ -300,8 +302,6 @@ class row_manager {
     template <class T, class... Args>
     row_ptr<T> construct(void* row, Args&&... args) {
         if (row == nullptr) return nullptr;
-        static_assert(policies::counts || std::is_trivially_destructible_v<T>,
-                      "allot: rows without a link count cannot remember that a destructor must run");
         auto made = row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
         T* object = nullptr;
         if constexpr (std::is_constructible_v<T, Args...>)
