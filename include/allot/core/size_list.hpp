@@ -44,7 +44,7 @@ struct thor {
                                                          256, 384, 512, 768, 1024, 1536, 2048};
 };
 
-/// At most 12.5 % above the request from 64 bytes to 256 KiB.
+/// At most 12.5 % above the request from 64 bytes to a fifteenth of the page (256 KiB at most), where fractions begin.
 struct fine {
     static constexpr std::array<std::uint32_t, 47> sizes = [] {
         std::array<std::uint32_t, 47> all{};
