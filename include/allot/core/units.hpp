@@ -48,23 +48,50 @@ ALLOT_HOST_DEVICE constexpr bool checked_mul(std::size_t a, std::size_t b, std::
 
 namespace detail {
 
-void this_many_bytes_do_not_fit_in_size_t(); // never defined: calling it ends a constant evaluation
+void this_is_no_whole_number();              // never defined: calling one of them ends a constant evaluation
+void this_many_bytes_do_not_fit_in_size_t();
 
-consteval std::size_t scaled(unsigned long long n, std::size_t unit) {
-    std::size_t bytes = 0;
-    if (n > SIZE_MAX || !checked_mul(static_cast<std::size_t>(n), unit, bytes))
-        this_many_bytes_do_not_fit_in_size_t();
-    return bytes;
+constexpr unsigned digit(char c) noexcept {
+    return c >= '0' && c <= '9'   ? static_cast<unsigned>(c - '0')
+           : c >= 'a' && c <= 'f' ? static_cast<unsigned>(c - 'a' + 10)
+           : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A' + 10)
+                                  : 99u;
 }
+
+// A whole number as it stands in the source, in any base, times `unit`.
+template <std::size_t Unit, char... Text> constexpr std::size_t scaled() {
+    constexpr char text[] = {Text..., '\0'};
+    const bool prefixed = text[0] == '0' && text[1] != '\0';
+    const unsigned base = !prefixed ? 10 : text[1] == 'x' || text[1] == 'X' ? 16 : text[1] == 'b' || text[1] == 'B' ? 2 : 8;
+    std::size_t n = 0;
+    for (const char* at = text + (base == 16 || base == 2 ? 2 : 0); *at != '\0'; ++at) {
+        if (*at == '\'') continue;
+        if (digit(*at) >= base) this_is_no_whole_number();
+        if (!checked_mul(n, base, n) || !checked_add(n, digit(*at), n)) this_many_bytes_do_not_fit_in_size_t();
+    }
+    if (!checked_mul(n, Unit, n)) this_many_bytes_do_not_fit_in_size_t();
+    return n;
+}
+
+// A variable, because clang 14 leaves calls of consteval functions in templates to the linker.
+template <std::size_t Unit, char... Text> inline constexpr std::size_t scaled_v = scaled<Unit, Text...>();
 
 } // namespace detail
 
 inline namespace literals {
 
-consteval std::size_t operator""_KiB(unsigned long long n) { return detail::scaled(n, std::size_t{1} << 10); }
-consteval std::size_t operator""_MiB(unsigned long long n) { return detail::scaled(n, std::size_t{1} << 20); }
-consteval std::size_t operator""_GiB(unsigned long long n) { return detail::scaled(n, std::size_t{1} << 30); }
-consteval std::size_t operator""_TiB(unsigned long long n) { return detail::scaled(n, std::size_t{1} << 40); }
+template <char... Text> constexpr std::size_t operator""_KiB() noexcept {
+    return detail::scaled_v<std::size_t{1} << 10, Text...>;
+}
+template <char... Text> constexpr std::size_t operator""_MiB() noexcept {
+    return detail::scaled_v<std::size_t{1} << 20, Text...>;
+}
+template <char... Text> constexpr std::size_t operator""_GiB() noexcept {
+    return detail::scaled_v<std::size_t{1} << 30, Text...>;
+}
+template <char... Text> constexpr std::size_t operator""_TiB() noexcept {
+    return detail::scaled_v<std::size_t{1} << 40, Text...>;
+}
 
 } // namespace literals
 

@@ -27,7 +27,7 @@ class page_ledger {
         do {
             const std::size_t most = limit_.load(std::memory_order_relaxed);
             if (used > most || bytes > most - used) return false;
-        } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_relaxed));
+        } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_acquire, std::memory_order_relaxed));
         return true;
     }
     // Whether a charge would fit now.
@@ -46,7 +46,7 @@ class page_ledger {
     // What was charged and confirmed is given back.
     void refund(std::size_t bytes) noexcept {
         held_.fetch_sub(bytes, std::memory_order_relaxed);
-        used_.fetch_sub(bytes, std::memory_order_relaxed);
+        used_.fetch_sub(bytes, std::memory_order_release); // whoever charges in this room sees held_ without it
     }
 
     std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }

@@ -6,7 +6,7 @@
 // Taking picks pages under a short spin lock and makes system calls outside of it, so no thread waits for
 // another's (but when the last free pages are just being trimmed); giving back takes no lock and makes no system call.
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit. A failing take leaves
-// everything as before.
+// everything as before, and the peak counts only pages that somebody really had.
 // Cost: 2.1 bits a page out of band, four mappings an arena. A page that was used before: a locked search of two
 // words. Threads: any, but for construction and destruction.
 // A child of fork() has its own copy and may use it if the parent was in no call to the arena in another thread.
@@ -60,7 +60,7 @@ struct arena_range {
 
 class arena_base {
   public:
-    static constexpr std::size_t huge_from = std::size_t{16} << 20; // transparent huge pages beyond this offset
+    static constexpr std::size_t huge_from = std::size_t{16} << 20; // transparent huge pages beyond this, from either end
 
     arena_base() = default;
     arena_base(const arena_base&) = delete;
@@ -85,8 +85,10 @@ class arena_base {
     }
     // Gives pages back that were taken, all or a part of a run. Never waits, no system call.
     void give(std::byte* first, std::size_t pages) noexcept {
+        ALLOT_ASSERT(contains(first) && pages <= page_count() - index(first), "pages given to an arena that has them not");
         const std::size_t page = index(first);
         mark_dirty(page, pages);
+        held_.fetch_sub(pages, std::memory_order_relaxed);
         undo(page, pages);
     }
     // Adds the pages behind (before) a run to it; false (null) when they are not free.
@@ -113,9 +115,11 @@ class arena_base {
                 const auto low = static_cast<std::size_t>(std::countr_zero(idle));
                 const auto n = static_cast<std::size_t>(std::countr_one(idle >> low));
                 if (!hide(w * 64 + low, n)) continue; // somebody was quicker
-                const bool gone = sys::decommit(at(w * 64 + low), n << shift_);
-                if (gone) {
-                    dirty_[w].fetch_and(~mask(low, n), std::memory_order_acq_rel);
+                const std::uint64_t bits = mask(low, n);
+                const bool still = (dirty_[w].load(std::memory_order_acquire) & bits) == bits; // or trimmed by another
+                const bool gone = !still || sys::decommit(at(w * 64 + low), n << shift_);
+                if (still && gone) {
+                    dirty_[w].fetch_and(~bits, std::memory_order_acq_rel);
                     bytes += n << shift_;
                 }
                 show(w * 64 + low, n);
@@ -169,8 +173,8 @@ class arena_base {
     std::size_t resident() const noexcept {
         const std::size_t low = low_committed_.load(), high = high_committed_.load();
         if (page_count() == 0) return 0;
-        return sys::resident_bytes(begin_, low << shift_) +
-               (high > low ? sys::resident_bytes(at(high), (page_count() - high) << shift_) : 0);
+        const std::size_t rest = std::max(low, high); // the two zones may have met
+        return sys::resident_bytes(begin_, low << shift_) + sys::resident_bytes(at(rest), (page_count() - rest) << shift_);
     }
     void report(text_writer& out) const noexcept;
 
@@ -179,7 +183,8 @@ class arena_base {
         std::size_t taken = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
             taken += static_cast<std::size_t>(std::popcount(bitmap_.taken_in_word(w) & in_range(w)));
-        return taken == taken_.load() && taken <= limit_pages_ && peak_.load() >= taken && bitmap_.valid();
+        return taken == taken_.load() && taken == held_.load() && taken <= limit_pages_ && peak_.load() >= taken &&
+               peak_.load() <= limit_pages_ && bitmap_.valid();
     }
 
   protected:
@@ -244,7 +249,7 @@ class arena_base {
     // ---- under the lock -------------------------------------------------------------------------------------
 
     bool allowed(std::size_t pages) const noexcept {
-        const std::size_t taken = taken_.load(std::memory_order_relaxed);
+        const std::size_t taken = taken_.load(std::memory_order_acquire); // see undo()
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
@@ -271,9 +276,11 @@ class arena_base {
 
     // ---- outside of it --------------------------------------------------------------------------------------
 
+    // Whoever takes in the room that this makes sees what was done before.
     void undo(std::size_t first, std::size_t n) noexcept {
-        bitmap_.give(first, n);
-        taken_.fetch_sub(n, std::memory_order_relaxed);
+        [[maybe_unused]] const bool were_taken = bitmap_.give(first, n);
+        ALLOT_ASSERT(were_taken, "pages given back to an arena twice");
+        taken_.fetch_sub(n, std::memory_order_release);
     }
     void mark_dirty(std::size_t first, std::size_t n) noexcept {
         detail::page_bitmap::for_words(first, n, [&](std::size_t w, std::uint64_t bits) {
@@ -286,7 +293,7 @@ class arena_base {
             undo(first, n);
             return false;
         }
-        const std::size_t now = taken_.load(std::memory_order_relaxed);
+        const std::size_t now = held_.fetch_add(n, std::memory_order_relaxed) + n;
         std::size_t peak = peak_.load(std::memory_order_relaxed);
         while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
         return true;
@@ -309,7 +316,7 @@ class arena_base {
             to = upward ? first + n : std::max(high, first + n);
             if (!sys::commit(at(from), (to - from) << shift_)) return false;
         }
-        if (huge_) advise_huge(from, to);
+        if (huge_) advise_huge(from, to, upward);
         if (lock_pages_ && !sys::lock(at(from), (to - from) << shift_)) unlocked_.store(true, std::memory_order_relaxed);
         auto& mark = upward ? low_committed_ : high_committed_;
         std::size_t was = mark.load(std::memory_order_relaxed);
@@ -317,9 +324,12 @@ class arena_base {
         while ((upward ? was < now : was > now) && !mark.compare_exchange_weak(was, now, std::memory_order_acq_rel)) {}
         return true;
     }
-    void advise_huge(std::size_t from, std::size_t to) noexcept {
-        const std::size_t start = std::max(from << shift_, huge_from);
-        if (start < to << shift_) sys::advise_huge(begin_ + start, (to << shift_) - start);
+    // Only where single pages (runs) are beyond the first (last) 16 MiB.
+    void advise_huge(std::size_t from, std::size_t to, bool upward) noexcept {
+        const std::size_t plain = huge_from >> shift_;
+        if (upward) from = std::max(from, plain);
+        else to = std::min(to, page_count() - std::min(page_count(), plain));
+        if (from < to) sys::advise_huge(at(from), (to - from) << shift_);
     }
 
     std::byte* begin_ = nullptr; // the line that every question about an address reads
@@ -335,7 +345,6 @@ class arena_base {
     std::byte* own_aside_ = nullptr;
     std::size_t mapping_ = 0;
     std::atomic<bool> unlocked_{false}; // the system refused to lock some
-    arena_base* next_sharer_ = nullptr; // the table's
 
     alignas(64) spin_lock lock_; // for takers
     std::size_t hidden_ = 0; // pages, under the lock
@@ -344,7 +353,8 @@ class arena_base {
     detail::page_bitmap bitmap_;
 
     alignas(64) std::atomic<std::size_t> taken_{0};
-    std::atomic<std::size_t> peak_{0};
+    std::atomic<std::size_t> held_{0}; // of these, got by their taker: what is being committed may still fail
+    std::atomic<std::size_t> peak_{0}; // of held_
     mutable spin_lock holders_lock_;
     arena_holder* holders_ = nullptr;
 };

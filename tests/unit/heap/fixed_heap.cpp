@@ -29,8 +29,7 @@ template <class Slots> struct one_heap {
     family_type family{arena, ledger};
     std::unique_ptr<heap_type> heap;
 
-    static constexpr std::size_t usual = 4_MiB; // clang 14 takes no literal as a default argument here
-    explicit one_heap(std::size_t row_bytes, std::size_t limit = usual) : ledger(limit), heap(make(row_bytes)) {}
+    explicit one_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : ledger(limit), heap(make(row_bytes)) {}
     ~one_heap() {
         heap->drop_pages();
         CHECK(ledger.used() == 0);
