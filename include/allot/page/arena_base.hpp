@@ -117,7 +117,7 @@ class arena_base {
                 if (!hide(w * 64 + low, n)) continue; // somebody was quicker
                 const std::uint64_t bits = mask(low, n);
                 const bool still = (dirty_[w].load(std::memory_order_acquire) & bits) == bits; // or trimmed by another
-                const bool gone = !still || sys::decommit(at(w * 64 + low), n << shift_);
+                const bool gone = !still || sys::decommit(at(w * 64 + low), n << shift_, lock_pages_);
                 if (still && gone) {
                     dirty_[w].fetch_and(~bits, std::memory_order_acq_rel);
                     bytes += n << shift_;
@@ -240,6 +240,10 @@ class arena_base {
     std::uint64_t in_range(std::size_t w) const noexcept {
         const std::size_t left = page_count() - w * 64;
         return left >= 64 ? ~std::uint64_t{0} : mask(0, left);
+    }
+    // Whether nothing else can lie in the table's granules that it touches.
+    bool has_granules_alone(std::size_t granule) const noexcept {
+        return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
     }
     std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     std::size_t index(const std::byte* first) const noexcept {

@@ -27,14 +27,17 @@ struct huge_pages {
                                   : Options.reserve != 0 ? Options.reserve
                                   : asked.limit != 0     ? asked.limit
                                                          : sys::physical_memory();
-        arena_range range = detail::reserve_range(page, align_up(bytes, std::max(page, Options.huge_page)));
+        const std::size_t unit = std::max(page, Options.huge_page);
+        const std::size_t whole = align_up(std::min(bytes, detail::most_reserve), unit);
+        arena_range range = detail::reserve_range(page, whole, Options.huge_page);
         if (range.begin == nullptr) return range;
         range.lock = Options.lock;
-        if (range.bytes % Options.huge_page == 0 && sys::commit_huge(range.begin, range.bytes, Options.huge_page)) {
+        if (range.bytes == whole && sys::replace_by_huge(range.begin, range.bytes, Options.huge_page)) {
             range.committed = true;
             range.got = "hugetlb";
         } else {
-            sys::unmap(range.begin, range.mapping);
+            const std::size_t gone = range.bytes == whole ? whole : 0;
+            if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
             range = detail::reserve_range(page, bytes);
             if (range.begin == nullptr) return range;
             range.gives_back = true;

@@ -36,16 +36,20 @@ inline std::size_t page_size_for(const range_request& asked, std::size_t usual) 
     return std::clamp(std::size_t{1} << log2_floor(std::max(from, least_page)), least_page, most_page);
 }
 
+// What a process may address at all.
+inline constexpr std::size_t most_reserve = std::size_t{1} << 47;
+
 // Reserves granules of the table for the arena alone; where address space is short, half as much, and so on, and at
-// last without regard to granules. `begin` is null when not even one page can be had.
-inline arena_range reserve_range(std::size_t page, std::size_t bytes) noexcept {
+// last without regard to granules (or `align`). `begin` is null when not even one page can be had.
+inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_t align = 0) noexcept {
     arena_range range;
     range.page_shift = log2_floor(page);
-    for (bytes = align_up(std::max(bytes, page), page);; bytes = align_up(bytes / 2, page)) {
+    align = std::max(align, arena_table::granule_bytes);
+    for (bytes = align_up(std::clamp(bytes, page, most_reserve), page);; bytes = align_up(bytes / 2, page)) {
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;
-        range.begin = sys::reserve(whole, arena_table::granule_bytes);
+        range.begin = sys::reserve(whole, align);
         if (range.begin != nullptr) return range;
         range.mapping = bytes;
         range.begin = sys::reserve(bytes, page);

@@ -46,17 +46,24 @@ inline std::byte* reserve(std::size_t bytes, std::size_t align) noexcept {
 inline bool commit(void* p, std::size_t bytes) noexcept {
     return !fault::strikes() && ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
 }
-// Gives the memory back, not the address space; it reads as zero afterwards.
-inline bool decommit(void* p, std::size_t bytes) noexcept {
-    return !fault::strikes() && ::madvise(p, bytes, MADV_DONTNEED) == 0;
+// Gives the memory back, not the address space; it reads as zero afterwards. Locked memory: since Linux 5.18.
+inline bool decommit(void* p, std::size_t bytes, bool locked = false) noexcept {
+    constexpr int dont_need_locked = 24; // MADV_DONTNEED_LOCKED, which older headers lack
+    return !fault::strikes() && ::madvise(p, bytes, locked ? dont_need_locked : MADV_DONTNEED) == 0;
 }
-// Puts preallocated OS pages of the given size behind reserved space; false when there are not enough of them, and
-// then the space may only be unmapped.
-inline bool commit_huge(void* p, std::size_t bytes, std::size_t huge_page) noexcept {
+// Puts preallocated OS pages of the given size in place of reserved space; false when there are not enough of them:
+// then the space is gone. It is unmapped first and never mapped over, because a mapping over it that fails leaves a
+// hole for other threads' mappings, which nobody could tell from ours.
+inline bool replace_by_huge(void* p, std::size_t bytes, std::size_t huge_page) noexcept {
+    constexpr int fixed_if_free = 0x100000; // MAP_FIXED_NOREPLACE, Linux 4.17
+    ::munmap(p, bytes);
     if (fault::strikes()) return false;
     const int size = static_cast<int>(log2_floor(huge_page)) << MAP_HUGE_SHIFT;
-    return ::mmap(p, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_HUGETLB | size, -1,
-                  0) != MAP_FAILED;
+    void* const got = ::mmap(p, bytes, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | fixed_if_free | MAP_HUGETLB | size, -1, 0);
+    if (got == p) return true;
+    if (got != MAP_FAILED) ::munmap(got, bytes); // older systems take the address for a wish
+    return false;
 }
 // Transparent huge pages for a range.
 inline bool advise_huge(void* p, std::size_t bytes) noexcept {
