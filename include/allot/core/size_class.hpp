@@ -38,6 +38,7 @@ template <class List> consteval auto plain() noexcept {
 class size_table {
   public:
     static constexpr std::size_t max_classes = 128;
+    static constexpr std::size_t most_bytes = (std::size_t{32} << 20) - 1;
     static constexpr std::size_t most_direct = 2048; // up to here the class is looked up by the 4 bytes
 
     ALLOT_HOST_DEVICE constexpr std::size_t count() const noexcept { return count_; }
@@ -49,6 +50,7 @@ class size_table {
     /// The smallest class whose slots hold n bytes; n must not exceed largest().
     ALLOT_HOST_DEVICE constexpr std::size_t index_for(std::size_t n) const noexcept {
         if (ALLOT_LIKELY(n <= most_direct)) return direct_[(n + 3) / 4];
+        if (n > most_bytes) __builtin_unreachable(); // else g++ 12 warns of constants that are turned away before
         std::size_t index = octaves_[octave(n)];
         while (sizes_[index] < n) ++index;
         return index;
