@@ -88,7 +88,14 @@ BUGS = {
         "allot::cut(page_bytes, sizeof(heaplet), row_bytes, 4, header,"),
     "summary_bit_not_set_again": (
         "conform/slots.cpp", "slots/bitmap.hpp",
-        "            if (bits != 0) set(at, bits);\n            return got;", "            return got;"),
+        "                    if (bits != 0) keep(at, bits);\n", ""),
+    "held_bits_without_the_lock": (
+        "threads/rows.cpp", "heap/fixed_heap.hpp",
+        "        if (lock_.try_lock()) {\n            const std::lock_guard hold(lock_, std::adopt_lock);",
+        "        if (true) {"),
+    "pages_told_twice": (
+        "model/rows.cpp", "heap/fixed_heap.hpp",
+        "p.state.give_back(std::exchange(p.pending, 0),", "p.state.give_back(p.pending,"),
     "chain_linked_to_itself": (
         "conform/slots.cpp", "slots/linked.hpp",
         "set_link(rows[i], offset(page, rows[i + 1]));", "set_link(rows[i], offset(page, rows[i]));"),

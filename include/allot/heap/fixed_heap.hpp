@@ -22,8 +22,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -78,9 +80,14 @@ class fixed_heap final : public heap_base {
     template <std::size_t N>
     ALLOT_NOINLINE void spill(slot_cache<N>& cache, std::uint32_t n) noexcept {
         std::byte** const rows = cache.slots();
-        put(rows, n);
+        if (lock_.try_lock()) {
+            const std::lock_guard hold(lock_, std::adopt_lock);
+            put_held(rows, n);
+        } else {
+            put(rows, n);
+        }
         const std::uint32_t rest = cache.size() - n;
-        for (std::uint32_t i = 0; i < rest; ++i) rows[i] = rows[i + n];
+        std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
     }
 
@@ -198,17 +205,23 @@ class fixed_heap final : public heap_base {
         return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.count_bytes_aside);
     }
 
-    // ---- giving back: no lock -------------------------------------------------------------------------------
-
-    void put(std::byte* const* rows, std::size_t n) noexcept {
-        const std::uintptr_t mask = family_.arena().page_mask();
+    // Calls visit(page, rows, n) for each run of rows of one page.
+    template <class Visit>
+    static ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask, Visit visit) noexcept {
         for (std::size_t i = 0; i < n;) {
             std::byte* const base = page_of(rows[i], mask);
             std::size_t end = i + 1;
             while (end < n && page_of(rows[end], mask) == base) ++end;
-            put_page(*reinterpret_cast<page*>(base), rows + i, end - i);
+            visit(*reinterpret_cast<page*>(base), rows + i, end - i);
             i = end;
         }
+    }
+
+    // ---- giving back: no lock -------------------------------------------------------------------------------
+
+    void put(std::byte* const* rows, std::size_t n) noexcept {
+        by_pages(rows, n, family_.arena().page_mask(),
+                 [this](page& p, std::byte* const* of_page, std::size_t k) { put_page(p, of_page, k); });
     }
     void put_page(page& p, std::byte* const* rows, std::size_t n) noexcept {
         const std::uint32_t threshold = p.threshold;
@@ -221,6 +234,49 @@ class fixed_heap final : public heap_base {
             empties_.push(&p);
             family_.note(*this);
         }
+    }
+
+    // ---- giving back: under the lock, when it is free ---------------------------------------------------------
+
+    // No atomic operation a slot, one a page.
+    void put_held(std::byte* const* rows, std::size_t n) noexcept {
+        constexpr std::size_t most = 64;
+        for (; n > most; rows += most, n -= most) put_held(rows, most);
+        const std::uintptr_t mask = family_.arena().page_mask();
+        page* touched[most];
+        std::size_t pages = 0;
+        const auto tell_later = [&](page& p, std::size_t k) {
+            if (p.pending == 0) touched[pages++] = &p;
+            p.pending += static_cast<std::uint32_t>(k);
+        };
+        if (near(rows[0], rows[n - 1])) {
+            by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
+                p.slots.put_held(p.base(), cut_, of_page, k);
+                tell_later(p, k);
+            });
+        } else { // far apart: looking for neighbours would only mislead the branch predictor
+            for (std::size_t i = 0; i != n; ++i) {
+                page& p = *reinterpret_cast<page*>(page_of(rows[i], mask));
+                p.slots.put_held(p.base(), cut_, rows + i, 1);
+                tell_later(p, 1);
+            }
+        }
+        for (std::size_t i = 0; i != pages; ++i) {
+            page& p = *touched[i];
+            const auto change = p.state.give_back(std::exchange(p.pending, 0), p.threshold,
+                                                  p.fresh.load(std::memory_order_relaxed));
+            if (change.list) make_ready(p);
+            if (change.note) {
+                empties_.push(&p);
+                family_.note(*this);
+            }
+        }
+    }
+
+    // Rows of a batch whose ends lie so near were probably released in the order of their addresses.
+    bool near(const std::byte* a, const std::byte* b) const noexcept {
+        const std::size_t apart = a < b ? static_cast<std::size_t>(b - a) : static_cast<std::size_t>(a - b);
+        return apart <= std::size_t{cut_.stride} * 128;
     }
 
     // ---- taking: under the lock -----------------------------------------------------------------------------
@@ -264,9 +320,11 @@ class fixed_heap final : public heap_base {
         if (got != 0) return got;
         if (untouched != 0) {
             const auto k = static_cast<std::uint32_t>(n < untouched ? n : untouched);
-            for (std::uint32_t i = 0; i < k; ++i) {
-                out[i] = p.row(fresh + k - 1 - i);
-                clear_count(out[i]);
+            std::byte* row = p.row(fresh + k);
+            for (std::uint32_t i = 0; i != k; ++i) {
+                row -= cut_.stride;
+                clear_count(row);
+                out[i] = row;
             }
             p.fresh.store(fresh + k, std::memory_order_relaxed);
             return k;

@@ -33,6 +33,7 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
 
     alignas(64) std::atomic<std::uint32_t> fresh{0};
+    std::uint32_t pending = 0;     // slots put under the lock that `state` is yet to be told of
     bool is_ready = false;         // on the heap's list of pages with slots to give
     list_place<heaplet> in_ready;  // its place there
     list_place<heaplet> in_all;    // and among all pages of the heap
@@ -44,14 +45,15 @@ struct alignas(64) heaplet : page_header {
         return cut.index_of(static_cast<std::size_t>(row - base()));
     }
     std::uint32_t* counts() noexcept {
-        return reinterpret_cast<std::uint32_t*>(aside() + align_up(Slots::aside_bytes(cut.capacity), std::size_t{8}));
+        return reinterpret_cast<std::uint32_t*>(aside() + align_up(Slots::aside_bytes(cut.capacity, cut.stride), std::size_t{8}));
     }
 
     static slot_geometry plan(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header,
                               std::size_t count_bytes_aside) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
+        const std::size_t stride = align_up(row_bytes + header, align);
         return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
-            return align_up(Slots::aside_bytes(n), std::size_t{8}) + n * count_bytes_aside;
+            return align_up(Slots::aside_bytes(n, stride), std::size_t{8}) + n * count_bytes_aside;
         });
     }
 

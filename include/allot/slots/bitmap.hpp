@@ -1,17 +1,20 @@
-// slots::bitmap: one bit a slot, outside the rows: a slot that was given back is a set bit.
+// slots::bitmap: bits outside the rows: a slot that was given back is a set bit.
 //
-//   header | summary: 1 bit a word | words: 1 bit a slot | rows ...
+//   header | shared: summary, words | held: summary, words | rows ...      summary: 1 bit a word; word: 64 slots
 //
-// Any thread sets bits; the holder of the heap's lock claims up to 64 slots by one exchange, in the order of their
-// addresses, whatever the order of release. The row's memory is not touched, so it may be memory that the host
-// cannot reach. The summary has the bit of every word that may be non-zero: the claimer clears it before it takes
-// the word, a releaser looks at it after it set its bits (all in one total order), so every slot that was counted
-// as given back can be found; a summary bit too many costs one look.
-// Cost: 1 bit a slot and 1/64 bit of summary; two atomic operations for up to 64 slots claimed, one a word of
-// slots given back. Threads: put by any; claim by the holder of the heap's lock.
-// Source: out-of-band bitmaps as in Go's mspan and rpmalloc; claim by exchange 2026.
+// Whoever has the heap's lock sets and takes `held` bits by plain operations; any other thread sets `shared` bits
+// by atomic ones. Slots are claimed in the order of their addresses, whatever the order of release. Slots of 16
+// bytes and less have no `held` bits: two bits each would be too much of the page. The row's memory is not touched,
+// so it may be memory that the host cannot reach.
+// A summary has the bit of every word that may be non-zero. The claimer clears a shared one before it takes the
+// word, a releaser looks at it after it set its bits (all in one total order), so every slot that was counted as
+// given back can be found; a summary bit too many costs one look.
+// Cost: 2.03 bits a slot, 1.02 for small ones. Under the lock no atomic operation a slot; otherwise one a word of
+// slots given back. Threads: put by any; put_held and claim by the holder of the heap's lock.
+// Source: out-of-band bitmaps as in Go's mspan and rpmalloc; local and shared free lists: mimalloc, 2019.
 #pragma once
 
+#include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/category/slots.hpp>
 #include <allot/slots/geometry.hpp>
@@ -20,6 +23,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
@@ -29,77 +33,76 @@ struct bitmap {
     using category = allot::category::slots;
     using needs = types<>;
     using provides = types<property::concurrent>;
-    static constexpr std::string_view about = "one bit a slot, out of band; claimed 64 at once in address order";
-    static constexpr std::string_view cost = "1.02 bits a slot; one atomic operation a word of releases";
+    static constexpr std::string_view about = "bits out of band; claimed in address order";
+    static constexpr std::string_view cost = "2.03 bits a slot (of 16 bytes and less: 1.02); no atomic operation a slot under the heap's lock";
 
     static constexpr std::size_t min_row_bytes = 1;
+    static constexpr std::size_t most_shared_only = 16; // bytes from one slot to the next
 
-    static constexpr std::size_t aside_bytes(std::size_t slots) noexcept {
+    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t stride) noexcept {
         const std::size_t words = ceil_div(slots, std::size_t{64});
-        return (words + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
+        return (words + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t) * (stride > most_shared_only ? 2 : 1);
     }
 
     class in_page {
       public:
-        // `aside` is aside_bytes(capacity) of host memory, 8-byte aligned.
+        // `aside` is aside_bytes(capacity, stride) of host memory, 8-byte aligned.
         void reset(std::byte* aside, const slot_geometry& cut) noexcept {
             word_count_ = (cut.capacity + 63) / 64;
             summary_count_ = (word_count_ + 63) / 64;
-            summary_ = reinterpret_cast<word*>(aside);
-            for (std::uint32_t i = 0; i < summary_count_ + word_count_; ++i) ::new (summary_ + i) word{0};
+            const std::uint32_t n = summary_count_ + word_count_;
+            shared_ = reinterpret_cast<word*>(aside);
+            for (std::uint32_t i = 0; i != n; ++i) ::new (shared_ + i) word{0};
+            held_ = cut.stride > most_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
+            if (held_ != nullptr)
+                for (std::uint32_t i = 0; i != n; ++i) ::new (held_ + i) std::uint64_t{0};
             cursor_ = 0;
         }
 
+        // Gives back n > 0 rows of this page.
         void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
-            std::uint32_t at = index(page, cut, rows[0]);
-            std::uint64_t bits = bit(at);
-            for (std::size_t i = 1; i < n; ++i) {
-                const std::uint32_t next = index(page, cut, rows[i]);
-                if (next / 64 != at / 64) {
-                    set(at / 64, bits);
-                    at = next;
-                    bits = 0;
-                }
-                bits |= bit(next);
-            }
-            set(at / 64, bits);
+            by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { share(at, bits); });
+        }
+        ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+                                          std::size_t n) noexcept {
+            by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { keep(at, bits); });
         }
 
+        // Fills `out` from its end, so that the lowest address is used first.
         std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
-            std::size_t got = 0;
-            for (std::uint32_t looked = 0; looked < summary_count_ && got < n;) {
-                const std::uint64_t some = summary_[cursor_].load(std::memory_order_relaxed);
-                if (some == 0) {
+            std::size_t left = n;
+            for (std::uint32_t looked = held_ != nullptr ? 0 : summary_count_; left != 0;) {
+                if (looked == summary_count_) {
+                    const std::size_t before = left;
+                    left = take_shared(page, cut, out, left);
+                    if (left == before) break;
+                } else if (const std::uint64_t some = held_[cursor_]; some != 0) {
+                    left = take_held(cursor_ * 64 + low(some), page, cut, out, left);
+                    looked = 0;
+                } else {
                     cursor_ = cursor_ + 1 == summary_count_ ? 0 : cursor_ + 1;
                     ++looked;
-                    continue;
                 }
-                const std::uint32_t at = cursor_ * 64 + static_cast<std::uint32_t>(std::countr_zero(some));
-                summary_[cursor_].fetch_and(~(some & (0 - some)));
-                got += take_word(at, page, cut, out + got, n - got);
             }
-            for (std::size_t i = 0; i < got / 2; ++i) { // lowest address last: it is used first
-                std::byte* const other = out[got - 1 - i];
-                out[got - 1 - i] = out[i];
-                out[i] = other;
-            }
-            return got;
+            if (left != 0) std::memmove(out, out + left, (n - left) * sizeof *out);
+            return n - left;
         }
 
-        // Whether the row's bit is set: it was given back.
+        // Whether the row's bit is set: it was given back. Exact for the lock's holder.
         bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
             const std::uint32_t at = index(page, cut, row);
-            return (words()[at / 64].load(std::memory_order_acquire) & bit(at)) != 0;
+            return ((shared_words()[at / 64].load(std::memory_order_acquire) | held_word(at / 64)) & bit(at)) != 0;
         }
 
         bool valid(std::byte*, const slot_geometry& cut, std::uint32_t given) const noexcept {
             std::uint32_t n = 0;
-            for (std::uint32_t i = 0; i < word_count_; ++i) {
-                const std::uint64_t bits = words()[i].load(std::memory_order_acquire);
-                const bool told = (summary_[i / 64].load(std::memory_order_acquire) & bit(i)) != 0;
-                if (bits != 0 && !told) return false;
-                if (i == cut.capacity / 64 && (bits >> (cut.capacity % 64)) != 0) return false;
-                n += static_cast<std::uint32_t>(std::popcount(bits));
+            for (std::uint32_t i = 0; i != word_count_; ++i) {
+                const std::uint64_t shared = shared_words()[i].load(std::memory_order_acquire), held = held_word(i);
+                const bool told = (shared_[i / 64].load(std::memory_order_acquire) & bit(i)) != 0;
+                if ((held & shared) != 0 || (shared != 0 && !told)) return false;
+                if (held_ != nullptr && (held != 0) != ((held_[i / 64] & bit(i)) != 0)) return false;
+                if (i == cut.capacity / 64 && ((held | shared) >> (cut.capacity % 64)) != 0) return false;
+                n += static_cast<std::uint32_t>(std::popcount(held | shared));
             }
             return n == given;
         }
@@ -107,32 +110,80 @@ struct bitmap {
       private:
         using word = std::atomic<std::uint64_t>;
 
-        word* words() const noexcept { return summary_ + summary_count_; }
+        word* shared_words() const noexcept { return shared_ + summary_count_; }
+        std::uint64_t* held_words() const noexcept { return held_ + summary_count_; }
+        std::uint64_t held_word(std::uint32_t at) const noexcept { return held_ != nullptr ? held_words()[at] : 0; }
         static constexpr std::uint64_t bit(std::uint32_t at) noexcept { return std::uint64_t{1} << (at % 64); }
+        static std::uint32_t low(std::uint64_t bits) noexcept {
+            return static_cast<std::uint32_t>(std::countr_zero(bits));
+        }
         static std::uint32_t index(std::byte* page, const slot_geometry& cut, std::byte* row) noexcept {
             return cut.index_of(static_cast<std::size_t>(row - page));
         }
 
-        void set(std::uint32_t at, std::uint64_t bits) noexcept {
-            words()[at].fetch_or(bits);
-            if ((summary_[at / 64].load() & bit(at)) == 0) summary_[at / 64].fetch_or(bit(at));
+        // Calls put(word, bits) once for neighbours in one word.
+        template <class Put>
+        static ALLOT_ALWAYS_INLINE void by_words(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+                                                 std::size_t n, Put put) noexcept {
+            std::uint32_t at = index(page, cut, rows[0]);
+            std::uint64_t bits = bit(at);
+            for (std::size_t i = 1; i < n; ++i) {
+                const std::uint32_t next = index(page, cut, rows[i]);
+                if (next / 64 != at / 64) {
+                    put(at / 64, bits);
+                    at = next;
+                    bits = 0;
+                }
+                bits |= bit(next);
+            }
+            put(at / 64, bits);
+        }
+        void share(std::uint32_t at, std::uint64_t bits) noexcept {
+            shared_words()[at].fetch_or(bits);
+            if ((shared_[at / 64].load() & bit(at)) == 0) shared_[at / 64].fetch_or(bit(at));
+        }
+        // By the lock's holder.
+        ALLOT_ALWAYS_INLINE void keep(std::uint32_t at, std::uint64_t bits) noexcept {
+            if (ALLOT_UNLIKELY(held_ == nullptr)) return share(at, bits);
+            held_words()[at] |= bits;
+            held_[at / 64] |= bit(at);
         }
 
-        std::size_t take_word(std::uint32_t at, std::byte* page, const slot_geometry& cut, std::byte** out,
-                              std::size_t n) noexcept {
-            std::uint64_t bits = words()[at].exchange(0);
+        // Both take slots of a word into out[left - 1] and down, and return what is left of `left`.
+        std::size_t take_held(std::uint32_t at, std::byte* page, const slot_geometry& cut, std::byte** out,
+                              std::size_t left) noexcept {
+            std::uint64_t bits = held_words()[at];
+            left = take(bits, at, page, cut, out, left);
+            held_words()[at] = bits;
+            if (bits == 0) held_[at / 64] &= ~bit(at);
+            return left;
+        }
+        std::size_t take_shared(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
+            for (std::uint32_t i = 0; i != summary_count_; ++i) {
+                while (const std::uint64_t some = shared_[i].load(std::memory_order_relaxed)) {
+                    const std::uint32_t at = i * 64 + low(some);
+                    shared_[i].fetch_and(~bit(at));
+                    std::uint64_t bits = shared_words()[at].exchange(0);
+                    if (bits == 0) continue;
+                    left = take(bits, at, page, cut, out, left);
+                    if (bits != 0) keep(at, bits);
+                    return left;
+                }
+            }
+            return left;
+        }
+        static std::size_t take(std::uint64_t& bits, std::uint32_t at, std::byte* page, const slot_geometry& cut,
+                                std::byte** out, std::size_t left) noexcept {
             std::byte* const base = page + cut.offset_of(at * 64);
-            std::size_t got = 0;
-            for (; bits != 0 && got < n; bits &= bits - 1)
-                out[got++] = base + static_cast<std::size_t>(std::countr_zero(bits)) * cut.stride;
-            if (bits != 0) set(at, bits);
-            return got;
+            for (; bits != 0 && left != 0; bits &= bits - 1) out[--left] = base + std::size_t{low(bits)} * cut.stride;
+            return left;
         }
 
-        word* summary_ = nullptr; // the words follow it
-        std::uint32_t summary_count_ = 0;
+        word* shared_ = nullptr;        // summary, then words
+        std::uint64_t* held_ = nullptr; // the same, for the lock's holder; null when the slots are small
         std::uint32_t word_count_ = 0;
-        std::uint32_t cursor_ = 0; // summary word to look at next; the lock's holder only
+        std::uint32_t summary_count_ = 0;
+        std::uint32_t cursor_ = 0; // held summary word to look at next
     };
 };
 
