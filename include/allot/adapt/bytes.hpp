@@ -51,8 +51,9 @@ void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     return p;
 }
 template <row_source Source>
-void deallocate(Source& source, void* p, std::size_t) noexcept {
-    source.release(p);
+void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
+    if constexpr (requires { source.release(p, bytes); }) source.release(p, bytes);
+    else source.release(p);
 }
 
 template <page_source Source>

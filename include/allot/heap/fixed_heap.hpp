@@ -53,16 +53,20 @@ class fixed_heap final : public heap_base {
     const slot_geometry& cut() const noexcept { return cut_; }
     family_type& family() const noexcept { return family_; }
 
+    // The slots that a cache with room for `capacity` may hold.
+    std::uint32_t cache_limit(std::size_t capacity) const noexcept {
+        return 2 * (batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2));
+    }
     // A user's cache joins before its first use, and is emptied and leaves after its last.
     void adopt(slot_cache_base& cache, std::size_t capacity) noexcept {
-        cache.batch = batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2);
-        cache.limit = cache.batch * 2;
+        cache.limit = cache_limit(capacity);
+        cache.batch = cache.limit / 2;
         const std::lock_guard hold(lock_);
         caches_.add(cache);
         ++users_;
     }
-    template <std::size_t N>
-    void leave(slot_cache<N>& cache) noexcept {
+    template <class Cache>
+    void leave(Cache& cache) noexcept {
         spill(cache, cache.size());
         const std::lock_guard hold(lock_);
         caches_.remove(cache);
@@ -70,16 +74,21 @@ class fixed_heap final : public heap_base {
     }
 
     // Fills an empty cache with a batch; false when no memory can be had.
-    template <std::size_t N>
-    ALLOT_NOINLINE bool refill(slot_cache<N>& cache) noexcept {
-        const std::size_t got = take_slots(cache.slots(), cache.batch);
+    template <class Cache>
+    bool refill(Cache& cache) noexcept {
+        return refill(cache, cache.slots());
+    }
+    ALLOT_NOINLINE bool refill(slot_cache_base& cache, std::byte** slots) noexcept {
+        const std::size_t got = take_slots(slots, cache.batch);
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
     // Gives the oldest n slots of a cache back to their heaplets. Never waits.
-    template <std::size_t N>
-    ALLOT_NOINLINE void spill(slot_cache<N>& cache, std::uint32_t n) noexcept {
-        std::byte** const rows = cache.slots();
+    template <class Cache>
+    void spill(Cache& cache, std::uint32_t n) noexcept {
+        if (n != 0) spill(cache, cache.slots(), n);
+    }
+    ALLOT_NOINLINE void spill(slot_cache_base& cache, std::byte** rows, std::uint32_t n) noexcept {
         if (lock_.try_lock()) {
             const std::lock_guard hold(lock_, std::adopt_lock);
             put_held(rows, n);

@@ -24,9 +24,24 @@ class slot_cache_base {
     std::uint32_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
     void set_size(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
 
-    list_place<slot_cache_base> in_heap; // among the caches of its heap, under the heap's lock
     std::uint32_t limit = 0; // slots it may hold: fewer when they are large
     std::uint32_t batch = 0; // slots to take or give at once
+    list_place<slot_cache_base> in_heap; // among the caches of its heap, under the heap's lock
+
+  protected:
+    ALLOT_ALWAYS_INLINE std::byte* pop_from(std::byte** slots) noexcept {
+        const std::uint32_t n = size();
+        if (ALLOT_UNLIKELY(n == 0)) return nullptr;
+        set_size(n - 1);
+        return slots[n - 1];
+    }
+    ALLOT_ALWAYS_INLINE bool push_to(std::byte** slots, std::byte* row) noexcept {
+        const std::uint32_t n = size();
+        if (ALLOT_UNLIKELY(n == limit)) return false;
+        slots[n] = row;
+        set_size(n + 1);
+        return true;
+    }
 
   private:
     std::atomic<std::uint32_t> n_{0};
@@ -38,24 +53,27 @@ class slot_cache : public slot_cache_base {
     static constexpr std::size_t capacity = Capacity;
 
     // Null when it is empty.
-    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept {
-        const std::uint32_t n = size();
-        if (ALLOT_UNLIKELY(n == 0)) return nullptr;
-        set_size(n - 1);
-        return slots_[n - 1];
-    }
+    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept { return pop_from(slots_); }
     // False when it is full.
-    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept {
-        const std::uint32_t n = size();
-        if (ALLOT_UNLIKELY(n == limit)) return false;
-        slots_[n] = row;
-        set_size(n + 1);
-        return true;
-    }
+    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return push_to(slots_, row); }
     std::byte** slots() noexcept { return slots_; }
 
   private:
     std::byte* slots_[Capacity];
+};
+
+// A cache with its slots elsewhere: many of them lie side by side, and few are used.
+class slot_cache_aside : public slot_cache_base {
+  public:
+    static constexpr std::size_t capacity = 64; // at most
+
+    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept { return pop_from(slots_); }
+    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return push_to(slots_, row); }
+    std::byte** slots() noexcept { return slots_; }
+    void set_slots(std::byte** slots) noexcept { slots_ = slots; }
+
+  private:
+    std::byte** slots_ = nullptr; // `limit` of them; null before the first use
 };
 
 } // namespace allot::inline ALLOT_ABI

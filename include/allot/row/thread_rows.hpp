@@ -3,7 +3,7 @@
 // A thread's table holds one entry a manager. When the thread ends its caches are given back; when the manager goes
 // first, the entries are cut off by the manager and forgotten by the threads. Entry and manager meet under the
 // manager's lock, so neither order of ending touches memory of the other.
-// Cost: a thread-local load and a compare; 2.2 KiB a thread and manager. A process that unloads a library with
+// Cost: a thread-local load and a compare; 200 bytes and its caches a thread and manager. A process that unloads a library with
 // dlclose must end the threads that ran the library's managers first, or destroy those managers.
 // Threads: any. Source: tcmalloc's thread caches, 2005.
 #pragma once

@@ -126,6 +126,32 @@ TEST_CASE("rows.local() serves every size and gives its slots back", "[row_heap]
     CHECK(rows.used() == 0);
 }
 
+TEST_CASE("a handle that is told a row's bytes puts it where they say, and is not misled by wrong ones", "[row_heap]") {
+    allot::row_manager<sets::plain> rows{allot::limit{32_MiB}};
+    auto fixed = rows.heap(allot::as<allot::heap::unique>, 100);
+    {
+        auto local = rows.local();
+        void* const first = local.allocate(100);
+        local.release(first, 100);
+        CHECK(local.allocate(100) == first);
+        local.release(first, 2000); // wrong: found by its page
+        CHECK(local.allocate(100) == first);
+        local.release(first, SIZE_MAX);
+        for (const std::size_t bytes : {std::size_t{0}, std::size_t{8}, std::size_t{700}, 600_KiB, 3_MiB}) {
+            void* const row = local.allocate(bytes);
+            local.release(row, bytes);
+            local.release(fixed.allocate(), bytes); // of another heap
+            local.release(&rows, bytes);            // of none
+        }
+        CHECK(rows.live_rows() == 0);
+        rows.release(local.allocate(64), 64);
+        CHECK(rows.live_rows() == 0);
+    }
+    rows.release_empty_pages();
+    CHECK(rows.used() == 0);
+    CHECK(rows.valid());
+}
+
 TEST_CASE("a blocked handle takes slots in batches and gives them back", "[row_heap]") {
     allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
     const allot::row_type type{"blocked"};
