@@ -103,9 +103,8 @@ class fixed_heap final : public heap_base {
     // One slot, for whoever has no cache of their own; null when no memory can be had.
     std::byte* pop() noexcept {
         if (auto borrowed = shared_.borrow()) {
-            if (std::byte* const row = borrowed->pop()) return row;
-            if (!refill(*borrowed)) return nullptr;
-            return borrowed->pop();
+            std::byte* row;
+            return borrowed->pop(row) || (refill(*borrowed) && borrowed->pop(row)) ? row : nullptr;
         }
         std::byte* row = nullptr;
         return take_slots(&row, 1) == 1 ? row : nullptr;

@@ -29,11 +29,12 @@ class slot_cache_base {
     list_place<slot_cache_base> in_heap; // among the caches of its heap, under the heap's lock
 
   protected:
-    ALLOT_ALWAYS_INLINE std::byte* pop_from(std::byte** slots) noexcept {
+    ALLOT_ALWAYS_INLINE bool pop_from(std::byte** slots, std::byte*& row) noexcept {
         const std::uint32_t n = size();
-        if (ALLOT_UNLIKELY(n == 0)) return nullptr;
+        if (ALLOT_UNLIKELY(n == 0)) return false;
+        row = slots[n - 1];
         set_size(n - 1);
-        return slots[n - 1];
+        return true;
     }
     ALLOT_ALWAYS_INLINE bool push_to(std::byte** slots, std::byte* row) noexcept {
         const std::uint32_t n = size();
@@ -52,8 +53,8 @@ class slot_cache : public slot_cache_base {
   public:
     static constexpr std::size_t capacity = Capacity;
 
-    // Null when it is empty.
-    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept { return pop_from(slots_); }
+    // False when it is empty.
+    ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return pop_from(slots_, row); }
     // False when it is full.
     ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return push_to(slots_, row); }
     std::byte** slots() noexcept { return slots_; }
@@ -67,7 +68,7 @@ class slot_cache_aside : public slot_cache_base {
   public:
     static constexpr std::size_t capacity = 64; // at most
 
-    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept { return pop_from(slots_); }
+    ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return pop_from(slots_, row); }
     ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return push_to(slots_, row); }
     std::byte** slots() noexcept { return slots_; }
     void set_slots(std::byte** slots) noexcept { slots_ = slots; }

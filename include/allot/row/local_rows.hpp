@@ -46,15 +46,13 @@ class local_rows {
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = manager_.buckets().index(bytes);
         if (ALLOT_UNLIKELY(index == heap_plan::no_index || type.align > 8 || number == type_table::none))
-            return manager_.try_allocate_shared(bytes, type);
-        bin* b = &bins_[index & mask_];
-        std::byte* row = b->pop();
-        if (ALLOT_UNLIKELY(row == nullptr)) {
-            b = fill(index);
-            if (b == nullptr) return nullptr;
-            row = b->pop();
+            return manager_.try_allocate_shared(bytes, type, number);
+        std::byte* row;
+        if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {
+            row = pop_slowly(index);
+            if (row == nullptr) return nullptr;
         }
-        rows::start(b->heap->cut(), false, page_mask_, row, number);
+        rows::start(bins_[index & mask_].heap->cut(), false, page_mask_, row, number);
         return row;
     }
     // The same; on failure what the set's oom policy says.
@@ -131,12 +129,13 @@ class local_rows {
         b.heap->spill(b, b.batch);
         b.push(row);
     }
-    // The bin of a class with slots in it; null when no memory can be had.
-    ALLOT_NOINLINE bin* fill(std::uint32_t index) noexcept {
+    // Fills the bin of a class first; null when no memory can be had.
+    ALLOT_NOINLINE std::byte* pop_slowly(std::uint32_t index) noexcept {
         if (bins_ == &none_ && !make_bins()) return nullptr;
         bin& b = bins_[index];
         if (b.heap == nullptr && !open(b, index)) return nullptr;
-        return b.heap->refill(b) ? &b : nullptr;
+        std::byte* row;
+        return b.heap->refill(b) && b.pop(row) ? row : nullptr;
     }
     bool make_bins() noexcept {
         const std::uint32_t n = std::bit_ceil(manager_.buckets().count());

@@ -46,8 +46,8 @@ class local_row_heap {
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
         guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);
-        std::byte* row = cache_.pop();
-        if (ALLOT_UNLIKELY(row == nullptr)) {
+        std::byte* row;
+        if (ALLOT_UNLIKELY(!cache_.pop(row))) {
             row = pop_slowly();
             if (row == nullptr) return nullptr;
         }
@@ -84,7 +84,10 @@ class local_row_heap {
     }
 
   private:
-    ALLOT_NOINLINE std::byte* pop_slowly() noexcept { return heap_.refill(cache_) ? cache_.pop() : nullptr; }
+    ALLOT_NOINLINE std::byte* pop_slowly() noexcept {
+        std::byte* row;
+        return heap_.refill(cache_) && cache_.pop(row) ? row : nullptr;
+    }
     ALLOT_NOINLINE void push_slowly(std::byte* row) noexcept {
         heap_.spill(cache_, cache_.batch);
         cache_.push(row);

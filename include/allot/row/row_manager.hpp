@@ -100,15 +100,15 @@ class row_manager {
 
     // A row with one holder, its contents unspecified, aligned to 8 bytes or as its type asks (up to 64). 0 bytes
     // are a row too. On failure what the set's oom policy says: oom::raise throws out_of_memory, oom::null null.
-    void* allocate(std::size_t bytes, const row_type& type = untyped) {
+    ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
         return refuse(bytes, type.name);
     }
     // The same; null on failure.
-    void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = thread_local_rows()) return mine->try_allocate(bytes, type);
-        return try_allocate_shared(bytes, type);
+            if (local_rows<Set>* const mine = thread_local_rows(); ALLOT_LIKELY(mine != nullptr)) return mine->try_allocate(bytes, type);
+        return try_allocate_shared(bytes, type, type_number(type));
     }
     // A constructed T. Only where rows are counted: a row_ptr that is copied links.
     template <class T, class... Args>
@@ -260,20 +260,22 @@ class row_manager {
             if (arena_at(row) != nullptr) context_.tell(misuse::not_shared_arena, "", nullptr, row);
     }
     // Without the calling thread's caches.
-    void* try_allocate_shared(std::size_t bytes, const row_type& type) noexcept {
+    ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+        const std::uint32_t index = buckets_.index(bytes);
+        if (ALLOT_LIKELY(index != heap_plan::no_index && type.align <= 8 && number != type_table::none))
+            if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number);
+        return try_allocate_rare(bytes, type, number);
+    }
+    // A huge row, an alignment beyond the usual, or a mistake.
+    ALLOT_NOINLINE void* try_allocate_rare(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
             context_.tell(misuse::bad_alignment, "", &type, nullptr);
             return nullptr;
         }
-        const std::uint32_t number = type_number(type);
         if (ALLOT_UNLIKELY(number == type_table::none)) return nullptr;
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_plan::no_index))
-            if (auto* const heap = buckets_.at(index, type.align)) {
-                std::byte* const row = heap->pop();
-                if (row != nullptr) rows::start(heap->cut(), false, arena().page_mask(), row, number);
-                return row;
-            }
+            if (auto* const heap = buckets_.at(index, type.align)) return start(*heap, heap->pop(), number);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
             context_.tell(misuse::absurd_size, "", &type, nullptr);
             return nullptr;
@@ -362,6 +364,10 @@ class row_manager {
     }
     ALLOT_ALWAYS_INLINE local_rows<Set>* thread_local_rows() noexcept {
         return threads_ != nullptr ? threads_->here() : nullptr;
+    }
+    template <class Heap> ALLOT_ALWAYS_INLINE void* start(Heap& heap, std::byte* slot, std::uint32_t number) noexcept {
+        if (slot != nullptr) rows::start(heap.cut(), false, arena().page_mask(), slot, number);
+        return slot;
     }
     static void link_by_page(std::byte* row) noexcept { allot::link(row); }
     // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.

@@ -21,6 +21,17 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// The manager that the thread used last, and its rows of it. Constant at first and without a destructor, so that
+// reading it is one load, and it can be read to the thread's very end.
+template <class Set>
+struct last_used {
+    const void* home = nullptr;
+    local_rows<Set>* rows = nullptr;
+    bool ended = false; // the thread's table has gone
+};
+template <class Set>
+inline constinit thread_local last_used<Set> last_here{};
+
 // The part of a manager that its threads share; outlives whichever of them ends first.
 template <class Set>
 class thread_rows {
@@ -35,15 +46,13 @@ class thread_rows {
 
     // The calling thread's rows; null when there is no memory for them, or the thread is ending.
     ALLOT_ALWAYS_INLINE local_rows<Set>* here() noexcept {
-        table& t = mine();
-        if (ALLOT_LIKELY(t.last == this)) return t.last_rows;
-        return find(t);
+        const last_used<Set>& last = last_here<Set>;
+        return ALLOT_LIKELY(last.home == this) ? last.rows : find();
     }
     // The same without making them: null when the thread has none. For release, which must not wait or allocate.
     ALLOT_ALWAYS_INLINE local_rows<Set>* known() noexcept {
-        table& t = mine();
-        if (ALLOT_LIKELY(t.last == this)) return t.last_rows;
-        return look(t);
+        const last_used<Set>& last = last_here<Set>;
+        return ALLOT_LIKELY(last.home == this) ? last.rows : look();
     }
 
     // The manager goes: the caches of its threads are given back.
@@ -62,14 +71,12 @@ class thread_rows {
         entry* rows = nullptr;
         node* next = nullptr;
     };
+    // A thread's entries.
     struct table {
-        thread_rows* last = nullptr;
-        local_rows<Set>* last_rows = nullptr;
         node* nodes = nullptr;
 
         ~table() {
-            ended() = true;
-            last = nullptr;
+            last_here<Set> = {.ended = true};
             while (nodes != nullptr) {
                 node* const n = nodes;
                 nodes = n->next;
@@ -78,29 +85,26 @@ class thread_rows {
             }
         }
     };
-    static bool& ended() noexcept {
-        static thread_local bool yes = false;
-        return yes;
-    }
     static table& mine() noexcept {
         static thread_local table t;
         return t;
     }
 
-    ALLOT_NOINLINE local_rows<Set>* look(table& t) noexcept {
-        if (ended()) return nullptr; // a destructor of a thread-local that runs after the table's
-        for (node* n = t.nodes; n != nullptr; n = n->next)
-            if (n->home == this) {
-                t.last = this;
-                t.last_rows = &n->rows->rows;
-                return t.last_rows;
-            }
+    ALLOT_NOINLINE local_rows<Set>* look() noexcept {
+        if (last_here<Set>.ended) return nullptr; // a destructor of a thread-local that runs after the table's
+        for (node* n = mine().nodes; n != nullptr; n = n->next)
+            if (n->home == this) return remember(*n->rows);
         return nullptr;
     }
-    ALLOT_NOINLINE local_rows<Set>* find(table& t) noexcept {
-        if (local_rows<Set>* const mine = look(t)) return mine;
-        if (ended()) return nullptr;
-        t.last = nullptr;
+    local_rows<Set>* remember(entry& e) noexcept {
+        last_here<Set> = {.home = this, .rows = &e.rows};
+        return &e.rows;
+    }
+    ALLOT_NOINLINE local_rows<Set>* find() noexcept {
+        if (local_rows<Set>* const found = look()) return found;
+        if (last_here<Set>.ended) return nullptr;
+        last_here<Set> = {};
+        table& t = mine();
         for (node** at = &t.nodes; *at != nullptr;) {
             node& n = **at;
             if (n.home->closed_.load(std::memory_order_acquire)) { // its manager has gone
@@ -121,9 +125,7 @@ class thread_rows {
         join(*e);
         *n = {this, e, t.nodes};
         t.nodes = n;
-        t.last = this;
-        t.last_rows = &e->rows;
-        return t.last_rows;
+        return remember(*e);
     }
 
     void join(entry& e) noexcept {

@@ -125,10 +125,11 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
         CHECK(h.heap->usage().cached_rows == cache.batch);
         CHECK(h.heap->usage().live_rows == 0);
         std::vector<std::byte*> out;
-        while (std::byte* const p = cache.pop()) out.push_back(p);
+        std::byte* p = nullptr;
+        while (cache.pop(p)) out.push_back(p);
         for (std::size_t i = 1; i < out.size(); ++i) CHECK(out[i] > out[i - 1]); // in the order of addresses
-        for (std::byte* p : out) CHECK(cache.push(p));
-        REQUIRE(cache.pop() == out.back()); // the last one released first
+        for (std::byte* row : out) CHECK(cache.push(row));
+        REQUIRE((cache.pop(p) && p == out.back())); // the last one released first
         cache.push(out.back());
         while (cache.size() < cache.limit) cache.push(h.heap->pop());
         CHECK_FALSE(cache.push(out[0]));
