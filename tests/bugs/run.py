@@ -94,8 +94,8 @@ BUGS = {
         "set_link(rows[i], offset(page, rows[i + 1]));", "set_link(rows[i], offset(page, rows[i]));"),
     "cut_one_slot_too_many": (
         "unit/slots/geometry.cpp", "slots/geometry.hpp",
-        "    while (n != 0 && first_for(n) - header + n * stride > page_bytes) {",
-        "    while (n > 1 && first_for(n - 1) - header + (n - 1) * stride > page_bytes) {"),
+        "return first_for(n) - header + n * stride <= page_bytes;",
+        "return first_for(n) - header + n * stride <= page_bytes + stride;"),
     "last_holder_forgets_the_destructor": (
         "unit/row/row_manager.cpp", "row/link_count.hpp",
         "        if ((was & constructed) != 0) return fate::destroyed;\n", ""),
