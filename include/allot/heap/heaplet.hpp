@@ -44,21 +44,22 @@ struct alignas(64) heaplet : page_header {
         return cut.index_of(static_cast<std::size_t>(row - base()));
     }
     std::uint32_t* counts() noexcept {
-        return reinterpret_cast<std::uint32_t*>(aside() + align_up(Slots::aside_bytes(cut.capacity), std::size_t{8}));
+        return reinterpret_cast<std::uint32_t*>(aside() + align_up(Slots::aside_bytes(cut.capacity, cut.header), std::size_t{8}));
     }
 
     static slot_geometry plan(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header,
                               std::size_t count_bytes_aside) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
-            return align_up(Slots::aside_bytes(n), std::size_t{8}) + n * count_bytes_aside;
+            return align_up(Slots::aside_bytes(n, header), std::size_t{8}) + n * count_bytes_aside;
         });
     }
 
-    // No thread may be in the page.
-    bool valid() noexcept {
-        return fresh.load() <= cut.capacity && state.given() >= 0 && state.given() <= fresh.load() &&
-               slots.valid(base(), cut, static_cast<std::uint32_t>(state.given()));
+    // No thread may be in the page; so many of its slots were given back and not counted.
+    bool valid(std::uint32_t uncounted = 0) noexcept {
+        const std::int64_t given = state.given() + uncounted;
+        return fresh.load() <= cut.capacity && given >= 0 && given <= fresh.load() &&
+               slots.valid(base(), cut, static_cast<std::uint32_t>(given));
     }
 };
 

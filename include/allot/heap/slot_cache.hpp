@@ -8,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/slots/tally.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -32,9 +33,20 @@ class slot_cache_base {
     std::atomic<std::uint32_t> n_{0};
 };
 
-template <std::size_t Capacity>
-class slot_cache : public slot_cache_base {
+// A cache with what its heap's slot policy keeps beside it.
+template <class Tally>
+class tallied_cache : public slot_cache_base {
   public:
+    ALLOT_NO_UNIQUE_ADDRESS Tally tally;
+};
+
+template <std::size_t Capacity, class Tally = no_tally>
+class slot_cache : public tallied_cache<Tally> {
+  public:
+    using slot_cache_base::limit;
+    using slot_cache_base::set_size;
+    using slot_cache_base::size;
+
     static constexpr std::size_t capacity = Capacity;
 
     // Null when it is empty.

@@ -30,6 +30,7 @@ class local_rows {
     using policies = detail::row_policies<Set>;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
+    using cache_type = typename heap_type::template cache_of<64>;
 
   public:
     explicit local_rows(row_manager<Set>& manager) noexcept
@@ -84,7 +85,7 @@ class local_rows {
     // Gives the free slots it holds back to their heaps.
     void flush() noexcept {
         for (bin& b : bins_)
-            if (b.cache != nullptr) b.heap->spill(*b.cache, b.cache->size());
+            if (b.cache != nullptr) b.heap->flush(*b.cache);
     }
     // Gives them back and leaves the heaps; the handle starts anew at its next use.
     void close() noexcept {
@@ -99,7 +100,7 @@ class local_rows {
   private:
     struct bin {
         heap_type* heap = nullptr;
-        slot_cache<64>* cache = nullptr;
+        cache_type* cache = nullptr;
     };
 
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
@@ -120,7 +121,7 @@ class local_rows {
     ALLOT_NOINLINE std::byte* pop_slowly(bin& b, std::uint32_t index) noexcept {
         if (b.cache == nullptr) {
             heap_type* const heap = manager_.buckets().at(index);
-            auto* const cache = heap != nullptr ? new (std::nothrow) slot_cache<64> : nullptr;
+            auto* const cache = heap != nullptr ? new (std::nothrow) cache_type : nullptr;
             if (cache == nullptr) return nullptr;
             heap->adopt(*cache, cache->capacity);
             b = {heap, cache};

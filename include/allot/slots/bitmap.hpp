@@ -34,14 +34,14 @@ struct bitmap {
 
     static constexpr std::size_t min_row_bytes = 1;
 
-    static constexpr std::size_t aside_bytes(std::size_t slots) noexcept {
+    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t) noexcept {
         const std::size_t words = ceil_div(slots, std::size_t{64});
         return (words + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
     }
 
     class in_page {
       public:
-        // `aside` is aside_bytes(capacity) of host memory, 8-byte aligned.
+        // `aside` is aside_bytes(capacity, header) of host memory, 8-byte aligned.
         void reset(std::byte* aside, const slot_geometry& cut) noexcept {
             word_count_ = (cut.capacity + 63) / 64;
             summary_count_ = (word_count_ + 63) / 64;

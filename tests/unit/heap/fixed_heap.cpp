@@ -6,7 +6,9 @@
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/slots/bitmap.hpp>
+#include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
+#include <allot/slots/scanning.hpp>
 
 #include <cstring>
 #include <memory>
@@ -18,7 +20,7 @@ using namespace allot::literals;
 
 namespace {
 
-using policies = std::tuple<allot::slots::linked, allot::slots::bitmap>;
+using policies = std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
 using family_type = allot::heap_family<allot::page_ledger>;
 
 // A heap deletes itself nowhere: its family's owner does.
@@ -116,7 +118,7 @@ TEMPLATE_LIST_TEST_CASE("at the limit every single free slot is found", "[heap]"
 TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a trace", "[heap]", policies) {
     one_heap<TestType> h(64);
     {
-        allot::slot_cache<64> cache;
+        typename one_heap<TestType>::heap_type::template cache_of<64> cache;
         h.heap->adopt(cache, cache.capacity);
         CHECK(h.heap->users() == 1);
         CHECK(cache.limit == 2 * cache.batch);
@@ -145,7 +147,7 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
 
 TEMPLATE_LIST_TEST_CASE("large rows are not hoarded: caches hold a sixteenth of a page", "[heap]", policies) {
     one_heap<TestType> h(5000);
-    allot::slot_cache<64> cache;
+    typename one_heap<TestType>::heap_type::template cache_of<64> cache;
     h.heap->adopt(cache, cache.capacity);
     CHECK(cache.batch == 1);
     CHECK(cache.limit == 2);
