@@ -233,6 +233,7 @@ class fixed_heap final : public heap_base {
     template <class Tally>
     void put(std::byte* const* rows, std::size_t n, Tally& tally) noexcept {
         const unsigned shift = family_.arena().page_shift();
+        tally.sweep(told());
         const std::uintptr_t mask = family_.arena().page_mask();
         for (std::size_t i = 0; i < n;) {
             std::byte* const base = page_of(rows[i], mask);
@@ -242,7 +243,6 @@ class fixed_heap final : public heap_base {
             tally.add(base, static_cast<std::uint32_t>(end - i), shift, cut_.capacity, told());
             i = end;
         }
-        tally.sweep(told());
     }
     // Past all caches.
     void put_one(std::byte* row) noexcept {
