@@ -31,24 +31,25 @@ class slot_marks {
         return in_front(header) ? 0 : align_up(slots, std::size_t{8});
     }
 
-    slot_marks() = default;
     // `aside` is aside_bytes(capacity, header) of memory.
-    slot_marks(std::byte* aside, const slot_geometry& cut) noexcept : bytes_(reinterpret_cast<byte_word*>(aside)) {
-        if (!in_front(cut.header))
-            for (std::uint32_t i = 0; i < cut.capacity; ++i) ::new (bytes_ + i) byte_word{0};
+    slot_marks(std::byte* aside, const slot_geometry& cut) noexcept
+        : bytes_(in_front(cut.header) ? nullptr : reinterpret_cast<byte_word*>(aside)) {}
+    // No slot is marked aside; those in front are written as slots get their first user.
+    void reset(const slot_geometry& cut) const noexcept {
+        for (std::uint32_t i = 0; bytes_ != nullptr && i < cut.capacity; ++i) ::new (bytes_ + i) byte_word{0};
     }
 
-    void set(const slot_geometry& cut, std::byte* row, std::uint32_t index) const noexcept {
-        if (in_front(cut.header)) count_word(row).store(bit, std::memory_order_release);
+    void set(std::byte* row, std::uint32_t index) const noexcept {
+        if (bytes_ == nullptr) count_word(row).store(bit, std::memory_order_release);
         else bytes_[index].store(1, std::memory_order_release);
     }
-    bool is_set(const slot_geometry& cut, std::byte* row, std::uint32_t index) const noexcept {
-        return in_front(cut.header) ? (count_word(row).load() & bit) != 0 : bytes_[index].load() != 0;
+    bool is_set(std::byte* row, std::uint32_t index) const noexcept { // in the one total order
+        return bytes_ == nullptr ? (count_word(row).load() & bit) != 0 : bytes_[index].load() != 0;
     }
     // Takes the mark off; false when there was none.
-    bool take(const slot_geometry& cut, std::byte* row, std::uint32_t index) const noexcept {
-        if (!is_set(cut, row, index)) return false;
-        if (in_front(cut.header)) count_word(row).store(0, std::memory_order_relaxed);
+    bool take(std::byte* row, std::uint32_t index) const noexcept {
+        if (!is_set(row, index)) return false;
+        if (bytes_ == nullptr) count_word(row).store(0, std::memory_order_relaxed);
         else bytes_[index].store(0, std::memory_order_relaxed);
         return true;
     }
@@ -60,7 +61,7 @@ class slot_marks {
         return std::atomic_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
     }
 
-    byte_word* bytes_ = nullptr;
+    byte_word* bytes_; // null: in front
 };
 
 } // namespace allot::inline ALLOT_ABI
