@@ -8,7 +8,9 @@
 #include <allot/page/mapped.hpp>
 #include <allot/page/of.hpp>
 #include <allot/slots/bitmap.hpp>
+#include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
+#include <allot/slots/scanning.hpp>
 
 #include <iostream>
 #include <string>
@@ -52,6 +54,8 @@ void answers(category::size) {
 void answers(category::slots) {
     answer<slots::linked>("linked");
     answer<slots::bitmap>("bitmap");
+    answer<slots::scanning>("scanning");
+    answer<slots::delay_release>("delay_release");
 }
 void answers(category::heap) {
     answer<heap::shared>("shared");

@@ -12,10 +12,12 @@ namespace {
 
 struct linked : allot::policies<allot::slots::linked, allot::oom::null> {};
 struct bitmap : allot::policies<allot::slots::bitmap, allot::oom::null> {};
+struct scanning : allot::policies<allot::slots::scanning, allot::oom::null> {};
+struct delayed : allot::policies<allot::slots::delay_release, allot::oom::null> {};
 
 } // namespace
 
-TEMPLATE_TEST_CASE("a page is not given away under its releasers", "[threads]", linked, bitmap) {
+TEMPLATE_TEST_CASE("a page is not given away under its releasers", "[threads]", linked, bitmap, scanning, delayed) {
     static const allot::row_type type{"short-lived"};
     // Two slots a page: the first release lists it. Then 33 slots: only the third does.
     constexpr std::size_t bytes[] = {30000, 1900}, counts[] = {60, 300};

@@ -25,6 +25,7 @@ PAUSE = """{
             if (turn.fetch_add(1) % 3 == 0)
                 for (int i = 0; i < 300; ++i) yield();
         }"""
+YIELDS = "#include <allot/sync/full_fence.hpp>\n", "#include <allot/sync/full_fence.hpp>\n#include <allot/sync/pause.hpp>\n"
 
 # name: (test, header, what stands there, what stands there with the bug, and so on in pairs)
 BUGS = {
@@ -45,13 +46,11 @@ BUGS = {
         "        return false;\n        do {"),
     "counts_before_the_slot_is_put": (
         "bugs/releasers_and_collector.cpp", "heap/fixed_heap.hpp",
-        "        p.slots.put(p.base(), p.cut, rows, n);\n"
-        "        const auto change = p.state.give_back(static_cast<std::uint32_t>(n), threshold,\n"
-        "                                              p.fresh.load(std::memory_order_relaxed));",
-        "        const auto change = p.state.give_back(static_cast<std::uint32_t>(n), threshold,\n"
-        "                                              p.fresh.load(std::memory_order_relaxed));\n"
-        f"        {PAUSE}\n"
-        "        p.slots.put(p.base(), p.cut, rows, n);"),
+        "            reinterpret_cast<page*>(base)->slots.put(base, cut_, rows + i, end - i);\n"
+        "            tally.add(base, static_cast<std::uint32_t>(end - i), shift, cut_.capacity, told());",
+        "            tally.add(base, static_cast<std::uint32_t>(end - i), shift, cut_.capacity, told());\n"
+        f"            {PAUSE}\n"
+        "            reinterpret_cast<page*>(base)->slots.put(base, cut_, rows + i, end - i);"),
     "given_back_without_listed_flag": (
         "model/rows.cpp", "slots/state.hpp",
         "now |= (list ? listed : 0) | (note ? noted : 0);", "now |= (note ? noted : 0);"),
@@ -101,14 +100,73 @@ BUGS = {
         "set_link(rows[i], offset(page, rows[i + 1]));", "set_link(rows[i], offset(page, rows[i]));"),
     "cut_one_slot_too_many": (
         "unit/slots/geometry.cpp", "slots/geometry.hpp",
-        "    while (n != 0 && first_for(n) - header + n * stride > page_bytes) {",
-        "    while (n > 1 && first_for(n - 1) - header + (n - 1) * stride > page_bytes) {"),
+        "return first_for(n) - header + n * stride <= page_bytes;",
+        "return first_for(n) - header + n * stride <= page_bytes + stride;"),
     "last_holder_forgets_the_destructor": (
         "unit/row/row_manager.cpp", "row/link_count.hpp",
         "        if ((was & constructed) != 0) return fate::destroyed;\n", ""),
     "shared_row_freed_at_once": (
         "model/rows.cpp", "row/link_count.hpp",
         "        if (ALLOT_UNLIKELY(load() != 1)) return false;", "        if (ALLOT_UNLIKELY(load() == 0)) return false;"),
+    "hint_cleared_after_the_look": (
+        "conform/slots.cpp", "slots/scanning.hpp", *YIELDS,
+        "                hints_[cursor_].fetch_and(~(some & (0 - some)));\n", "",
+        "                got += look(page, cut, at_ + group, out + got, n - got);\n",
+        "                got += look(page, cut, at_ + group, out + got, n - got);\n"
+        f"                {PAUSE}\n"
+        "                hints_[cursor_].fetch_and(~(some & (0 - some)));\n"),
+    "hint_looked_at_before_the_mark": (
+        "conform/slots.cpp", "slots/scanning.hpp", *YIELDS,
+        "            for (std::size_t i = 0; i < n; ++i) mark.set(rows[i], index(page, cut, rows[i]));\n", "",
+        "                if (at != last) hint(at);\n                last = at;\n            }\n",
+        "                if (at != last) hint(at);\n                last = at;\n            }\n"
+        f"            {PAUSE}\n"
+        "            for (std::size_t i = 0; i < n; ++i) mark.set(rows[i], index(page, cut, rows[i]));\n"),
+    "rest_of_a_group_forgotten": (
+        "unit/slots/scanning.cpp", "slots/scanning.hpp",
+        "look(page, cut, group_end(at_), out, n); // the rest of the last group", "0;"),
+    "looks_beyond_the_high_water_mark": (
+        "unit/slots/scanning.cpp", "slots/scanning.hpp",
+        "            end = std::min(end, reach_);\n", ""),
+    "looks_without_a_limit": (
+        "unit/slots/scanning.cpp", "slots/scanning.hpp",
+        " && (got == 0 || looked_ < look_limit);", ";"),
+    "hints_of_all_groups_set": (
+        "unit/slots/scanning.cpp", "slots/scanning.hpp",
+        "            looked_ = 0;\n            std::size_t got",
+        "            looked_ = 0;\n            for (std::uint32_t i = 0; i < cut.capacity / group; ++i) hint(i);\n"
+        "            std::size_t got"),
+    "mark_left_on_a_claimed_slot": (
+        "unit/slots/scanning.cpp", "slots/mark.hpp",
+        "count_word(row).store(0, std::memory_order_relaxed);", "static_cast<void>(row);"),
+    "mark_taken_for_a_holder": (
+        "unit/row/scanned_rows.cpp", "row/link_count.hpp",
+        "static constexpr std::uint32_t holders = slot_marks::bit - 1;",
+        "static constexpr std::uint32_t holders = constructed - 1;"),
+    "cached_slot_taken_for_a_free_one": (
+        "unit/row/scanned_rows.cpp", "slots/mark.hpp",
+        "(count_word(row).load() & bit) != 0", "(count_word(row).load() & (bit - 1)) == 0"),
+    "marks_aside_not_cleared": (
+        "unit/row/scanned_rows.cpp", "slots/mark.hpp",
+        "::new (bytes_ + i) byte_word{0};", "static_cast<void>(i);"),
+    "tally_lost_at_leave": (
+        "unit/heap/delayed_counts.cpp", "heap/fixed_heap.hpp",
+        "        spill(cache, cache.size());\n        cache.tally.settle(told());", "        spill(cache, cache.size());"),
+    "tally_not_told_at_shortage": (
+        "unit/heap/delayed_counts.cpp", "heap/fixed_heap.hpp",
+        "[&] { return cache.tally.settle(told()); }", "[] { return false; }"),
+    "tally_outlives_its_pages": (
+        "unit/heap/delayed_counts.cpp", "heap/fixed_heap.hpp",
+        "            shared.cache.tally.forget();\n", ""),
+    "tally_never_swept": (
+        "unit/heap/delayed_counts.cpp", "heap/fixed_heap.hpp",
+        "        tally.sweep(told());\n", ""),
+    "tally_forgets_the_displaced": (
+        "unit/slots/tally.cpp", "slots/tally.hpp",
+        "            tell_one(place, tell);\n            place = address;", "            place = address;"),
+    "tallied_slots_taken_for_rows": (
+        "unit/heap/delayed_counts.cpp", "heap/fixed_heap.hpp",
+        " + tally(*c).pending();", ";"),
     "borrowed_without_asking": (
         "threads/rows.cpp", "heap/shared_caches.hpp",
         "            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",

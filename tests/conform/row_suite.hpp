@@ -229,6 +229,8 @@ template <class Rows> void fixed_heaps(Rows& rows) {
             one_heap(rows, moved, bytes);
             auto other = rows.heap(allot::as<allot::slots::linked, allot::size::exact>, bytes, type);
             one_heap(rows, other, bytes);
+            auto scanned = rows.heap(allot::as<allot::slots::scanning, allot::size::exact>, bytes, type);
+            one_heap(rows, scanned, bytes);
             auto blocked = rows.heap(allot::as<allot::slots::bitmap, allot::refill::blocked<8>>, bytes, type);
             one_heap(rows, blocked, bytes);
         }

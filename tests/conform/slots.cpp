@@ -3,7 +3,9 @@
 
 #include <allot/heap/heaplet.hpp>
 #include <allot/slots/bitmap.hpp>
+#include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
+#include <allot/slots/scanning.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -16,13 +18,17 @@
 
 namespace {
 
-using policies = std::tuple<allot::slots::linked, allot::slots::bitmap>;
+using policies = std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
+
+// Those that look for free slots may stop early, but not without one.
+template <class Slots> constexpr bool searches = requires(typename Slots::in_page& slots) { slots.looked(); };
 
 struct aligned_free {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{4096}); }
 };
 
-// A page of memory cut into slots, outside of any heap; every slot starts with its user.
+// A page of memory cut into slots, outside of any heap; every slot starts with its user, whose row is full of marks
+// and whose count word says one holder.
 template <class Slots> class bench_page {
   public:
     bench_page(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header)
@@ -31,13 +37,20 @@ template <class Slots> class bench_page {
                          [=](std::size_t n) {
                              const std::size_t stride =
                                  allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
-                             return allot::align_up(Slots::aside_bytes(n, stride), std::size_t{8});
+                             return allot::align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});
                          })) {
-        std::memset(base(), 0xa5, page_bytes);
+        std::memset(base(), 0xff, page_bytes);
         slots.reset(base() + 192, cut);
+        if (header >= 4)
+            for (std::uint32_t i = 0; i < cut.capacity; ++i) set_count(row(i), 1);
+        if constexpr (searches<Slots>) slots.reach(cut.capacity);
     }
     std::byte* base() const { return memory_.get(); }
     std::byte* row(std::uint32_t i) const { return base() + cut.offset_of(i); }
+    // As releasing and claiming a row does.
+    void set_count(std::byte* row, std::uint32_t n) const {
+        if (cut.header >= 4) std::memcpy(row - 4, &n, 4);
+    }
     std::uint32_t index(const std::byte* row) const { return cut.index_of(static_cast<std::size_t>(row - base())); }
 
   private:
@@ -66,6 +79,7 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
                 std::swap(out[random() % out.size()], out.back());
                 given[out.back()] = true;
                 rows.push_back(page.row(out.back()));
+                page.set_count(rows.back(), 0);
                 out.pop_back();
             }
             if (random() % 2 != 0) page.slots.put(page.base(), page.cut, rows.data(), rows.size());
@@ -74,12 +88,14 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
         } else {
             rows.assign(most, nullptr);
             const std::size_t got = page.slots.claim(page.base(), page.cut, rows.data(), most);
-            good = good && got <= most && (got == most || got == count);
+            good = good && got <= most && (got == most || got == count || (searches<Slots> && got != 0));
             for (std::size_t i = 0; i < got; ++i) {
                 const std::uint32_t at = page.index(rows[i]);
                 good = good && at < n && page.row(at) == rows[i] && given[at];
                 if (!good) break;
                 given[at] = false;
+                page.set_count(rows[i], 1);
+                std::memset(rows[i], 0xff, std::min<std::size_t>(page.cut.stride - page.cut.header, 16));
                 out.push_back(at);
                 --count;
             }
@@ -96,12 +112,14 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
 TEMPLATE_LIST_TEST_CASE("slots: a heaplet's policy stands in its category", "[slots]", policies) {
     STATIC_REQUIRE(allot::category::slots::takes<TestType>);
     STATIC_REQUIRE(TestType::min_row_bytes >= 1);
-    for (const std::size_t stride : {8u, 16u, 20u, 24u, 64u, 4096u}) {
-        STATIC_REQUIRE(TestType::aside_bytes(0, 8) == 0);
-        for (std::size_t n = 1; n < 300000; n = n * 3 / 2 + 1) {
-            CHECK(TestType::aside_bytes(n, stride) >= TestType::aside_bytes(n - 1, stride));
-            // out of band at most 1.6 % of the slots, and four words
-            CHECK(TestType::aside_bytes(n, stride) <= n * stride * 16 / 1000 + 32);
+    for (const std::size_t header : {0u, 4u, 8u})
+        for (const std::size_t stride : {8u, 16u, 20u, 24u, 64u, 4096u}) {
+            CHECK(TestType::aside_bytes(0, stride, header) == 0);
+            for (std::size_t n = 1; n < 300000; n = n * 3 / 2 + 1) {
+                CHECK(TestType::aside_bytes(n, stride, header) >= TestType::aside_bytes(n - 1, stride, header));
+                // out of band at most 1.6 % of the slots, and four words; marks without a header: a byte
+                const std::size_t marks = searches<TestType> && header == 0 ? n + 8 : 0;
+                CHECK(TestType::aside_bytes(n, stride, header) <= n * stride * 16 / 1000 + 32 + marks);
         }
     }
 }
@@ -228,4 +246,20 @@ TEMPLATE_LIST_TEST_CASE("slots: many put while one claims", "[slots][threads]", 
     CHECK(good);
     CHECK(claimed == n * (rounds / 50));
     CHECK(page.slots.valid(page.base(), page.cut, 0));
+}
+
+TEMPLATE_LIST_TEST_CASE("slots: a policy that can tell knows which rows were given back", "[slots]", policies) {
+    if constexpr (requires(typename TestType::in_page& slots, bench_page<TestType>& page) {
+                      slots.is_free(page.base(), page.cut, page.row(0));
+                  })
+        for (const std::size_t header : {0u, 4u, 8u}) {
+            bench_page<TestType> page(65536, 24, 8, header);
+            std::byte* rows[] = {page.row(0), page.row(5), page.row(70)};
+            page.slots.put(page.base(), page.cut, rows, 3);
+            for (std::uint32_t i = 0; i < page.cut.capacity; ++i)
+                CHECK(page.slots.is_free(page.base(), page.cut, page.row(i)) == (i == 0 || i == 5 || i == 70));
+            std::byte* out[3];
+            REQUIRE(page.slots.claim(page.base(), page.cut, out, 3) == 3);
+            for (std::byte* row : out) CHECK_FALSE(page.slots.is_free(page.base(), page.cut, row));
+        }
 }

@@ -41,6 +41,35 @@ TEST_CASE("releasing a row twice is told", "[death]") {
     }, "released twice", "heap order", "row type order");
 }
 
+TEST_CASE("releasing a row twice is told when its slot went back to its heaplet meanwhile", "[death]") {
+    // linking one, too; under each way to mark a free slot
+    const auto told = [](auto set, bool links) {
+        const death end = death_of([&] {
+            allot::row_manager<decltype(set)> rows{allot::limit{8_MiB}};
+            auto heap = rows.heap(allot::as<allot::heap::unique>, 48, order);
+            void* p = nullptr;
+            {
+                auto local = heap.local();
+                p = local.allocate();
+                local.release(p);
+            }
+            if (links) allot::link(p);
+            else heap.release(p);
+        });
+        INFO(end.said);
+        CHECK(end.aborted());
+        CHECK_THAT(end.said, ContainsSubstring("released twice"));
+        CHECK_THAT(end.said, ContainsSubstring("row type order"));
+    };
+    for (const bool links : {false, true}) {
+        told(sets::linked{}, links);
+        told(sets::bitmap{}, links);
+        told(sets::scanning{}, links);
+        told(sets::delayed{}, links);
+        told(sets::scanning_aside{}, links);
+    }
+}
+
 TEST_CASE("releasing a huge row twice is told", "[death]") {
     const death end = death_of([] {
         fixture f;

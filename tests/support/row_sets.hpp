@@ -12,6 +12,9 @@ namespace sets {
 struct plain : allot::policies<> {};
 struct linked : allot::policies<allot::slots::linked> {};
 struct bitmap : allot::policies<allot::slots::bitmap> {};
+struct scanning : allot::policies<allot::slots::scanning> {};
+struct scanning_aside : allot::policies<allot::slots::scanning, allot::count::links_aside> {};
+struct delayed : allot::policies<allot::slots::delay_release> {};
 struct packed : allot::policies<allot::size::packed, allot::slots::bitmap> {};
 struct quiet : allot::policies<allot::oom::null> {};
 struct uncounted : allot::policies<allot::count::none> {};

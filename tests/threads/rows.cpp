@@ -97,14 +97,20 @@ void churn(std::size_t limit, int rounds) {
 struct null_linked : allot::policies<allot::slots::linked, allot::oom::null> {};
 struct null_bitmap : allot::policies<allot::slots::bitmap, allot::oom::null> {};
 struct null_threads : allot::policies<allot::heap::per_thread, allot::slots::bitmap, allot::oom::null> {};
+struct null_scanning : allot::policies<allot::slots::scanning, allot::oom::null> {};
+struct null_delayed : allot::policies<allot::slots::delay_release, allot::oom::null> {};
+struct delayed_threads : allot::policies<allot::heap::per_thread, allot::slots::delay_release, allot::oom::null> {};
+struct delayed_aside : allot::policies<allot::count::links_aside, allot::slots::delay_release, allot::oom::null> {};
 
 } // namespace
 
-TEMPLATE_TEST_CASE("rows wander between threads", "[threads]", null_linked, null_bitmap, null_threads) {
+TEMPLATE_TEST_CASE("rows wander between threads", "[threads]", null_linked, null_bitmap, null_threads,
+                   null_scanning, null_delayed, delayed_threads, delayed_aside) {
     churn<TestType>(64_MiB, ALLOT_TSAN ? 4000 : 30000);
 }
 
-TEMPLATE_TEST_CASE("rows wander between threads at the limit", "[threads]", null_linked, null_bitmap, null_threads) {
+TEMPLATE_TEST_CASE("rows wander between threads at the limit", "[threads]", null_linked, null_bitmap, null_threads,
+                   null_scanning, null_delayed, delayed_threads, delayed_aside) {
     churn<TestType>(2_MiB, ALLOT_TSAN ? 4000 : 30000);
 }
 

@@ -14,6 +14,7 @@
 #include <allot/heap/family.hpp>
 #include <allot/heap/heap_plan.hpp>
 #include <allot/heap/heaplet.hpp>
+#include <allot/heap/scan_counters.hpp>
 #include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -25,15 +26,22 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
 template <class Slots, class Ledger>
 class fixed_heap final : public heap_base {
+    using tally_type = typename decltype(tally_for<Slots>())::type;
+
   public:
     using page = heaplet<Slots>;
     using family_type = heap_family<Ledger>;
+    using user_cache = tallied_cache<tally_type>;
+    template <std::size_t N>
+    using cache_of = slot_cache<N, tally_type>;
+    using cache_aside = slot_cache_aside<tally_type>;
 
     // Slots of one page for a plan; 0 when a row does not fit a page.
     static std::size_t rows_per_page(const heap_plan& plan, std::size_t page_bytes) noexcept {
@@ -58,7 +66,7 @@ class fixed_heap final : public heap_base {
         return 2 * (batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2));
     }
     // A user's cache joins before its first use, and is emptied and leaves after its last.
-    void adopt(slot_cache_base& cache, std::size_t capacity) noexcept {
+    void adopt(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
         cache.batch = cache.limit / 2;
         const std::lock_guard hold(lock_);
@@ -67,7 +75,7 @@ class fixed_heap final : public heap_base {
     }
     template <class Cache>
     void leave(Cache& cache) noexcept {
-        spill(cache, cache.size());
+        flush(cache);
         const std::lock_guard hold(lock_);
         caches_.remove(cache);
         --users_;
@@ -78,8 +86,8 @@ class fixed_heap final : public heap_base {
     bool refill(Cache& cache) noexcept {
         return refill(cache, cache.slots());
     }
-    ALLOT_NOINLINE bool refill(slot_cache_base& cache, std::byte** slots) noexcept {
-        const std::size_t got = take_slots(slots, cache.batch);
+    ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
+        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.tally.settle(told()); });
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
@@ -88,16 +96,22 @@ class fixed_heap final : public heap_base {
     void spill(Cache& cache, std::uint32_t n) noexcept {
         if (n != 0) spill(cache, cache.slots(), n);
     }
-    ALLOT_NOINLINE void spill(slot_cache_base& cache, std::byte** rows, std::uint32_t n) noexcept {
+    ALLOT_NOINLINE void spill(user_cache& cache, std::byte** rows, std::uint32_t n) noexcept {
         if (lock_.try_lock()) {
             const std::lock_guard hold(lock_, std::adopt_lock);
-            put_held(rows, n);
+            put_held(rows, n, cache.tally);
         } else {
-            put(rows, n);
+            put(rows, n, cache.tally);
         }
         const std::uint32_t rest = cache.size() - n;
         std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
+    }
+    // Gives them all back, and counts what the cache has not told yet.
+    template <class Cache>
+    void flush(Cache& cache) noexcept {
+        spill(cache, cache.size());
+        cache.tally.settle(told());
     }
 
     // One slot, for whoever has no cache of their own; null when no memory can be had.
@@ -107,24 +121,24 @@ class fixed_heap final : public heap_base {
             return borrowed->pop(row) || (refill(*borrowed) && borrowed->pop(row)) ? row : nullptr;
         }
         std::byte* row = nullptr;
-        return take_slots(&row, 1) == 1 ? row : nullptr;
+        return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
     }
     // Never waits: when every shared cache is in use the slot goes straight to its heaplet.
     void push(std::byte* row) noexcept {
-        if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return put(&row, 1);
+        if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return put_one(row);
         if (auto borrowed = shared_.borrow()) {
             if (borrowed->push(row)) return;
             spill(*borrowed, borrowed->batch);
             borrowed->push(row);
             return;
         }
-        put(&row, 1);
+        put_one(row);
     }
 
     std::size_t reclaim(bool forced) noexcept override {
         if (forced) {
             for (auto& shared : shared_.all())
-                if (auto borrowed = shared_.borrow(shared)) spill(*borrowed, borrowed->size());
+                if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
         } else if (!lock_.try_lock()) {
             family_.note(*this);
             return 0;
@@ -144,11 +158,14 @@ class fixed_heap final : public heap_base {
         std::int64_t out = 0;
         for (page* p = all_.first(); p != nullptr; p = all_.after(*p))
             out += p->fresh.load(std::memory_order_relaxed) - p->state.given();
-        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) u.cached_rows += c->size();
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
+            u.cached_rows += c->size() + tally(*c).pending();
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_;
         u.bytes = pages_ * family_.page_bytes();
+        u.scanned_slots = scans_.looked;
+        u.found_slots = scans_.found;
         if (u.live_rows != 0)
             u.overhead_per_row = (static_cast<double>(u.bytes) - static_cast<double>(u.live_rows * u.row_bytes)) /
                                  static_cast<double>(u.live_rows);
@@ -176,7 +193,10 @@ class fixed_heap final : public heap_base {
     }
 
     std::size_t drop_pages() noexcept override {
-        for (auto& shared : shared_.all()) shared.cache.set_size(0);
+        for (auto& shared : shared_.all()) {
+            shared.cache.set_size(0);
+            shared.cache.tally.forget();
+        }
         const std::lock_guard hold(lock_);
         space_.take_all();
         empties_.take_all();
@@ -190,7 +210,7 @@ class fixed_heap final : public heap_base {
     // Caches and handles of one thread that joined, the heap's own not counted.
     std::size_t users() noexcept {
         const std::lock_guard hold(lock_);
-        return users_ - shared_caches::count;
+        return users_ - shared_caches<tally_type>::count;
     }
     std::size_t pages() noexcept {
         const std::lock_guard hold(lock_);
@@ -202,13 +222,25 @@ class fixed_heap final : public heap_base {
         const std::lock_guard hold(lock_);
         std::size_t n = 0;
         for (page* p = all_.first(); p != nullptr; p = all_.after(*p), ++n)
-            if (!p->valid()) return false;
+            if (!p->valid(uncounted(*p))) return false;
         for (page* p = ready_.first(); p != nullptr; p = ready_.after(*p))
             if (!p->is_ready || !p->state.is_listed()) return false;
         return n == pages_ && all_.valid() && ready_.valid() && (current_ == nullptr || (current_->state.is_listed() && !current_->is_ready));
     }
 
   private:
+    // The policy looks for free slots, and says at how many.
+    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.looked(); };
+
+    static const tally_type& tally(const slot_cache_base& cache) noexcept {
+        return static_cast<const user_cache&>(cache).tally;
+    }
+    std::uint32_t uncounted(page& p) noexcept {
+        std::uint32_t n = 0;
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) n += tally(*c).pending(p.base());
+        return n;
+    }
+
     static slot_geometry cut_for(const heap_plan& plan, std::size_t page_bytes) noexcept {
         return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.count_bytes_aside);
     }
@@ -227,29 +259,42 @@ class fixed_heap final : public heap_base {
 
     // ---- giving back: no lock -------------------------------------------------------------------------------
 
-    void put(std::byte* const* rows, std::size_t n) noexcept {
-        by_pages(rows, n, family_.arena().page_mask(),
-                 [this](page& p, std::byte* const* of_page, std::size_t k) { put_page(p, of_page, k); });
+    void put(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
+        tally.sweep(told());
+        by_pages(rows, n, family_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
+            p.slots.put(p.base(), cut_, of_page, k);
+            tally.add(p.base(), static_cast<std::uint32_t>(k), family_.arena().page_shift(), cut_.capacity, told());
+        });
     }
-    void put_page(page& p, std::byte* const* rows, std::size_t n) noexcept {
-        const std::uint32_t threshold = p.threshold;
-        p.slots.put(p.base(), p.cut, rows, n);
-        const auto change = p.state.give_back(static_cast<std::uint32_t>(n), threshold,
-                                              p.fresh.load(std::memory_order_relaxed));
+    // Past all caches.
+    void put_one(std::byte* row) noexcept {
+        page& p = *reinterpret_cast<page*>(page_of(row, family_.arena().page_mask()));
+        p.slots.put(p.base(), cut_, &row, 1);
+        count(p, 1);
+    }
+    auto told() noexcept {
+        return [this](std::byte* base, std::uint32_t n) { count(*reinterpret_cast<page*>(base), n); };
+    }
+    // n slots of the page were given back.
+    void count(page& p, std::uint32_t n) noexcept {
+        const auto change = p.state.give_back(n, p.threshold, p.fresh.load(std::memory_order_relaxed));
         // From here on the page may be gone unless a flag holds it.
         if (change.list) space_.push(&p);
-        if (change.note) {
-            empties_.push(&p);
-            family_.note(*this);
-        }
+        if (change.note) note_empty(p);
+    }
+    void note_empty(page& p) noexcept {
+        empties_.push(&p);
+        family_.note(*this);
     }
 
     // ---- giving back: under the lock, when it is free ---------------------------------------------------------
 
     // No atomic operation a slot, one a page.
-    void put_held(std::byte* const* rows, std::size_t n) noexcept {
+    void put_held(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
         constexpr std::size_t most = 64;
-        for (; n > most; rows += most, n -= most) put_held(rows, most);
+        for (; n > most; rows += most, n -= most) put_held(rows, most, tally);
+        const auto told = [this](std::byte* base, std::uint32_t k) { count_held(*reinterpret_cast<page*>(base), k); };
+        tally.sweep(told);
         const std::uintptr_t mask = family_.arena().page_mask();
         page* touched[most];
         std::size_t pages = 0;
@@ -269,16 +314,14 @@ class fixed_heap final : public heap_base {
                 tell_later(p, 1);
             }
         }
-        for (std::size_t i = 0; i != pages; ++i) {
-            page& p = *touched[i];
-            const auto change = p.state.give_back(std::exchange(p.pending, 0), p.threshold,
-                                                  p.fresh.load(std::memory_order_relaxed));
-            if (change.list) make_ready(p);
-            if (change.note) {
-                empties_.push(&p);
-                family_.note(*this);
-            }
-        }
+        for (std::size_t i = 0; i != pages; ++i)
+            tally.add(touched[i]->base(), std::exchange(touched[i]->pending, 0), family_.arena().page_shift(),
+                      cut_.capacity, told);
+    }
+    void count_held(page& p, std::uint32_t n) noexcept {
+        const auto change = p.state.give_back(n, p.threshold, p.fresh.load(std::memory_order_relaxed));
+        if (change.list) make_ready(p);
+        if (change.note) note_empty(p);
     }
 
     // Rows of a batch whose ends lie so near were probably released in the order of their addresses.
@@ -289,11 +332,13 @@ class fixed_heap final : public heap_base {
 
     // ---- taking: under the lock -----------------------------------------------------------------------------
 
-    std::size_t take_slots(std::byte** out, std::size_t n) noexcept {
-        {
+    // `more` is asked before the family is: true when slots may have turned up.
+    template <class More>
+    std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
+        do {
             const std::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
-        }
+        } while (more());
         std::byte* const memory = family_.take(1);
         std::size_t got = 0;
         {
@@ -335,13 +380,15 @@ class fixed_heap final : public heap_base {
                 out[i] = row;
             }
             p.fresh.store(fresh + k, std::memory_order_relaxed);
+            if constexpr (scans) p.slots.reach(fresh + k);
             return k;
         }
         return given > 0 ? claim_given(p, out, n) : 0;
     }
     std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
-        const std::size_t got = p.slots.claim(p.base(), p.cut, out, n);
+        const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
         if (got != 0) p.state.claim(static_cast<std::uint32_t>(got));
+        if constexpr (scans) scans_.add(p.slots.looked(), got);
         return got;
     }
     // A link count of 0 marks a slot that holds no row.
@@ -447,12 +494,13 @@ class fixed_heap final : public heap_base {
     intrusive_list<page, &page::in_all> all_;
     std::size_t pages_ = 0;
     std::size_t users_ = 0;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
 
     alignas(64) mpsc_stack<page, &page::space_link> space_;
     mpsc_stack<page, &page::empty_link> empties_;
 
-    shared_caches shared_;
+    shared_caches<tally_type> shared_;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -45,7 +45,7 @@ struct alignas(64) heaplet : page_header {
         return cut.index_of(static_cast<std::size_t>(row - base()));
     }
     std::uint32_t* counts() noexcept {
-        return reinterpret_cast<std::uint32_t*>(aside() + align_up(Slots::aside_bytes(cut.capacity, cut.stride), std::size_t{8}));
+        return reinterpret_cast<std::uint32_t*>(aside() + aside_bytes(cut.capacity, cut.stride, cut.header));
     }
 
     static slot_geometry plan(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header,
@@ -53,14 +53,20 @@ struct alignas(64) heaplet : page_header {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
         return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
-            return align_up(Slots::aside_bytes(n, stride), std::size_t{8}) + n * count_bytes_aside;
+            return aside_bytes(n, stride, header) + n * count_bytes_aside;
         });
     }
 
-    // No thread may be in the page.
-    bool valid() noexcept {
-        return fresh.load() <= cut.capacity && state.given() >= 0 && state.given() <= fresh.load() &&
-               slots.valid(base(), cut, static_cast<std::uint32_t>(state.given()));
+    // The slot policy's bytes behind the header.
+    static constexpr std::size_t aside_bytes(std::size_t n, std::size_t stride, std::size_t header) noexcept {
+        return align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});
+    }
+
+    // No thread may be in the page; so many of its slots were given back and not counted.
+    bool valid(std::uint32_t uncounted = 0) noexcept {
+        const std::int64_t given = state.given() + uncounted;
+        return fresh.load() <= cut.capacity && given >= 0 && given <= fresh.load() &&
+               slots.valid(base(), cut, static_cast<std::uint32_t>(given));
     }
 };
 

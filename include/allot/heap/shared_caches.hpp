@@ -17,13 +17,16 @@
 
 namespace allot::inline ALLOT_ABI {
 
+template <class Tally = no_tally>
 class shared_caches {
+    using cache_type = slot_cache<32, Tally>;
+
   public:
     static constexpr std::size_t count = 4; // a power of two
 
     struct alignas(64) place {
         std::atomic<bool> taken{false};
-        slot_cache<32> cache;
+        cache_type cache;
     };
 
     // Gives the place back when it goes; empty when none was free.
@@ -36,8 +39,8 @@ class shared_caches {
             if (place_ != nullptr) place_->taken.store(false, std::memory_order_release);
         }
         explicit operator bool() const noexcept { return place_ != nullptr; }
-        slot_cache<32>& operator*() const noexcept { return place_->cache; }
-        slot_cache<32>* operator->() const noexcept { return &place_->cache; }
+        cache_type& operator*() const noexcept { return place_->cache; }
+        cache_type* operator->() const noexcept { return &place_->cache; }
 
       private:
         place* place_;

@@ -8,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/slots/tally.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -48,15 +49,26 @@ class slot_cache_base {
     std::atomic<std::uint32_t> n_{0};
 };
 
-template <std::size_t Capacity>
-class slot_cache : public slot_cache_base {
+// A cache with what its heap's slot policy keeps beside it.
+template <class Tally>
+class tallied_cache : public slot_cache_base {
   public:
+    ALLOT_NO_UNIQUE_ADDRESS Tally tally;
+};
+
+template <std::size_t Capacity, class Tally = no_tally>
+class slot_cache : public tallied_cache<Tally> {
+  public:
+    using slot_cache_base::limit;
+    using slot_cache_base::set_size;
+    using slot_cache_base::size;
+
     static constexpr std::size_t capacity = Capacity;
 
     // False when it is empty.
-    ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return pop_from(slots_, row); }
+    ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return this->pop_from(slots_, row); }
     // False when it is full.
-    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return push_to(slots_, row); }
+    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return this->push_to(slots_, row); }
     std::byte** slots() noexcept { return slots_; }
 
   private:
@@ -64,12 +76,13 @@ class slot_cache : public slot_cache_base {
 };
 
 // A cache with its slots elsewhere: many of them lie side by side, and few are used.
-class slot_cache_aside : public slot_cache_base {
+template <class Tally = no_tally>
+class slot_cache_aside : public tallied_cache<Tally> {
   public:
     static constexpr std::size_t capacity = 64; // at most
 
-    ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return pop_from(slots_, row); }
-    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return push_to(slots_, row); }
+    ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return this->pop_from(slots_, row); }
+    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return this->push_to(slots_, row); }
     std::byte** slots() noexcept { return slots_; }
     void set_slots(std::byte** slots) noexcept { slots_ = slots; }
 

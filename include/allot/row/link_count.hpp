@@ -3,9 +3,10 @@
 //   count::links, many types:   | type 4 | count 4 | row ...      count::links, one type: | count 4 | row ...
 //   count::links_aside:         counts (and types) in an array behind the heaplet's header; the row has no header
 //
-//   bit 31: constructed, the type's destructor must run; bits 30..0: holders. 0: no row lives in the slot.
+//   bit 31: constructed, the type's destructor must run; bit 30: the mark of a slot that was given back to its
+//   heaplet (slots/mark.hpp), alone then; bits 29..0: holders
 //
-// Invariant: the word is 0 exactly while the slot is free, so a second release of a freed row is seen.
+// Invariant: the word has no holders while the slot is free, so a second release of a freed row is seen.
 // Cost: releasing a row with one holder is a load and a store; otherwise one atomic subtraction.
 // Threads: any that hold a link. Source: HPCC roxiemem's row header, 2009.
 #pragma once
@@ -13,6 +14,7 @@
 #include <allot/config.hpp>
 #include <allot/core/category/count.hpp>
 #include <allot/heap/heaplet.hpp>
+#include <allot/slots/mark.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -24,7 +26,8 @@ namespace detail {
 
 struct link_word {
     static constexpr std::uint32_t constructed = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t holders = constructed - 1;
+    static constexpr std::uint32_t holders = slot_marks::bit - 1;
+    static_assert(slot_marks::bit == constructed >> 1);
 
     enum class fate { alive, freed, destroyed, was_free };
 
@@ -37,6 +40,7 @@ struct link_word {
     ALLOT_ALWAYS_INLINE std::uint32_t load() const noexcept { return word.load(std::memory_order_acquire); }
     void clear() const noexcept { word.store(0, std::memory_order_relaxed); }
     void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
+    bool held() const noexcept { return (load() & holders) != 0; }
     bool shared() const noexcept { return (load() & holders) != 1; }
 
     // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic

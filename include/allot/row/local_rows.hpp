@@ -83,7 +83,7 @@ class local_rows {
 
     // Gives the free slots it holds back to their heaps.
     void flush() noexcept {
-        for_each_used([](bin& b) { b.heap->spill(b, b.size()); });
+        for_each_used([](bin& b) { b.heap->flush(b); });
     }
     // Gives them back and leaves the heaps; the handle starts anew at its next use.
     void close() noexcept {
@@ -97,7 +97,7 @@ class local_rows {
     }
 
   private:
-    struct alignas(64) bin : slot_cache_aside {
+    struct alignas(64) bin : heap_type::cache_aside {
         heap_type* heap = nullptr;
     };
 

@@ -105,7 +105,7 @@ class local_row_heap {
     std::uintptr_t page_mask_;
     std::uint32_t type_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
-    slot_cache<2 * Batch> cache_;
+    typename heap_type::template cache_of<2 * Batch> cache_;
     row_manager<Set>& manager_;
 };
 

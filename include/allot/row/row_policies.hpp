@@ -10,7 +10,9 @@
 #include <allot/page/private_arena.hpp>
 #include <allot/row/slot_rows.hpp>
 #include <allot/slots/bitmap.hpp>
+#include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
+#include <allot/slots/scanning.hpp>
 #include <allot/watch/charge_counters.hpp>
 
 #include <type_traits>

@@ -1,6 +1,6 @@
 // Rows in slots: what turns a free slot of a fixed heap into a row, and a released row into a free slot.
 //
-// Invariant: a slot in a cache or a heaplet's free set has link count 0 and poisoned memory (where a checker runs).
+// Invariant: a slot in a cache has link count 0, one that was given back no holders, and both have poisoned memory (where a checker runs).
 // Cost: starting a row is one or two stores; dropping one is link_word::drop and a push.
 // Threads: any that hold a link. Source: HPCC roxiemem's CChunkedHeap, 2010.
 #pragma once
@@ -94,7 +94,7 @@ struct slot_rows {
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return;
         if constexpr (counting::counts) {
-            if (ALLOT_CHECKED != 0 && counting::word(p, row).load() == 0)
+            if (ALLOT_CHECKED != 0 && !counting::word(p, row).held())
                 return tell(p, misuse::double_release, row);
             counting::word(p, row).link();
         }
@@ -124,7 +124,7 @@ struct slot_rows {
     static void for_each_live(heap& of, Visit visit) noexcept {
         if constexpr (counting::counts)
             of.visit_slots([&](page& p, std::byte* row) {
-                if ((counting::word(p, row).load() & link_word::holders) != 0) visit(p, row);
+                if (counting::word(p, row).held()) visit(p, row);
             });
     }
     static void visit_live(heap_base& of, heap_base::row_visitor visit, void* context) noexcept {

@@ -39,14 +39,14 @@ struct bitmap {
     static constexpr std::size_t min_row_bytes = 1;
     static constexpr std::size_t most_shared_only = 16; // bytes from one slot to the next
 
-    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t stride) noexcept {
+    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t stride, std::size_t) noexcept {
         const std::size_t words = ceil_div(slots, std::size_t{64});
         return (words + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t) * (stride > most_shared_only ? 2 : 1);
     }
 
     class in_page {
       public:
-        // `aside` is aside_bytes(capacity, stride) of host memory, 8-byte aligned.
+        // `aside` is aside_bytes(capacity, stride, header) of host memory, 8-byte aligned.
         void reset(std::byte* aside, const slot_geometry& cut) noexcept {
             word_count_ = (cut.capacity + 63) / 64;
             summary_count_ = (word_count_ + 63) / 64;

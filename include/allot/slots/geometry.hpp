@@ -40,18 +40,18 @@ struct slot_geometry {
 };
 
 // Cuts `page_bytes` behind `fixed` bytes of page header into slots for rows of `row_bytes`, each preceded by
-// `header` bytes. `aside(n)` tells how many bytes of the page n slots need out of band. Capacity 0: does not fit.
+// `header` bytes. `aside(n)` tells how many bytes of the page n slots need out of band. As many as fit; 0: not one.
 template <class Aside>
 constexpr slot_geometry cut(std::size_t page_bytes, std::size_t fixed, std::size_t row_bytes, std::size_t align,
                             std::size_t header, Aside aside) noexcept {
     slot_geometry g;
     const std::size_t stride = align_up(row_bytes + header, align);
     const auto first_for = [&](std::size_t n) { return align_up(fixed + aside(n) + header, align); };
-    std::size_t n = page_bytes / stride;
-    while (n != 0 && first_for(n) - header + n * stride > page_bytes) {
-        const std::size_t over = first_for(n) - header + n * stride - page_bytes;
-        const std::size_t drop = over / (stride + 1);
-        n -= drop != 0 && drop < n ? drop : 1;
+    const auto fits = [&](std::size_t n) { return first_for(n) - header + n * stride <= page_bytes; };
+    std::size_t n = 0; // fits, or is none
+    for (std::size_t beyond = page_bytes / stride + 1; beyond - n > 1;) {
+        const std::size_t middle = n + (beyond - n) / 2;
+        (fits(middle) ? n : beyond) = middle;
     }
     g.stride = static_cast<std::uint32_t>(stride);
     g.header = static_cast<std::uint32_t>(header);

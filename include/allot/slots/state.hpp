@@ -67,7 +67,7 @@ class slot_state {
     void unnote() noexcept { word_.fetch_and(~noted, std::memory_order_acq_rel); }
 
     void reset(bool is_listed) noexcept { word_.store(bias | (is_listed ? listed : 0), std::memory_order_release); }
-    // Below zero only while a releaser is between giving a slot back and counting it.
+    // Below zero only while a slot that was claimed is not counted as given back yet.
     std::int64_t given() const noexcept { return count(word_.load(std::memory_order_acquire)); }
     bool is_listed() const noexcept { return (word_.load(std::memory_order_acquire) & listed) != 0; }
     bool is_noted() const noexcept { return (word_.load(std::memory_order_acquire) & noted) != 0; }

@@ -1,48 +1,20 @@
 // A heap of slots by itself: batches, caches, pages that come and go, and the family that has the limit.
 #include <support/catch.hpp>
+#include <support/one_heap.hpp>
 
-#include <allot/core/units.hpp>
-#include <allot/heap/fixed_heap.hpp>
-#include <allot/ledger/page_ledger.hpp>
-#include <allot/page/arena.hpp>
 #include <allot/slots/bitmap.hpp>
+#include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
+#include <allot/slots/scanning.hpp>
 
 #include <cstring>
-#include <memory>
 #include <set>
 #include <tuple>
 #include <vector>
 
-using namespace allot::literals;
-
 namespace {
 
-using policies = std::tuple<allot::slots::linked, allot::slots::bitmap>;
-using family_type = allot::heap_family<allot::page_ledger>;
-
-// A heap deletes itself nowhere: its family's owner does.
-template <class Slots> struct one_heap {
-    using heap_type = allot::fixed_heap<Slots, allot::page_ledger>;
-    allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{8_MiB}};
-    allot::page_ledger ledger;
-    family_type family{arena, ledger};
-    std::unique_ptr<heap_type> heap;
-
-    explicit one_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : ledger(limit), heap(make(row_bytes)) {}
-    ~one_heap() {
-        heap->drop_pages();
-        CHECK(ledger.used() == 0);
-        CHECK(arena.figures().taken == 0);
-    }
-    std::unique_ptr<heap_type> make(std::size_t row_bytes) {
-        allot::heap_plan plan;
-        plan.name = "one";
-        plan.row_bytes = row_bytes;
-        return std::make_unique<heap_type>(family, plan);
-    }
-    std::size_t per_page() const { return heap->cut().capacity; }
-};
+using policies = std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
 
 } // namespace
 
@@ -116,7 +88,7 @@ TEMPLATE_LIST_TEST_CASE("at the limit every single free slot is found", "[heap]"
 TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a trace", "[heap]", policies) {
     one_heap<TestType> h(64);
     {
-        allot::slot_cache<64> cache;
+        typename one_heap<TestType>::cache_type cache;
         h.heap->adopt(cache, cache.capacity);
         CHECK(h.heap->users() == 1);
         CHECK(cache.limit == 2 * cache.batch);
@@ -146,7 +118,7 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
 
 TEMPLATE_LIST_TEST_CASE("large rows are not hoarded: caches hold a sixteenth of a page", "[heap]", policies) {
     one_heap<TestType> h(5000);
-    allot::slot_cache<64> cache;
+    typename one_heap<TestType>::cache_type cache;
     h.heap->adopt(cache, cache.capacity);
     CHECK(cache.batch == 1);
     CHECK(cache.limit == 2);

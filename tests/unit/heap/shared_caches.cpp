@@ -6,7 +6,7 @@
 #include <cstddef>
 
 TEST_CASE("a place that is borrowed is not lent again until it is given back", "[heap]") {
-    allot::shared_caches caches;
+    allot::shared_caches<> caches;
     auto first = caches.borrow();
     REQUIRE(static_cast<bool>(first));
     {
@@ -18,7 +18,7 @@ TEST_CASE("a place that is borrowed is not lent again until it is given back", "
     CHECK(static_cast<bool>(caches.borrow()));
     std::size_t free = 0;
     for (auto& place : caches.all()) free += static_cast<bool>(caches.borrow(place));
-    CHECK(free == allot::shared_caches::count - 1);
+    CHECK(free == allot::shared_caches<>::count - 1);
 }
 
 TEST_CASE("a cache is a stack of slots with a limit", "[heap]") {

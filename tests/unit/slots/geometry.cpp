@@ -23,23 +23,25 @@ bool sound(const allot::slot_geometry& g, std::size_t page, std::size_t fixed, s
 } // namespace
 
 TEST_CASE("every slot of every geometry is found by its offset", "[slots]") {
-    const auto bits = [](std::size_t n) { return (n + 63) / 64 * 8 + 8; };
-    for (const std::size_t page : {std::size_t{65536}, std::size_t{1} << 20})
-        for (std::size_t row = 4; row < page; row = row * 5 / 4 + 3)
-            for (const std::size_t align : {4u, 8u, 16u, 64u})
-                for (const std::size_t header : {0u, 4u, 8u}) {
-                    const auto g = allot::cut(page, 192, row, align, header, bits);
-                    INFO("page " << page << " row " << row << " align " << align << " header " << header);
-                    if (g.capacity == 0) {
-                        REQUIRE(allot::align_up(192 + bits(1) + header, align) - header +
-                                    allot::align_up(row + header, align) > page);
-                        continue;
+    std::size_t words = 0; // out of band for each slot
+    const auto bits = [&](std::size_t n) { return (n + 63) / 64 * 8 + 8 + n * words * 4; };
+    for (words = 0; words < 3; ++words)
+        for (const std::size_t page : {std::size_t{65536}, std::size_t{1} << 20})
+            for (std::size_t row = 4; row < page; row = row * 5 / 4 + 3)
+                for (const std::size_t align : {4u, 8u, 16u, 64u})
+                    for (const std::size_t header : {0u, 4u, 8u}) {
+                        const auto g = allot::cut(page, 192, row, align, header, bits);
+                        INFO("page " << page << " row " << row << " align " << align << " header " << header);
+                        if (g.capacity == 0) {
+                            REQUIRE(allot::align_up(192 + bits(1) + header, align) - header +
+                                        allot::align_up(row + header, align) > page);
+                            continue;
+                        }
+                        REQUIRE(sound(g, page, 192, bits(g.capacity), align));
+                        // one more would not fit
+                        const std::size_t n = g.capacity + std::size_t{1};
+                        REQUIRE(allot::align_up(192 + bits(n) + header, align) - header + n * g.stride > page);
                     }
-                    REQUIRE(sound(g, page, 192, bits(g.capacity), align));
-                    // one more would not fit
-                    const std::size_t n = g.capacity + std::size_t{1};
-                    REQUIRE(allot::align_up(192 + bits(n) + header, align) - header + n * g.stride > page);
-                }
 }
 
 TEST_CASE("the largest page of the smallest slots", "[slots]") {

@@ -9,8 +9,10 @@ namespace allot::inline ALLOT_ABI {
 
 namespace slots {
 
-struct linked; // a list through the free slots
-struct bitmap; // out of band: the memory itself is not touched
+struct linked;        // a list through the free slots
+struct bitmap;        // out of band: the memory itself is not touched
+struct scanning;      // marks in front of the rows
+struct delay_release; // the same; counted later
 
 } // namespace slots
 

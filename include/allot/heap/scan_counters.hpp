@@ -1,0 +1,28 @@
+// How far a heap's slot policy looks for free slots. Empty where the policy does not search.
+//
+// Cost: two additions a claim. Threads: the holder of the heap's lock.
+// Source: HPCC roxiemem's StNumAllocationScans, 2015.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+struct scan_counters {
+    std::size_t looked = 0; // slots looked at
+    std::size_t found = 0;  // free ones among them
+
+    void add(std::size_t at, std::size_t got) noexcept {
+        looked += at;
+        found += got;
+    }
+};
+
+struct no_scan_counters {
+    static constexpr std::size_t looked = 0;
+    static constexpr std::size_t found = 0;
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,170 @@
+// slots::scanning: a slot that was given back carries a mark; whoever wants slots looks for marks, in the order of
+// addresses, where a hint says that there may be some.
+//
+//   header | hints: 1 bit for 16 slots | marks of rows without a header | rows, the mark in front of each
+//
+// Any thread marks slots with plain stores, to lines that it has just written, and sets their hints where they are
+// clear. The holder of the heap's lock clears a hint and then looks at the marks of its group. Releaser: mark, fence,
+// look at the hint. Claimer: clear the hint, look at the marks, both in the one total order. So one of them sees the
+// other: a slot that was counted as given back has its hint, or is ahead of the claimer in its group. A hint too many
+// costs one look at a group, and every hint was paid for by a release: so a claimed slot costs at most 16 looks, at
+// any occupancy and whatever the order of release, and a claim that has a slot does not go on behind `look_limit`.
+// Groups of 16 and not of 64: the hints are 1/16 bit a slot, and a page that is nearly full costs a fourth.
+// Cost: 1/16 bit a slot, and a byte for rows without a header; one fence for slots given back together, and an
+// atomic operation a group that had none. Threads: put by any; put_held and claim by the holder of the heap's lock.
+// Source: HPCC roxiemem's scanning heaps, 2013, which look at whole pages; hints as in `bitmap`'s summary.
+#pragma once
+
+#include <allot/core/bits.hpp>
+#include <allot/core/category/slots.hpp>
+#include <allot/slots/geometry.hpp>
+#include <allot/slots/mark.hpp>
+#include <allot/sync/full_fence.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+namespace slots {
+
+struct scanning {
+    using category = allot::category::slots;
+    using needs = types<property::host_accessible>;
+    using provides = types<property::concurrent>;
+    static constexpr std::string_view about = "a mark in front of the row, found in address order where a hint tells of one";
+    static constexpr std::string_view cost =
+        "1/16 bit a slot (a byte more without a row header); a store a release, at most 16 looks a slot claimed";
+
+    static constexpr std::size_t min_row_bytes = 1;
+    static constexpr std::uint32_t group = 16;       // slots of one hint
+    static constexpr std::uint32_t look_limit = 128; // a claim that has a slot stops after as many looks
+
+    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t, std::size_t header) noexcept {
+        return hint_words(slots) * sizeof(std::uint64_t) + slot_marks::aside_bytes(slots, header);
+    }
+
+    class in_page {
+      public:
+        // `aside` is aside_bytes(capacity, stride, header) of host memory, 8-byte aligned.
+        void reset(std::byte* aside, const slot_geometry& cut) noexcept {
+            hints_ = reinterpret_cast<word*>(aside);
+            for (std::size_t i = 0; i < hint_words(cut.capacity); ++i) ::new (hints_ + i) word{0};
+            marks(cut).reset(cut);
+            cursor_ = at_ = reach_ = looked_ = 0;
+        }
+        // Slots below `fresh` may be given back from now on; under the lock.
+        void reach(std::uint32_t fresh) noexcept { reach_ = fresh; }
+
+        void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
+            const slot_marks mark = marks(cut);
+            for (std::size_t i = 0; i < n; ++i) mark.set(rows[i], index(page, cut, rows[i]));
+            full_fence(); // the claimer sees the marks, or we see that it cleared the hint
+            std::uint32_t last = ~std::uint32_t{0};
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::uint32_t at = index(page, cut, rows[i]) / group;
+                if (at != last) hint(at);
+                last = at;
+            }
+        }
+        // The claimer is kept out, so there is nothing to fence.
+        ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+                                          std::size_t n) noexcept {
+            const slot_marks mark = marks(cut);
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::uint32_t at = index(page, cut, rows[i]);
+                mark.set(rows[i], at);
+                hint(at / group);
+            }
+        }
+
+        // At most n, and 0 only when none was given back.
+        std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
+            looked_ = 0;
+            std::size_t got = look(page, cut, group_end(at_), out, n); // the rest of the last group
+            const auto words = static_cast<std::uint32_t>(hint_words(cut.capacity));
+            for (std::uint32_t empty = 0; empty < words && got < n && (got == 0 || looked_ < look_limit);) {
+                const std::uint64_t some = hints_[cursor_].load(std::memory_order_relaxed);
+                if (some == 0) {
+                    cursor_ = cursor_ + 1 == words ? 0 : cursor_ + 1;
+                    ++empty;
+                    continue;
+                }
+                at_ = (cursor_ * 64 + static_cast<std::uint32_t>(std::countr_zero(some))) * group;
+                hints_[cursor_].fetch_and(~(some & (0 - some)));
+                got += look(page, cut, at_ + group, out + got, n - got);
+            }
+            std::reverse(out, out + got); // lowest address last: it is used first
+            return got;
+        }
+        // Slots that the last claim looked at.
+        std::uint32_t looked() const noexcept { return looked_; }
+
+        // Whether the row's slot is marked: it was given back.
+        bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
+            const std::uint32_t at = index(page, cut, row);
+            return at < reach_ && marks(cut).is_set(row, at);
+        }
+
+        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t given) const noexcept {
+            std::uint32_t n = 0;
+            for (std::uint32_t i = 0; i < reach_; ++i) {
+                if (!marks(cut).is_set(page + cut.offset_of(i), i)) continue;
+                const bool ahead = i >= at_ && i < group_end(at_);
+                if (!hinted(i / group) && !ahead) return false;
+                ++n;
+            }
+            return n == given && reach_ <= cut.capacity;
+        }
+
+      private:
+        using word = std::atomic<std::uint64_t>;
+
+        static constexpr std::uint32_t group_end(std::uint32_t at) noexcept { return (at + group - 1) / group * group; }
+        static constexpr std::uint64_t bit(std::uint32_t at) noexcept { return std::uint64_t{1} << (at % 64); }
+        static std::uint32_t index(std::byte* page, const slot_geometry& cut, std::byte* row) noexcept {
+            return cut.index_of(static_cast<std::size_t>(row - page));
+        }
+        bool hinted(std::uint32_t at) const noexcept {
+            return (hints_[at / 64].load(std::memory_order_relaxed) & bit(at)) != 0;
+        }
+        void hint(std::uint32_t at) noexcept {
+            if (!hinted(at)) hints_[at / 64].fetch_or(bit(at), std::memory_order_release);
+        }
+        // Takes marked slots from at_ on, up to `end`.
+        std::size_t look(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out, std::size_t n) noexcept {
+            const slot_marks mark = marks(cut);
+            const std::uint32_t first = at_;
+            end = std::min(end, reach_);
+            std::size_t got = 0;
+            std::byte* row = page + cut.offset_of(first);
+            for (; at_ < end && got < n; ++at_, row += cut.stride)
+                if (mark.take(row, at_)) out[got++] = row;
+            looked_ += at_ - first;
+            return got;
+        }
+        slot_marks marks(const slot_geometry& cut) const noexcept {
+            return {reinterpret_cast<std::byte*>(hints_ + hint_words(cut.capacity)), cut};
+        }
+
+        word* hints_ = nullptr; // the marks of rows without a header follow
+        // The lock's holder only:
+        std::uint32_t cursor_ = 0; // hint word to look at next
+        std::uint32_t at_ = 0;     // slot to look at next, up to its group's end; at a group's start: none
+        std::uint32_t reach_ = 0;  // slots that ever had a user
+        std::uint32_t looked_ = 0; // by the last claim
+    };
+
+  private:
+    static constexpr std::size_t hint_words(std::size_t slots) noexcept {
+        return ceil_div(slots, std::size_t{group} * 64);
+    }
+};
+
+static_assert(category::slots::takes<scanning>);
+
+} // namespace slots
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,39 @@
+// A heap of slots with its family, its limit and its pages of 64 KiB, for tests of the heap alone.
+#pragma once
+
+#include <support/catch.hpp>
+
+#include <allot/core/units.hpp>
+#include <allot/heap/fixed_heap.hpp>
+#include <allot/ledger/page_ledger.hpp>
+#include <allot/page/arena.hpp>
+
+#include <memory>
+
+using namespace allot::literals;
+
+using family_type = allot::heap_family<allot::page_ledger>;
+
+// A heap deletes itself nowhere: its family's owner does.
+template <class Slots> struct one_heap {
+    using heap_type = allot::fixed_heap<Slots, allot::page_ledger>;
+    using cache_type = typename heap_type::template cache_of<64>;
+    allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{8_MiB}};
+    allot::page_ledger ledger;
+    family_type family{arena, ledger};
+    std::unique_ptr<heap_type> heap;
+
+    explicit one_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : ledger(limit), heap(make(row_bytes)) {}
+    ~one_heap() {
+        heap->drop_pages();
+        CHECK(ledger.used() == 0);
+        CHECK(arena.figures().taken == 0);
+    }
+    std::unique_ptr<heap_type> make(std::size_t row_bytes) {
+        allot::heap_plan plan;
+        plan.name = "one";
+        plan.row_bytes = row_bytes;
+        return std::make_unique<heap_type>(family, plan);
+    }
+    std::size_t per_page() const { return heap->cut().capacity; }
+};
