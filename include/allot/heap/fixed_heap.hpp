@@ -18,6 +18,8 @@
 #include <allot/heap/slot_cache.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/poison.hpp>
+#include <allot/sys/secret.hpp>
+#include <allot/sys/wipe.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -27,10 +29,14 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Ledger>
+// `Guard` has the constants of a guard, and unless they are off `tell(plan, kind, type, row)` and `type_of(plan, page,
+// row)`.
+template <class Slots, class Ledger, class Guard = guard::none>
 class fixed_heap final : public heap_base {
+    static constexpr bool encodes = encodes_links<Slots, Guard>;
+
   public:
-    using page = heaplet<Slots>;
+    using page = heaplet<Slots, Guard>;
     using family_type = heap_family<Ledger>;
 
     // Slots of one page for a plan; 0 when a row does not fit a page.
@@ -39,7 +45,8 @@ class fixed_heap final : public heap_base {
     }
 
     fixed_heap(family_type& family, const heap_plan& plan) noexcept
-        : plan_(plan), family_(family), cut_(cut_for(plan, family.page_bytes())) {
+        : plan_(plan), family_(family), cut_(cut_for(plan, family.page_bytes())), waiting_(cut_.capacity) {
+        if constexpr (has_canary<Guard>) guarded_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
         const std::size_t fit = family.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) adopt(shared.cache, shared.cache.capacity);
@@ -106,8 +113,22 @@ class fixed_heap final : public heap_base {
         put(&row, 1);
     }
 
+    // Keeps a released row back; the one that waited longest is looked at, and free for use.
+    void hold(std::byte* row) noexcept
+        requires(Guard::waits != 0)
+    {
+        if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return push(row);
+        std::memset(row, waiting_byte<Guard>, usable());
+        sys::poison(row, usable());
+        if (std::byte* const out = waiting_.exchange(row)) {
+            inspect(out);
+            push(out);
+        }
+    }
+
     std::size_t reclaim(bool forced) noexcept override {
         if (forced) {
+            end_waiting([this](std::byte* row) { put(&row, 1); });
             for (auto& shared : shared_.all())
                 if (auto borrowed = shared_.borrow(shared)) spill(*borrowed, borrowed->size());
         } else if (!lock_.try_lock()) {
@@ -130,6 +151,7 @@ class fixed_heap final : public heap_base {
         for (page* p = all_.first(); p != nullptr; p = all_.after(*p))
             out += p->fresh.load(std::memory_order_relaxed) - p->state.given();
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) u.cached_rows += c->size();
+        u.cached_rows += waiting_.size();
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_;
@@ -161,6 +183,7 @@ class fixed_heap final : public heap_base {
     }
 
     std::size_t drop_pages() noexcept override {
+        end_waiting([](std::byte*) {});
         for (auto& shared : shared_.all()) shared.cache.set_size(0);
         const std::lock_guard hold(lock_);
         space_.take_all();
@@ -168,7 +191,10 @@ class fixed_heap final : public heap_base {
         current_ = nullptr;
         ready_.clear();
         const std::size_t dropped = pages_;
-        while (!all_.empty()) give_page(*all_.first());
+        while (!all_.empty()) {
+            if constexpr (Guard::wipes) wipe_rows(*all_.first());
+            give_page(*all_.first());
+        }
         return dropped;
     }
 
@@ -187,10 +213,22 @@ class fixed_heap final : public heap_base {
         const std::lock_guard hold(lock_);
         std::size_t n = 0;
         for (page* p = all_.first(); p != nullptr; p = all_.after(*p), ++n)
-            if (!p->valid()) return false;
+            if (!p->valid() || !is_undamaged(*p)) return false;
         for (page* p = ready_.first(); p != nullptr; p = ready_.after(*p))
             if (!p->is_ready || !p->state.is_listed()) return false;
         return n == pages_ && all_.valid() && ready_.valid() && (current_ == nullptr || (current_->state.is_listed() && !current_->is_ready));
+    }
+
+    // What a row may use, its type's check included.
+    std::size_t usable() const noexcept { return cut_.stride - cut_.header - Guard::row_bytes; }
+    // Whether nothing wrote behind a row.
+    bool is_intact(const std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) return guarded_.intact(row, cut_.stride - cut_.header, in_arena(row));
+        return true;
+    }
+    // Writes its canary.
+    void guard_row([[maybe_unused]] std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) guarded_.write(row, cut_.stride - cut_.header, in_arena(row));
     }
 
   private:
@@ -223,9 +261,78 @@ class fixed_heap final : public heap_base {
         }
     }
 
+    // ---- its guard ------------------------------------------------------------------------------------------
+
+    std::size_t in_arena(const std::byte* row) const noexcept {
+        return static_cast<std::size_t>(row - family_.arena().begin());
+    }
+    void tell(misuse kind, const row_type* type, const std::byte* row) noexcept {
+        Guard::tell(plan_, kind, type, row);
+    }
+    // A row leaves the queue: it must be as it was filled.
+    void inspect(std::byte* row) noexcept {
+        sys::expose(row, usable());
+        const bool good = is_filled(row, usable(), waiting_byte<Guard>);
+        if constexpr (Guard::wipes)
+            if (!good) sys::wipe(row, usable());
+        sys::poison(row, usable());
+        if (good) return;
+        auto& p = *reinterpret_cast<page*>(page_of(row, family_.arena().page_mask()));
+        tell(misuse::written_when_free, Guard::type_of(plan_, p, row), row);
+    }
+    template <class Then>
+    void end_waiting([[maybe_unused]] Then then) noexcept {
+        if constexpr (Guard::waits != 0)
+            waiting_.drain([&](std::byte* row) {
+                inspect(row);
+                then(row);
+            });
+    }
+    bool is_undamaged([[maybe_unused]] page& p) noexcept {
+        if constexpr (has_canary<Guard>)
+            for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i)
+                if (!is_intact(p.row(i))) return false;
+        return true;
+    }
+    // Rows of a page that is given back with whatever is in it.
+    void wipe_rows(page& p) noexcept {
+        const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * cut_.stride;
+        if (bytes == 0) return;
+        sys::unpoison(p.base(), family_.page_bytes());
+        sys::wipe(p.row(0), bytes - cut_.header);
+    }
+    // A page whose list broke stays as it is until all of its rows were released.
+    static bool is_broken([[maybe_unused]] const page& p) noexcept {
+        if constexpr (encodes) return p.slots.broken() != 0;
+        return false;
+    }
+    void note_if_broken([[maybe_unused]] page& p) noexcept {
+        if constexpr (encodes)
+            if (ALLOT_UNLIKELY(is_broken(p)) && !note_.is_there.load(std::memory_order_relaxed)) {
+                std::byte* const row = p.base() + p.slots.broken();
+                note_.row = {row, Guard::type_of(plan_, p, row)};
+                note_.is_there.store(true, std::memory_order_relaxed);
+            }
+    }
+    ALLOT_NOINLINE void tell_broken() noexcept {
+        broken_row found;
+        {
+            const std::lock_guard hold(lock_);
+            if (!note_.is_there.exchange(false, std::memory_order_relaxed)) return;
+            found = note_.row;
+        }
+        tell(misuse::broken_link, found.type, found.row);
+    }
+
     // ---- taking: under the lock -----------------------------------------------------------------------------
 
     std::size_t take_slots(std::byte** out, std::size_t n) noexcept {
+        const std::size_t got = find_slots(out, n);
+        if constexpr (encodes)
+            if (ALLOT_UNLIKELY(note_.is_there.load(std::memory_order_relaxed))) tell_broken();
+        return got;
+    }
+    std::size_t find_slots(std::byte** out, std::size_t n) noexcept {
         {
             const std::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
@@ -251,6 +358,7 @@ class fixed_heap final : public heap_base {
             if (const std::size_t got = claim_from(*current_, out, n)) return got;
             page& p = *current_;
             current_ = nullptr;
+            if (is_broken(p)) continue;
             if (!p.state.unlist_below(p.threshold)) make_ready(p);
         }
     }
@@ -260,6 +368,7 @@ class fixed_heap final : public heap_base {
         const std::int64_t given = p.state.given();
         const std::uint32_t untouched = p.cut.capacity - fresh;
         std::size_t got = 0;
+        if (is_broken(p)) return 0;
         if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
         if (got != 0) return got;
         if (untouched != 0) {
@@ -267,6 +376,8 @@ class fixed_heap final : public heap_base {
             for (std::uint32_t i = 0; i < k; ++i) {
                 out[i] = p.row(fresh + k - 1 - i);
                 clear_count(out[i]);
+                if constexpr (Guard::wipes) sys::wipe(out[i], usable());
+                guard_row(out[i]);
             }
             p.fresh.store(fresh + k, std::memory_order_relaxed);
             return k;
@@ -276,6 +387,7 @@ class fixed_heap final : public heap_base {
     std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
         const std::size_t got = p.slots.claim(p.base(), p.cut, out, n);
         if (got != 0) p.state.claim(static_cast<std::uint32_t>(got));
+        note_if_broken(p);
         return got;
     }
     // A link count of 0 marks a slot that holds no row.
@@ -310,6 +422,8 @@ class fixed_heap final : public heap_base {
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
         p->slots.reset(p->aside(), cut_);
+        if constexpr (encodes) p->slots.encode(static_cast<std::uint32_t>(sys::secret_for(this) >> 32), cut_);
+        if constexpr (has_canary<Guard>) p->guarded = guarded_;
         if (plan_.count_bytes_aside != 0)
             for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
@@ -354,7 +468,7 @@ class fixed_heap final : public heap_base {
             if (p->state.empty_or_unnote(p->fresh.load(std::memory_order_relaxed))) {
                 const bool in_flight = p != current_ && !p->is_ready; // its releaser has yet to push it on space_
                 const bool keep = !forced && !orphan_.load(std::memory_order_acquire) && !kept;
-                if (in_flight || keep) {
+                if ((in_flight && !is_broken(*p)) || keep) {
                     kept |= keep;
                     empties_.push(p);
                 } else {
@@ -372,6 +486,8 @@ class fixed_heap final : public heap_base {
     const heap_plan plan_;
     family_type& family_;
     const slot_geometry cut_;
+    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded_;
+    ALLOT_NO_UNIQUE_ADDRESS waiting_rows<Guard::waits> waiting_;
     std::uint32_t batch_ = 1;
     std::atomic<bool> orphan_{false}; // its owner has gone: nothing is kept for later
 
@@ -382,6 +498,7 @@ class fixed_heap final : public heap_base {
     std::size_t pages_ = 0;
     std::size_t users_ = 0;
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<encodes, broken_note, no_note> note_;
 
     alignas(64) mpsc_stack<page, &page::space_link> space_;
     mpsc_stack<page, &page::empty_link> empties_;

@@ -3,7 +3,8 @@
 //   count::links, many types:   | type 4 | count 4 | row ...      count::links, one type: | count 4 | row ...
 //   count::links_aside:         counts (and types) in an array behind the heaplet's header; the row has no header
 //
-//   bit 31: constructed, the type's destructor must run; bits 30..0: holders. 0: no row lives in the slot.
+//   bit 31: constructed, the type's destructor must run; bit 30: sealed, the type's check must fit; bits 29..0:
+//   holders. 0: no row lives in the slot.
 //
 // Invariant: the word is 0 exactly while the slot is free, so a second release of a freed row is seen.
 // Cost: releasing a row with one holder is a load and a store; otherwise one atomic subtraction.
@@ -24,7 +25,8 @@ namespace detail {
 
 struct link_word {
     static constexpr std::uint32_t constructed = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t holders = constructed - 1;
+    static constexpr std::uint32_t sealed = std::uint32_t{1} << 30;
+    static constexpr std::uint32_t holders = sealed - 1;
 
     enum class fate { alive, freed, destroyed, was_free };
 
@@ -37,6 +39,7 @@ struct link_word {
     ALLOT_ALWAYS_INLINE std::uint32_t load() const noexcept { return word.load(std::memory_order_acquire); }
     void clear() const noexcept { word.store(0, std::memory_order_relaxed); }
     void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
+    void seal() const noexcept { word.fetch_or(sealed, std::memory_order_relaxed); }
     bool shared() const noexcept { return (load() & holders) != 1; }
 
     // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic
@@ -46,13 +49,13 @@ struct link_word {
         clear();
         return true;
     }
-    // Drops one holder. The word of a row that is to be destroyed is not cleared yet.
+    // Drops one holder. The word of a row that is to be destroyed, or checked, is not cleared yet.
     fate drop() const noexcept {
         std::uint32_t was = load();
         if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
         if ((was & holders) == 0) return fate::was_free;
         if ((was & holders) > 1) return fate::alive;
-        if ((was & constructed) != 0) return fate::destroyed;
+        if ((was & (constructed | sealed)) != 0) return fate::destroyed;
         clear();
         return fate::freed;
     }

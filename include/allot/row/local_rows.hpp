@@ -43,7 +43,7 @@ class local_rows {
         guard_.used(manager_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = manager_.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(index >= bins_.size() || type.align > 8 || number == type_table::none))
+        if (ALLOT_UNLIKELY(index >= bins_.size() || type.align > 8 || number >= type_table::checked))
             return manager_.try_allocate_shared(bytes, type);
         bin& b = bins_[index];
         std::byte* row = b.cache != nullptr ? b.cache->pop() : nullptr;
