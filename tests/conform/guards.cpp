@@ -399,6 +399,37 @@ TEMPLATE_LIST_TEST_CASE("guard: every row starts zeroed, whatever lay there", "[
     CHECK(good);
 }
 
+TEST_CASE("guard: a row starts zeroed in a page that others used", "[guard]") {
+    struct careless : allot::policies<allot::page::of<allot::arena<>>, guard::none> {};
+    struct careful : allot::policies<allot::page::of<allot::arena<>>, guard::zero> {};
+    allot::arena<> arena{allot::limit{1_MiB}, allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}};
+    allot::row_manager<careless> others{allot::limit{1_MiB}, arena};
+    allot::row_manager<careful> rows{allot::limit{1_MiB}, arena};
+    const auto fill = [&] {
+        std::vector<void*> all;
+        while (void* const p = others.try_allocate(1000)) {
+            std::memset(p, 0xee, allot::capacity(p));
+            all.push_back(p);
+        }
+        for (void* p : all) others.release(p);
+        others.release_empty_pages();
+    };
+    fill();
+    bool good = true;
+    std::vector<void*> all;
+    for (int i = 0; i < 500; ++i) {
+        all.push_back(rows.allocate(static_cast<std::size_t>(i) * 3, order));
+        good = good && is_zero(all.back(), allot::capacity(all.back()));
+    }
+    CHECK(good);
+    for (void* p : all) rows.release(p);
+    rows.release_empty_pages();
+    fill();
+    void* const huge = rows.allocate(700000, order);
+    CHECK(is_zero(huge, allot::capacity(huge)));
+    rows.release(huge);
+}
+
 #if !ALLOT_ASAN
 TEMPLATE_LIST_TEST_CASE("guard: nothing of a row is left after its release", "[guard]", wiping_sets) {
     sets::home<TestType> home;
@@ -455,6 +486,34 @@ TEST_CASE("guard: one heap may have another guard than its manager", "[guard]") 
     CHECK(log.one(misuse::overrun, p));
     home.rows.release(q);
     CHECK(home.rows.live_rows() == 0);
+}
+
+TEST_CASE("guard: damage found for another manager that is short is told at the next call", "[guard]") {
+    struct shared : allot::policies<allot::page::of<allot::arena<>>, guard::quarantine<16>> {};
+    struct caller {
+        allot::row_manager<shared>* rows = nullptr;
+        int calls = 0;
+    } me;
+    const allot::damage_sink sink{[](void* to, const allot::misuse_report&) noexcept {
+        auto& self = *static_cast<caller*>(to);
+        ++self.calls;
+        void* const p = self.rows->try_allocate(8_MiB); // more than there is: every holder is asked
+        if (p != nullptr) self.rows->release(p);
+    }, &me};
+    allot::arena<> arena{allot::limit{1_MiB}, allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}};
+    allot::row_manager<shared> rows{allot::limit{16_MiB}, arena, sink};
+    allot::row_manager<shared> other{allot::limit{16_MiB}, arena};
+    me.rows = &rows;
+    void* const p = rows.allocate(100, order);
+    rows.release(p);
+    const unsigned char stray = 1;
+    stray_write(bytes(p) + 50, &stray, 1);
+    void* const large = other.try_allocate(1_MiB - 64_KiB); // needs the page that the row waits in
+    CHECK(large != nullptr);
+    CHECK(me.calls == 0);
+    other.release(large);
+    rows.release(rows.allocate(100, order));
+    CHECK(me.calls == 1);
 }
 
 TEST_CASE("guard: what is told may use the manager", "[guard]") {

@@ -154,8 +154,8 @@ ALLOT_COLD inline void damage_to_stderr(void*, const misuse_report& report) noex
 }
 
 /// Where a manager tells the damage that its guard, or a row's check, found: standard error unless one is given.
-/// It is called by whoever found it, on any thread, without a lock held; it may use the manager. A program with
-/// a sink of its own goes on in checked builds, too.
+/// It is called on any thread, without a lock held, and may use the manager. A program with a sink of its own goes
+/// on in checked builds, too.
 struct damage_sink {
     void (*write)(void* context, const misuse_report& report) noexcept = &damage_to_stderr;
     void* context = nullptr;

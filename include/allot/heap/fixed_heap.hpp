@@ -34,6 +34,7 @@ namespace allot::inline ALLOT_ABI {
 template <class Slots, class Ledger, class Guard = guard::none>
 class fixed_heap final : public heap_base {
     static constexpr bool encodes = encodes_links<Slots, Guard>;
+    static constexpr bool takes_notes = encodes || Guard::waits != 0;
 
   public:
     using page = heaplet<Slots, Guard>;
@@ -124,6 +125,14 @@ class fixed_heap final : public heap_base {
             inspect(out);
             push(out);
         }
+        tell_found();
+    }
+    void tell_found() noexcept override {
+        if constexpr (takes_notes)
+            if (ALLOT_UNLIKELY(!notes_.empty()))
+                notes_.take([this](misuse kind, const row_type* type, const std::byte* row) {
+                    Guard::tell(plan_, kind, type, row);
+                });
     }
 
     std::size_t reclaim(bool forced) noexcept override {
@@ -184,6 +193,7 @@ class fixed_heap final : public heap_base {
 
     std::size_t drop_pages() noexcept override {
         end_waiting([](std::byte*) {});
+        tell_found();
         for (auto& shared : shared_.all()) shared.cache.set_size(0);
         const std::lock_guard hold(lock_);
         space_.take_all();
@@ -266,9 +276,6 @@ class fixed_heap final : public heap_base {
     std::size_t in_arena(const std::byte* row) const noexcept {
         return static_cast<std::size_t>(row - family_.arena().begin());
     }
-    void tell(misuse kind, const row_type* type, const std::byte* row) noexcept {
-        Guard::tell(plan_, kind, type, row);
-    }
     // A row leaves the queue: it must be as it was filled.
     void inspect(std::byte* row) noexcept {
         sys::expose(row, usable());
@@ -278,7 +285,7 @@ class fixed_heap final : public heap_base {
         sys::poison(row, usable());
         if (good) return;
         auto& p = *reinterpret_cast<page*>(page_of(row, family_.arena().page_mask()));
-        tell(misuse::written_when_free, Guard::type_of(plan_, p, row), row);
+        notes_.add(misuse::written_when_free, row, Guard::type_of(plan_, p, row));
     }
     template <class Then>
     void end_waiting([[maybe_unused]] Then then) noexcept {
@@ -308,28 +315,17 @@ class fixed_heap final : public heap_base {
     }
     void note_if_broken([[maybe_unused]] page& p) noexcept {
         if constexpr (encodes)
-            if (ALLOT_UNLIKELY(is_broken(p)) && !note_.is_there.load(std::memory_order_relaxed)) {
+            if (ALLOT_UNLIKELY(is_broken(p))) {
                 std::byte* const row = p.base() + p.slots.broken();
-                note_.row = {row, Guard::type_of(plan_, p, row)};
-                note_.is_there.store(true, std::memory_order_relaxed);
+                notes_.add(misuse::broken_link, row, Guard::type_of(plan_, p, row));
             }
-    }
-    ALLOT_NOINLINE void tell_broken() noexcept {
-        broken_row found;
-        {
-            const std::lock_guard hold(lock_);
-            if (!note_.is_there.exchange(false, std::memory_order_relaxed)) return;
-            found = note_.row;
-        }
-        tell(misuse::broken_link, found.type, found.row);
     }
 
     // ---- taking: under the lock -----------------------------------------------------------------------------
 
     std::size_t take_slots(std::byte** out, std::size_t n) noexcept {
         const std::size_t got = find_slots(out, n);
-        if constexpr (encodes)
-            if (ALLOT_UNLIKELY(note_.is_there.load(std::memory_order_relaxed))) tell_broken();
+        if constexpr (takes_notes) tell_found();
         return got;
     }
     std::size_t find_slots(std::byte** out, std::size_t n) noexcept {
@@ -498,7 +494,7 @@ class fixed_heap final : public heap_base {
     std::size_t pages_ = 0;
     std::size_t users_ = 0;
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<encodes, broken_note, no_note> note_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<takes_notes, damage_notes, no_notes> notes_;
 
     alignas(64) mpsc_stack<page, &page::space_link> space_;
     mpsc_stack<page, &page::empty_link> empties_;

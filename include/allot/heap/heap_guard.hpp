@@ -5,7 +5,8 @@
 // A canary is written when its slot is first used, and stays: only damage changes it, so that starting a row costs
 // nothing. Its value is the low half of the row's distance from the arena's start, which a handle has at hand when it
 // releases, in a code of the heap's secret.
-// Cost: 4 bytes a page and heap for canaries, 24 for coded links, 8 a row that waits. Threads: any.
+// Cost: 4 bytes a page and heap for canaries, 16 a page for coded links, 8 a row that waits, 250 a
+// heap for what was found. Threads: any.
 // Source: StackGuard, Cowan 1998; AddressSanitizer's quarantine, Serebryany 2012.
 #pragma once
 
@@ -14,13 +15,16 @@
 #include <allot/core/error.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/slots/geometry.hpp>
+#include <allot/sync/spin_lock.hpp>
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <type_traits>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -56,17 +60,6 @@ template <class Slots> struct free_slots_of<Slots, true> { using type = typename
 // The free slots of a page, as the guard wants them written.
 template <class Slots, class Guard>
 using free_slots = typename free_slots_of<Slots, encodes_links<Slots, Guard>>::type;
-
-// A row whose link led nowhere, told when the heap's lock is not held.
-struct broken_row {
-    const std::byte* row = nullptr;
-    const row_type* type = nullptr;
-};
-struct broken_note {
-    broken_row row;
-    std::atomic<bool> is_there{false};
-};
-struct no_note {};
 
 // ---- rows that wait ---------------------------------------------------------------------------------------------
 
@@ -110,6 +103,44 @@ class waiting_rows<0> {
     explicit waiting_rows(std::size_t) noexcept {}
     static constexpr std::size_t size() noexcept { return 0; }
 };
+
+// ---- what was found -----------------------------------------------------------------------------------------------
+
+// Damage that was found where nobody may be told, under a lock: kept until somebody may. The first 8.
+class damage_notes {
+  public:
+    void add(misuse kind, const std::byte* row, const row_type* type) noexcept {
+        const std::lock_guard hold(lock_);
+        if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};
+        any_.store(true, std::memory_order_relaxed);
+    }
+    bool empty() const noexcept { return !any_.load(std::memory_order_relaxed); }
+    // Hands each to `tell(kind, type, row)`, without a lock.
+    template <class Tell>
+    void take(Tell tell) noexcept {
+        std::array<note, 8> found;
+        std::size_t n = 0;
+        {
+            const std::lock_guard hold(lock_);
+            found = notes_;
+            n = std::exchange(n_, 0);
+            any_.store(false, std::memory_order_relaxed);
+        }
+        for (std::size_t i = 0; i < n; ++i) tell(found[i].kind, found[i].type, found[i].row);
+    }
+
+  private:
+    struct note {
+        misuse kind = {};
+        const std::byte* row = nullptr;
+        const row_type* type = nullptr;
+    };
+    std::array<note, 8> notes_;
+    std::size_t n_ = 0;
+    std::atomic<bool> any_{false};
+    spin_lock lock_;
+};
+struct no_notes {};
 
 // What a free row is filled with while it waits: zeroes where rows are wiped, else a byte that is no likely datum.
 template <class Guard> inline constexpr unsigned char waiting_byte = Guard::wipes ? 0x00 : 0xF5;

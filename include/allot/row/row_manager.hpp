@@ -174,7 +174,9 @@ class row_manager {
     std::size_t release_empty_pages() noexcept {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = thread_local_rows()) mine->flush();
-        return family_.reclaim(true) << arena().page_shift();
+        const std::size_t pages = family_.reclaim(true);
+        family_.for_each([](heap_base& heap) { heap.tell_found(); });
+        return pages << arena().page_shift();
     }
     std::size_t used() const noexcept
         requires(policies::charges)
@@ -320,6 +322,7 @@ class row_manager {
     void orphan(Heap& heap) noexcept {
         heap.set_orphan();
         heap.reclaim(true);
+        heap.tell_found();
     }
 
   private:
