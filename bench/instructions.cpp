@@ -65,4 +65,5 @@ int main() {
     count<7, heap_subject<bitmap_rows>>("heap_no_handle");
     count<8, manager_subject<bitmap_rows>>("manager_shared");
     count<9, manager_subject<thread_rows>>("manager_per_thread");
+    count<10, local_heap_subject<guarded_rows, unique>>("heap_local_guarded");
 }

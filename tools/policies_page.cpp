@@ -86,7 +86,14 @@ void answers(category::retain) {
     answer<retain::on_call>("on_call");
     answer<retain::on_pressure>("on_pressure");
 }
-void answers(category::guard) { answer<guard::none>("none"); }
+void answers(category::guard) {
+    answer<guard::none>("none");
+    answer<guard::encoded>("encoded");
+    answer<guard::canary>("canary");
+    answer<guard::quarantine<>>("quarantine<Rows>");
+    answer<guard::zero>("zero");
+    answer<guard::all<guard::encoded, guard::canary>>("all<Guards...>");
+}
 void answers(category::watch) {
     answer<watch::none>("none");
     answer<watch::counters>("counters");

@@ -15,6 +15,8 @@ using namespace allot::literals;
 
 struct bitmap_rows : allot::policies<allot::slots::bitmap> {};
 struct linked_rows : allot::policies<allot::slots::linked> {};
+struct guarded_rows
+    : allot::policies<allot::slots::linked, allot::guard::all<allot::guard::encoded, allot::guard::canary>> {};
 struct thread_rows : allot::policies<allot::slots::bitmap, allot::heap::per_thread> {};
 
 template <class Set> struct managed {

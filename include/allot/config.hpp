@@ -70,6 +70,11 @@
 #else
 #define ALLOT_X86_64 0
 #endif
+#if defined(__SSE4_2__) && ALLOT_X86_64
+#define ALLOT_SSE42 1
+#else
+#define ALLOT_SSE42 0
+#endif
 #if defined(__aarch64__)
 #define ALLOT_AARCH64 1
 #else

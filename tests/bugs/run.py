@@ -80,7 +80,8 @@ BUGS = {
         "        family_.give(p.base(), 1);", "        family_.arena().give(p.base(), 1);"),
     "release_all_destroys_nothing": (
         "unit/row/row_heap.cpp", "row/row_heap.hpp",
-        "        if (type_->destroy != nullptr)\n            rows::for_each_live", "        if (false)\n            rows::for_each_live"),
+        "            if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                rows::for_each_live",
+        "            if (false)\n                rows::for_each_live"),
     "alignment_ignored": (
         "model/rows.cpp", "heap/heaplet.hpp",
         "allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header,",
@@ -104,7 +105,7 @@ BUGS = {
         "return first_for(n) - header + n * stride <= page_bytes + stride;"),
     "last_holder_forgets_the_destructor": (
         "unit/row/row_manager.cpp", "row/link_count.hpp",
-        "        if ((was & constructed) != 0) return fate::destroyed;\n", ""),
+        "        if ((was & (constructed | sealed)) != 0) return fate::destroyed;\n", ""),
     "shared_row_freed_at_once": (
         "model/rows.cpp", "row/link_count.hpp",
         "        if (ALLOT_UNLIKELY(load() != 1)) return false;", "        if (ALLOT_UNLIKELY(load() == 0)) return false;"),
@@ -171,6 +172,43 @@ BUGS = {
         "threads/rows.cpp", "heap/shared_caches.hpp",
         "            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",
         "            if (places_[at & 0].taken.exchange(true, std::memory_order_acquire) || true) return borrowed(&places_[0]);"),
+    "overrun_not_looked_for": (
+        "conform/guards.cpp", "row/slot_rows.hpp",
+        "        if (!is_intact(p, row)) heap_of(p).guard_row(row);\n", ""),
+    "canary_stays_broken": (
+        "conform/guards.cpp", "row/slot_rows.hpp",
+        "        if (!is_intact(p, row)) heap_of(p).guard_row(row);\n", "        static_cast<void>(is_intact(p, row));\n"),
+    "broken_link_followed": (
+        "conform/guards.cpp", "slots/link_code.hpp",
+        "        return index < cut.capacity || next == 0;", "        return index < ~std::uint32_t{0} || next == 0;"),
+    "link_coded_without_spreading": (
+        "conform/guards.cpp", "slots/link_code.hpp",
+        "    static constexpr std::uint32_t factor = 0x9E3779B1u;", "    static constexpr std::uint32_t factor = 1;"),
+    "broken_page_used_again": (
+        "conform/guards.cpp", "heap/fixed_heap.hpp",
+        "            if (is_broken(p)) continue;\n", ""),
+    "broken_page_never_given_back": (
+        "conform/guards.cpp", "heap/fixed_heap.hpp",
+        "if ((in_flight && !is_broken(*p)) || keep) {", "if (in_flight || keep) {"),
+    "waiting_rows_not_drained": (
+        "conform/guards.cpp", "heap/fixed_heap.hpp",
+        "            end_waiting([this](std::byte* row) { put(&row, 1); });\n", ""),
+    "waiting_rows_not_looked_at": (
+        "conform/guards.cpp", "heap/fixed_heap.hpp",
+        "        if (good) return;\n", "        if (good || true) return;\n"),
+    "link_left_in_a_zeroed_row": (
+        "conform/guards.cpp", "row/slot_rows.hpp",
+        "            std::memset(row, 0, Slots::min_row_bytes);", "            std::memset(row, 0, 0);"),
+    "untouched_memory_not_zeroed": (
+        "conform/guards.cpp", "heap/fixed_heap.hpp",
+        "                if constexpr (Guard::wipes) sys::wipe(out[i], usable());\n", ""),
+    "seal_not_looked_at": (
+        "unit/row/row_seal.cpp", "row/link_count.hpp",
+        "        if ((was & (constructed | sealed)) != 0) return fate::destroyed;",
+        "        if ((was & constructed) != 0) return fate::destroyed;"),
+    "check_in_the_capacity": (
+        "unit/row/row_seal.cpp", "row/slot_rows.hpp",
+        "return room(p.cut) - type_of(p, row)->check_bytes();", "return room(p.cut);"),
 }
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
 CHECKED = {"death/rows.cpp"}

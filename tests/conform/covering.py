@@ -34,6 +34,8 @@ QUESTIONS = {
     "retain": {"never": "allot::retain::never", "on_call": "allot::retain::on_call",
                "on_pressure": "allot::retain::on_pressure"},
     "watch": {"watched": "allot::watch::counters", "unwatched": "allot::watch::none"},
+    "guard": {"unguarded": "allot::guard::none", "coded": "allot::guard::all<allot::guard::encoded, allot::guard::canary>",
+              "quarantined": "allot::guard::quarantine<32>", "zeroed": "allot::guard::zero"},
 }
 # Pairs of answers that make no legal set.
 ILLEGAL = set()

@@ -72,7 +72,7 @@ TEMPLATE_LIST_TEST_CASE("count: holders, destructors and what a row carries", "[
     STATIC_REQUIRE(allot::category::count::takes<TestType>);
     sets::home<a_set<TestType>> home;
     auto& rows = home.rows;
-    auto unique = rows.heap(allot::as<allot::heap::unique, allot::size::packed>, 60, some);
+    auto unique = rows.heap(allot::as<allot::heap::unique, allot::size::packed, allot::guard::none>, 60, some);
     CHECK(unique.usage().slot_bytes == (TestType::counted && !TestType::aside ? 64 : 60));
     if constexpr (TestType::counted) {
         for (const std::size_t n : {40u, 500u, 200000u}) {
@@ -106,7 +106,7 @@ TEMPLATE_LIST_TEST_CASE("count: holders, destructors and what a row carries", "[
 
 TEST_CASE("count: links aside write nothing beside the row", "[count]") {
     sets::home<a_set<allot::count::links_aside>> home;
-    auto heap = home.rows.heap(allot::as<allot::heap::unique, allot::size::packed>, 64, some);
+    auto heap = home.rows.heap(allot::as<allot::heap::unique, allot::size::packed, allot::guard::none>, 64, some);
     std::set<std::uintptr_t> seen;
     std::vector<unsigned char*> all;
     for (int i = 0; i < 500; ++i) {

@@ -27,7 +27,7 @@ using lists = std::tuple<allot::size::list::roxie, allot::size::list::thor, allo
 using policies = std::tuple<allot::size::bucketed<>, allot::size::bucketed<allot::size::list::fine>,
                             allot::size::bucketed<one_size>, allot::size::packed, allot::size::exact>;
 
-template <class Policy> struct of_size : allot::policies<Policy, allot::count::none> {};
+template <class Policy> struct of_size : allot::policies<Policy, allot::count::none, allot::guard::none> {};
 
 } // namespace
 

@@ -3,7 +3,10 @@
 #include <support/death.hpp>
 #include <support/row_sets.hpp>
 
+#include <cstring>
 #include <thread>
+#include <unistd.h>
+#include <vector>
 
 using namespace allot::literals;
 
@@ -136,6 +139,67 @@ TEST_CASE("an object that does not suit a heap's rows is told", "[death]") {
     dies([](fixture& f) { static_cast<void>(f.heap.make<large>()); }, "no address space", "heap order", "row type order");
     dies([](fixture& f) { static_cast<void>(f.heap.make<counted_row>(1u)); }, "without a type", "heap order",
          "row type order");
+}
+
+TEST_CASE("damage is told and ends the program, unless it has a sink of its own", "[death]") {
+    // The canary is what a checked build falls back to.
+    dies([](fixture& f) {
+        auto* const p = static_cast<char*>(f.heap.allocate());
+        p[allot::capacity(p)] ^= 1;
+        f.heap.release(p);
+    }, "bytes behind a row were written", "heap order", "row type order");
+    dies([](fixture& f) {
+        auto* const p = static_cast<char*>(f.rows.allocate(5_MiB, order));
+        p[allot::capacity(p) + 3] ^= 1;
+        f.rows.release(p);
+    }, "bytes behind a row were written", "heap huge", "row type order");
+    dies([](fixture& f) {
+        static constexpr allot::row_type sealed{"sealed", nullptr, 0, allot::row_check::crc32c};
+        auto* const p = static_cast<char*>(f.rows.allocate(40, sealed));
+        std::memset(p, 1, 40);
+        allot::seal(p);
+        p[20] = 2;
+        f.rows.release(p);
+    }, "a sealed row was changed", "heap rows", "row type sealed");
+    const death end = death_of([] {
+        static int told = 0;
+        allot::row_manager<sets::plain> rows{
+            allot::limit{8_MiB}, allot::damage_sink{[](void*, const allot::misuse_report&) noexcept { ++told; }}};
+        auto* const p = static_cast<char*>(rows.allocate(40));
+        p[allot::capacity(p)] ^= 1;
+        rows.release(p);
+        if (told != 1) ::_exit(1);
+    });
+    INFO(end.said);
+    CHECK(end.survived());
+}
+
+TEST_CASE("a broken list and a write after release are told by name", "[death]") {
+    struct guarded : allot::policies<allot::slots::linked, allot::guard::all<allot::guard::encoded, allot::guard::quarantine<4>>> {};
+    const auto told = [](auto body) {
+        const death end = death_of([&] {
+            allot::row_manager<guarded> rows{allot::limit{8_MiB}};
+            auto heap = rows.heap(allot::as<allot::heap::unique>, 48, order);
+            std::vector<char*> all;
+            for (int i = 0; i < 400; ++i) all.push_back(static_cast<char*>(heap.allocate()));
+            for (std::size_t i = 1; i < all.size(); ++i) heap.release(all[i]);
+            body(heap, all);
+        });
+        CHECK(end.aborted());
+        CHECK_THAT(end.said, ContainsSubstring("guarded"));
+        CHECK_THAT(end.said, ContainsSubstring("heap order, row type order"));
+        return end.said;
+    };
+    CHECK_THAT(told([](auto& heap, auto& all) {
+        allot::sys::expose(all[100], 4);
+        std::memset(all[100], 0, 4);
+        for (int i = 0; i < 400; ++i) static_cast<void>(heap.allocate());
+    }), ContainsSubstring("its link leads nowhere"));
+    CHECK_THAT(told([](auto& heap, auto& all) {
+        allot::sys::expose(all.back(), 48);
+        all.back()[40] = 1;
+        for (int i = 0; i < 10; ++i) heap.release(heap.allocate());
+    }), ContainsSubstring("written after its release"));
 }
 
 TEST_CASE("what is right does not die", "[death]") {

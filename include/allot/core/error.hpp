@@ -73,6 +73,11 @@ enum class misuse {
     not_shared_arena,       // the row's page belongs to an arena that this manager does not use
     null_type,              // a row type whose destructor would be needed is not there
     outlived,               // used after the object it belongs to has ended
+    // damage: what a guard or a row's check finds, told in every build
+    broken_link,            // a free slot was written: its link leads to no slot
+    overrun,                // the bytes behind a row were written
+    written_when_free,      // a row was written after its last release
+    broken_seal,            // a sealed row is not what it was
 };
 
 constexpr std::string_view text_of(misuse kind) noexcept {
@@ -87,8 +92,12 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a row of an arena that this manager does not use",
         "a row finalized without a type",
         "used after its owner has ended",
+        "a free row was written over: its link leads nowhere",
+        "bytes behind a row were written",
+        "a row was written after its release",
+        "a sealed row was changed",
     };
-    static_assert(std::size(texts) == static_cast<std::size_t>(misuse::outlived) + 1);
+    static_assert(std::size(texts) == static_cast<std::size_t>(misuse::broken_seal) + 1);
     return texts[static_cast<std::size_t>(kind)];
 }
 
@@ -117,17 +126,39 @@ inline void write(text_writer& out, const misuse_report& report) noexcept {
     if (separator[0] == ',') out.put(')');
 }
 
-/// Checked builds: says what happened on standard error and aborts. Others: returns, and the caller answers
-/// as its documentation says.
-ALLOT_COLD inline void tell_misuse([[maybe_unused]] const misuse_report& report) noexcept {
-#if ALLOT_CHECKED
+namespace detail {
+
+inline void misuse_to_stderr(const misuse_report& report) noexcept {
     char buffer[1024];
     text_writer out{buffer};
     write(out, report);
     out.newline();
     std::fputs(out.c_str(), stderr);
+}
+
+} // namespace detail
+
+/// Checked builds: says what happened on standard error and aborts. Others: returns, and the caller answers
+/// as its documentation says.
+ALLOT_COLD inline void tell_misuse([[maybe_unused]] const misuse_report& report) noexcept {
+#if ALLOT_CHECKED
+    detail::misuse_to_stderr(report);
     std::abort();
 #endif
 }
+
+/// Damage to memory: said on standard error in every build; checked builds abort then, others go on.
+ALLOT_COLD inline void damage_to_stderr(void*, const misuse_report& report) noexcept {
+    detail::misuse_to_stderr(report);
+    if constexpr (ALLOT_CHECKED != 0) std::abort();
+}
+
+/// Where a manager tells the damage that its guard, or a row's check, found: standard error unless one is given.
+/// It is called on any thread, without a lock held, and may use the manager. A program with a sink of its own goes
+/// on in checked builds, too.
+struct damage_sink {
+    void (*write)(void* context, const misuse_report& report) noexcept = &damage_to_stderr;
+    void* context = nullptr;
+};
 
 } // namespace allot::inline ALLOT_ABI

@@ -19,6 +19,8 @@
 #include <allot/heap/slot_cache.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/poison.hpp>
+#include <allot/sys/secret.hpp>
+#include <allot/sys/wipe.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -31,12 +33,16 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Ledger>
+// `Guard` has the constants of a guard, and unless they are off `tell(plan, kind, type, row)` and `type_of(plan, page,
+// row)`.
+template <class Slots, class Ledger, class Guard = guard::none>
 class fixed_heap final : public heap_base {
     using tally_type = typename decltype(tally_for<Slots>())::type;
+    static constexpr bool encodes = encodes_links<Slots, Guard>;
+    static constexpr bool takes_notes = encodes || Guard::waits != 0;
 
   public:
-    using page = heaplet<Slots>;
+    using page = heaplet<Slots, Guard>;
     using family_type = heap_family<Ledger>;
     using user_cache = tallied_cache<tally_type>;
     template <std::size_t N>
@@ -49,7 +55,8 @@ class fixed_heap final : public heap_base {
     }
 
     fixed_heap(family_type& family, const heap_plan& plan) noexcept
-        : plan_(plan), family_(family), cut_(cut_for(plan, family.page_bytes())) {
+        : plan_(plan), family_(family), cut_(cut_for(plan, family.page_bytes())), waiting_(cut_.capacity) {
+        if constexpr (has_canary<Guard>) guarded_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
         const std::size_t fit = family.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) adopt(shared.cache, shared.cache.capacity);
@@ -135,8 +142,30 @@ class fixed_heap final : public heap_base {
         put_one(row);
     }
 
+    // Keeps a released row back; the one that waited longest is looked at, and free for use.
+    void hold(std::byte* row) noexcept
+        requires(Guard::waits != 0)
+    {
+        if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return push(row);
+        std::memset(row, waiting_byte<Guard>, usable());
+        sys::poison(row, usable());
+        if (std::byte* const out = waiting_.exchange(row)) {
+            inspect(out);
+            push(out);
+        }
+        tell_found();
+    }
+    void tell_found() noexcept override {
+        if constexpr (takes_notes)
+            if (ALLOT_UNLIKELY(!notes_.empty()))
+                notes_.take([this](misuse kind, const row_type* type, const std::byte* row) {
+                    Guard::tell(plan_, kind, type, row);
+                });
+    }
+
     std::size_t reclaim(bool forced) noexcept override {
         if (forced) {
+            end_waiting([this](std::byte* row) { put_one(row); });
             for (auto& shared : shared_.all())
                 if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
         } else if (!lock_.try_lock()) {
@@ -160,6 +189,7 @@ class fixed_heap final : public heap_base {
             out += p->fresh.load(std::memory_order_relaxed) - p->state.given();
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
             u.cached_rows += c->size() + tally(*c).pending();
+        u.cached_rows += waiting_.size();
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_;
@@ -193,6 +223,8 @@ class fixed_heap final : public heap_base {
     }
 
     std::size_t drop_pages() noexcept override {
+        end_waiting([](std::byte*) {});
+        tell_found();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
             shared.cache.tally.forget();
@@ -203,7 +235,10 @@ class fixed_heap final : public heap_base {
         current_ = nullptr;
         ready_.clear();
         const std::size_t dropped = pages_;
-        while (!all_.empty()) give_page(*all_.first());
+        while (!all_.empty()) {
+            if constexpr (Guard::wipes) wipe_rows(*all_.first());
+            give_page(*all_.first());
+        }
         return dropped;
     }
 
@@ -222,10 +257,22 @@ class fixed_heap final : public heap_base {
         const std::lock_guard hold(lock_);
         std::size_t n = 0;
         for (page* p = all_.first(); p != nullptr; p = all_.after(*p), ++n)
-            if (!p->valid(uncounted(*p))) return false;
+            if (!p->valid(uncounted(*p)) || !is_undamaged(*p)) return false;
         for (page* p = ready_.first(); p != nullptr; p = ready_.after(*p))
             if (!p->is_ready || !p->state.is_listed()) return false;
         return n == pages_ && all_.valid() && ready_.valid() && (current_ == nullptr || (current_->state.is_listed() && !current_->is_ready));
+    }
+
+    // What a row may use, its type's check included.
+    std::size_t usable() const noexcept { return cut_.stride - cut_.header - Guard::row_bytes; }
+    // Whether nothing wrote behind a row.
+    bool is_intact(const std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) return guarded_.intact(row, cut_.stride - cut_.header, in_arena(row));
+        return true;
+    }
+    // Writes its canary.
+    void guard_row([[maybe_unused]] std::byte* row) const noexcept {
+        if constexpr (has_canary<Guard>) guarded_.write(row, cut_.stride - cut_.header, in_arena(row));
     }
 
   private:
@@ -330,11 +377,67 @@ class fixed_heap final : public heap_base {
         return apart <= std::size_t{cut_.stride} * 128;
     }
 
+    // ---- its guard ------------------------------------------------------------------------------------------
+
+    std::size_t in_arena(const std::byte* row) const noexcept {
+        return static_cast<std::size_t>(row - family_.arena().begin());
+    }
+    // A row leaves the queue: it must be as it was filled.
+    void inspect(std::byte* row) noexcept {
+        sys::expose(row, usable());
+        const bool good = is_filled(row, usable(), waiting_byte<Guard>);
+        if constexpr (Guard::wipes)
+            if (!good) sys::wipe(row, usable());
+        sys::poison(row, usable());
+        if (good) return;
+        auto& p = *reinterpret_cast<page*>(page_of(row, family_.arena().page_mask()));
+        notes_.add(misuse::written_when_free, row, Guard::type_of(plan_, p, row));
+    }
+    template <class Then>
+    void end_waiting([[maybe_unused]] Then then) noexcept {
+        if constexpr (Guard::waits != 0)
+            waiting_.drain([&](std::byte* row) {
+                inspect(row);
+                then(row);
+            });
+    }
+    bool is_undamaged([[maybe_unused]] page& p) noexcept {
+        if constexpr (has_canary<Guard>)
+            for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i)
+                if (!is_intact(p.row(i))) return false;
+        return true;
+    }
+    // Rows of a page that is given back with whatever is in it.
+    void wipe_rows(page& p) noexcept {
+        const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * cut_.stride;
+        if (bytes == 0) return;
+        sys::unpoison(p.base(), family_.page_bytes());
+        sys::wipe(p.row(0), bytes - cut_.header);
+    }
+    // A page whose list broke stays as it is until all of its rows were released.
+    static bool is_broken([[maybe_unused]] const page& p) noexcept {
+        if constexpr (encodes) return p.slots.broken() != 0;
+        return false;
+    }
+    void note_if_broken([[maybe_unused]] page& p) noexcept {
+        if constexpr (encodes)
+            if (ALLOT_UNLIKELY(is_broken(p))) {
+                std::byte* const row = p.base() + p.slots.broken();
+                notes_.add(misuse::broken_link, row, Guard::type_of(plan_, p, row));
+            }
+    }
+
     // ---- taking: under the lock -----------------------------------------------------------------------------
 
     // `more` is asked before the family is: true when slots may have turned up.
     template <class More>
     std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
+        const std::size_t got = find_slots(out, n, more);
+        if constexpr (takes_notes) tell_found();
+        return got;
+    }
+    template <class More>
+    std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
         do {
             const std::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
@@ -360,6 +463,7 @@ class fixed_heap final : public heap_base {
             if (const std::size_t got = claim_from(*current_, out, n)) return got;
             page& p = *current_;
             current_ = nullptr;
+            if (is_broken(p)) continue;
             if (!p.state.unlist_below(p.threshold)) make_ready(p);
         }
     }
@@ -369,6 +473,7 @@ class fixed_heap final : public heap_base {
         const std::int64_t given = p.state.given();
         const std::uint32_t untouched = p.cut.capacity - fresh;
         std::size_t got = 0;
+        if (is_broken(p)) return 0;
         if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
         if (got != 0) return got;
         if (untouched != 0) {
@@ -377,6 +482,8 @@ class fixed_heap final : public heap_base {
             for (std::uint32_t i = 0; i != k; ++i) {
                 row -= cut_.stride;
                 clear_count(row);
+                if constexpr (Guard::wipes) sys::wipe(row, usable());
+                guard_row(row);
                 out[i] = row;
             }
             p.fresh.store(fresh + k, std::memory_order_relaxed);
@@ -389,6 +496,7 @@ class fixed_heap final : public heap_base {
         const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
         if (got != 0) p.state.claim(static_cast<std::uint32_t>(got));
         if constexpr (scans) scans_.add(p.slots.looked(), got);
+        note_if_broken(p);
         return got;
     }
     // A link count of 0 marks a slot that holds no row.
@@ -423,6 +531,8 @@ class fixed_heap final : public heap_base {
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
         p->slots.reset(p->aside(), cut_);
+        if constexpr (encodes) p->slots.encode(static_cast<std::uint32_t>(sys::secret_for(this) >> 32), cut_);
+        if constexpr (has_canary<Guard>) p->guarded = guarded_;
         if (plan_.count_bytes_aside != 0)
             for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
@@ -467,7 +577,7 @@ class fixed_heap final : public heap_base {
             if (p->state.empty_or_unnote(p->fresh.load(std::memory_order_relaxed))) {
                 const bool in_flight = p != current_ && !p->is_ready; // its releaser has yet to push it on space_
                 const bool keep = !forced && !orphan_.load(std::memory_order_acquire) && !kept;
-                if (in_flight || keep) {
+                if ((in_flight && !is_broken(*p)) || keep) {
                     kept |= keep;
                     empties_.push(p);
                 } else {
@@ -485,6 +595,8 @@ class fixed_heap final : public heap_base {
     const heap_plan plan_;
     family_type& family_;
     const slot_geometry cut_;
+    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded_;
+    ALLOT_NO_UNIQUE_ADDRESS waiting_rows<Guard::waits> waiting_;
     std::uint32_t batch_ = 1;
     std::atomic<bool> orphan_{false}; // its owner has gone: nothing is kept for later
 
@@ -496,6 +608,7 @@ class fixed_heap final : public heap_base {
     std::size_t users_ = 0;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<takes_notes, damage_notes, no_notes> notes_;
 
     alignas(64) mpsc_stack<page, &page::space_link> space_;
     mpsc_stack<page, &page::empty_link> empties_;

@@ -6,12 +6,14 @@
 //
 // The three lines are apart by who writes them: nobody, releasers, the holder of the heap's lock.
 // Invariant: slots below `fresh` were handed out at least once; those above were never touched.
-// Cost: 192 bytes, the slot policy's bits, and 4 bytes a slot where counts are out of band.
+// Cost: 192 bytes, the slot policy's bits, and 4 bytes a slot where counts are out of band; its guard's, if any.
 // Source: HPCC roxiemem's ChunkedHeaplet, 2010; split by writer after the figures of a spike, 2026.
 #pragma once
 
 #include <allot/core/bits.hpp>
+#include <allot/core/category/guard.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/heap/heap_guard.hpp>
 #include <allot/heap/page_header.hpp>
 #include <allot/slots/geometry.hpp>
 #include <allot/slots/state.hpp>
@@ -22,13 +24,14 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots>
+template <class Slots, class Guard = guard::none>
 struct alignas(64) heaplet : page_header {
     slot_geometry cut;
     std::uint32_t threshold = 1; // slots given back that make the page worth listing
+    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded;
 
     alignas(64) slot_state state;
-    typename Slots::in_page slots;
+    free_slots<Slots, Guard> slots;
     std::atomic<heaplet*> space_link{nullptr};
     std::atomic<heaplet*> empty_link{nullptr};
 
@@ -51,6 +54,7 @@ struct alignas(64) heaplet : page_header {
     static slot_geometry plan(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header,
                               std::size_t count_bytes_aside) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
+        row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
         return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
             return aside_bytes(n, stride, header) + n * count_bytes_aside;

@@ -25,7 +25,7 @@ template <class Rows, class List, class Ledger>
 class buckets {
   public:
     using heap = typename Rows::heap;
-    static constexpr std::size_t header = Rows::counting::header_bytes(false);
+    static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // beside a row
     static constexpr std::size_t max_align = 64;
 
     buckets(heap_family<Ledger>& family, row_context& context) noexcept

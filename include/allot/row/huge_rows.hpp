@@ -1,9 +1,10 @@
 // Rows larger than a heaplet's largest slot: each is a run of pages of its own, returned at once.
 //
-//   | header 64 | ... | type 4 | count 4 | row .........        the row lies in the run's first page
+//   | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |        the row lies in the run's first page
 //
 // Invariant: every huge row stands in the manager's register, so that it can be counted and named.
-// Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste. The register is a list of
+// Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste. Its guard may write it once more at
+// its start and at its end. The register is a list of
 // chunks of 64 places; entering and leaving are lock-free. Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once
 
@@ -11,9 +12,13 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/units.hpp>
 #include <allot/heap/family.hpp>
+#include <allot/heap/heap_guard.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_ops.hpp>
+#include <allot/row/row_seal.hpp>
+#include <allot/sys/secret.hpp>
+#include <allot/sys/wipe.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -31,10 +36,12 @@ struct alignas(64) huge_header : page_header {
     std::atomic<huge_header*>* place = nullptr; // in the register
 };
 
-template <class Ledger, bool Counts>
+template <class Ledger, bool Counts, class Guard = guard::none>
 class huge_rows {
   public:
-    huge_rows(heap_family<Ledger>& family, row_context& context) noexcept : family_(family), context_(context) {}
+    huge_rows(heap_family<Ledger>& family, row_context& context) noexcept : family_(family), context_(context) {
+        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
+    }
     huge_rows(const huge_rows&) = delete;
     huge_rows& operator=(const huge_rows&) = delete;
     ~huge_rows() {
@@ -49,7 +56,7 @@ class huge_rows {
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
         const std::size_t offset = align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
-        if (!checked_add(bytes, offset + family_.page_bytes() - 1, total)) return nullptr;
+        if (!checked_add(bytes, offset + Guard::row_bytes + family_.page_bytes() - 1, total)) return nullptr;
         const std::size_t pages = total >> family_.arena().page_shift();
         std::atomic<huge_header*>* const place = enter();
         if (place == nullptr) return nullptr;
@@ -65,6 +72,8 @@ class huge_rows {
         h->row_offset = offset;
         h->place = place;
         std::byte* const row = base + offset;
+        if constexpr (Guard::wipes) sys::wipe(row, room(*h));
+        if constexpr (has_canary<Guard>) canary_.write(row, room(*h) + Guard::row_bytes, distance(row));
         *counting<count::links>::type_number(*h, row) = type;
         counting<count::links>::word(row).start();
         h->ops = &ops;
@@ -84,6 +93,16 @@ class huge_rows {
             for (auto& place : c->at)
                 if (huge_header* const h = place.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     visit(row_of(*h), type_of(*h), h->pages << family_.arena().page_shift());
+    }
+    // Whether nothing wrote behind a row. No row may be released meanwhile.
+    bool valid() noexcept {
+        bool good = true;
+        if constexpr (has_canary<Guard>)
+            for_each([&](std::byte* row, const row_type*, std::size_t bytes) {
+                const auto to_end = bytes - (static_cast<std::size_t>(distance(row)) & (family_.page_bytes() - 1));
+                good = good && canary_.intact(row, to_end, distance(row));
+            });
+        return good;
     }
     // Frees all rows without running destructors.
     void drop() noexcept {
@@ -129,6 +148,35 @@ class huge_rows {
     }
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
+    static huge_rows& home_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
+    // What a row may use, its type's check included.
+    std::size_t room(const huge_header& h) const noexcept {
+        return (h.pages << family_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
+    }
+    std::size_t distance(const std::byte* row) const noexcept {
+        return static_cast<std::size_t>(row - family_.arena().begin());
+    }
+    // Damage is told.
+    bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
+        if constexpr (has_canary<Guard>)
+            if (!canary_.intact(row_of(h), room(h) + Guard::row_bytes, distance(row_of(h)))) {
+                context_.tell_damage(misuse::overrun, "huge", type_of(h), row_of(h));
+                return false;
+            }
+        return true;
+    }
+    bool is_sealed_well(huge_header& h) const noexcept {
+        if ((counting<count::links>::word(row_of(h)).load() & link_word::sealed) == 0) return true;
+        if (seal_fits(*type_of(h), row_of(h), room(h))) return true;
+        context_.tell_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
+        return false;
+    }
+    // The last holder has gone: checks that may tell, the destructor.
+    void end(huge_header& h) const noexcept {
+        const bool constructed = (counting<count::links>::word(row_of(h)).load() & link_word::constructed) != 0;
+        static_cast<void>(is_sealed_well(h));
+        if (constructed) type_of(h)->destroy(row_of(h));
+    }
     static bool is_row(page_header& p, std::byte* row) noexcept {
         if (row == row_of(header(p))) return true;
         header(p).context->tell(misuse::interior_pointer, "huge", nullptr, row);
@@ -144,8 +192,10 @@ class huge_rows {
         switch (Counts ? word.drop() : link_word::fate::freed) {
         case link_word::fate::alive: return;
         case link_word::fate::was_free: return h.context->tell(misuse::double_release, "huge", nullptr, row);
-        case link_word::fate::destroyed: type_of(h)->destroy(row); [[fallthrough]];
-        case link_word::fate::freed: static_cast<huge_rows*>(h.owner)->free(h);
+        case link_word::fate::destroyed: home_of(h).end(h); [[fallthrough]];
+        case link_word::fate::freed:
+            static_cast<void>(home_of(h).is_intact(h));
+            home_of(h).free(h);
         }
     }
     static bool is_shared(page_header&, std::byte* row) noexcept {
@@ -153,15 +203,26 @@ class huge_rows {
     }
     static std::size_t capacity(page_header& p, std::byte*) noexcept {
         huge_header& h = header(p);
-        return h.pages * static_cast<huge_rows*>(h.owner)->family_.page_bytes() - h.row_offset;
+        return home_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
         if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr)
             counting<count::links>::word(row).construct();
     }
+    static void seal(page_header& p, std::byte* row) noexcept {
+        if (!Counts || !is_row(p, row) || type_of(header(p))->check == row_check::none) return;
+        write_seal(*type_of(header(p)), row, home_of(header(p)).room(header(p)));
+        counting<count::links>::word(row).seal();
+    }
+    static bool check(page_header& p, std::byte* row) noexcept {
+        if (!is_row(p, row)) return false;
+        const bool intact = home_of(header(p)).is_intact(header(p));
+        return home_of(header(p)).is_sealed_well(header(p)) && intact;
+    }
 
     void free(huge_header& h) noexcept {
         const std::size_t pages = h.pages;
+        if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
         leave(h.place);
         h.ops = nullptr;
         rows_.fetch_sub(1, std::memory_order_relaxed);
@@ -169,10 +230,11 @@ class huge_rows {
         family_.give(reinterpret_cast<std::byte*>(&h), pages);
     }
 
-    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize};
+    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};
 
     heap_family<Ledger>& family_;
     row_context& context_;
+    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;
     std::atomic<std::size_t> rows_{0};
     std::atomic<std::size_t> pages_{0};
     chunk first_;

@@ -4,7 +4,7 @@
 //   count::links_aside:         counts (and types) in an array behind the heaplet's header; the row has no header
 //
 //   bit 31: constructed, the type's destructor must run; bit 30: the mark of a slot that was given back to its
-//   heaplet (slots/mark.hpp), alone then; bits 29..0: holders
+//   heaplet (slots/mark.hpp), alone then; bit 29: sealed, the type's check must fit; bits 28..0: holders
 //
 // Invariant: the word has no holders while the slot is free, so a second release of a freed row is seen.
 // Cost: releasing a row with one holder is a load and a store; otherwise one atomic subtraction.
@@ -26,7 +26,8 @@ namespace detail {
 
 struct link_word {
     static constexpr std::uint32_t constructed = std::uint32_t{1} << 31;
-    static constexpr std::uint32_t holders = slot_marks::bit - 1;
+    static constexpr std::uint32_t sealed = slot_marks::bit >> 1;
+    static constexpr std::uint32_t holders = sealed - 1;
     static_assert(slot_marks::bit == constructed >> 1);
 
     enum class fate { alive, freed, destroyed, was_free };
@@ -41,6 +42,7 @@ struct link_word {
     void clear() const noexcept { word.store(0, std::memory_order_relaxed); }
     void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
     bool held() const noexcept { return (load() & holders) != 0; }
+    void seal() const noexcept { word.fetch_or(sealed, std::memory_order_relaxed); }
     bool shared() const noexcept { return (load() & holders) != 1; }
 
     // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic
@@ -50,13 +52,13 @@ struct link_word {
         clear();
         return true;
     }
-    // Drops one holder. The word of a row that is to be destroyed is not cleared yet.
+    // Drops one holder. The word of a row that is to be destroyed, or checked, is not cleared yet.
     fate drop() const noexcept {
         std::uint32_t was = load();
         if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
         if ((was & holders) == 0) return fate::was_free;
         if ((was & holders) > 1) return fate::alive;
-        if ((was & constructed) != 0) return fate::destroyed;
+        if ((was & (constructed | sealed)) != 0) return fate::destroyed;
         clear();
         return fate::freed;
     }

@@ -45,7 +45,7 @@ class local_rows {
         guard_.used(manager_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = manager_.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(index == heap_plan::no_index || type.align > 8 || number == type_table::none))
+        if (ALLOT_UNLIKELY(index == heap_plan::no_index || type.align > 8 || number >= type_table::checked))
             return manager_.try_allocate_shared(bytes, type, number);
         std::byte* row;
         if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {

@@ -55,5 +55,16 @@ inline std::size_t capacity(const void* row) noexcept {
 inline void finalize(void* row) noexcept {
     if (page_header* const page = detail::page_of_row(row)) page->ops->finalize(*page, detail::bytes_of(row));
 }
+// Writes the check of a row whose type has one: until its last release the row is not changed, or sealed anew after
+// each change. By its only holder. Nothing for rows without link counts.
+inline void seal(void* row) noexcept {
+    if (page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::bytes_of(row));
+}
+// Whether a row is what it was when it was sealed (if it was), and nothing wrote behind it (under guard::canary);
+// damage is told. True for an address outside every arena.
+inline bool check(const void* row) noexcept {
+    page_header* const page = detail::page_of_row(row);
+    return page == nullptr || page->ops->check(*page, detail::bytes_of(row));
+}
 
 } // namespace allot::inline ALLOT_ABI

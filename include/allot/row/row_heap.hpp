@@ -74,7 +74,9 @@ class local_row_heap {
         if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         auto& page = rows::page_at(at, page_mask_);
-        if (ALLOT_UNLIKELY(page.owner != &heap_ || !rows::drop_only(page, at))) return release_slowly(at);
+        const std::size_t in_arena = reinterpret_cast<std::uintptr_t>(row) - begin_;
+        if (ALLOT_UNLIKELY(page.owner != &heap_ || !rows::drop_only(page, at, policies::one_type, in_arena)))
+            return release_slowly(at);
         if (ALLOT_UNLIKELY(!cache_.push(at))) push_slowly(at);
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
@@ -196,10 +198,9 @@ class row_heap {
             return 0;
         }
         if constexpr (policies::counts)
-            if (type_->destroy != nullptr)
-                rows::for_each_live(*heap_, [this](auto& page, std::byte* row) {
-                    if ((rows::counting::word(page, row).load() & detail::link_word::constructed) != 0)
-                        type_->destroy(row);
+            if (type_->destroy != nullptr || type_->check_bytes() != 0)
+                rows::for_each_live(*heap_, [](auto& page, std::byte* row) {
+                    rows::end(page, row, rows::counting::word(page, row).load());
                 });
         const std::size_t pages = heap_->drop_pages();
         open();

@@ -60,7 +60,7 @@ class row_manager {
   public:
     using set = Set;
 
-    // Takes, in any order: limit (where the set charges), name, page_bytes, reserve_bytes, leak_sink; the arena where the set says
+    // Takes, in any order: limit (where the set charges), name, page_bytes, reserve_bytes, leak_sink, damage_sink; the arena where the set says
     // page::of<Arena>, the caller's bytes where it says page::borrowed. Throws out_of_memory when no address space
     // can be had (without exceptions: aborts with its page).
     template <class... Values>
@@ -76,6 +76,7 @@ class row_manager {
         context_.set = set_name();
         context_.name = name_;
         context_.manager = this;
+        context_.damage = value_or<damage_sink>({}, values...);
         context_.write_report = [](void* self, text_writer& out) noexcept {
             static_cast<row_manager*>(self)->report(out);
         };
@@ -180,7 +181,9 @@ class row_manager {
     std::size_t release_empty_pages() noexcept {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = thread_local_rows()) mine->flush();
-        return family_.reclaim(true) << arena().page_shift();
+        const std::size_t pages = family_.reclaim(true);
+        family_.for_each([](heap_base& heap) { heap.tell_found(); });
+        return pages << arena().page_shift();
     }
     std::size_t used() const noexcept
         requires(policies::charges)
@@ -246,7 +249,7 @@ class row_manager {
     bool valid() const noexcept {
         bool good = true;
         family_.for_each([&](heap_base& heap) { good = good && heap.valid(); });
-        return good;
+        return good && huge_.valid();
     }
 
     // ---- for handles ----------------------------------------------------------------------------------------
@@ -262,7 +265,7 @@ class row_manager {
     // Without the calling thread's caches.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_plan::no_index && type.align <= 8 && number != type_table::none))
+        if (ALLOT_LIKELY(index != heap_plan::no_index && type.align <= 8 && number < type_table::checked))
             if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number);
         return try_allocate_rare(bytes, type, number);
     }
@@ -272,7 +275,10 @@ class row_manager {
             context_.tell(misuse::bad_alignment, "", &type, nullptr);
             return nullptr;
         }
-        if (ALLOT_UNLIKELY(number == type_table::none)) return nullptr;
+        if (ALLOT_UNLIKELY(number >= type_table::checked)) {
+            if (number == type_table::none) return nullptr;
+            bytes = with_check(bytes, type);
+        }
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_plan::no_index))
             if (auto* const heap = buckets_.at(index, type.align)) return start(*heap, heap->pop(), number);
@@ -302,7 +308,7 @@ class row_manager {
     // Whether a T may lie in a row of such a heap and type; otherwise it is told.
     template <class T>
     bool suits(const heap_plan& plan, const row_type& type) const noexcept {
-        const bool room = plan.row_bytes >= sizeof(T) && plan.align >= alignof(T);
+        const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
         if (!room) context_.tell(misuse::absurd_size, plan.name, &type, nullptr);
         else if (!ends) context_.tell(misuse::null_type, plan.name, &type, nullptr);
@@ -325,14 +331,15 @@ class row_manager {
     void orphan(Heap& heap) noexcept {
         heap.set_orphan();
         heap.reclaim(true);
+        heap.tell_found();
     }
 
   private:
     // The link count of every row of the arena lies in front of it.
     static constexpr bool direct = std::is_same_v<typename policies::count, count::links> && !policies::shares_arena;
     template <class... More>
-    static std::conditional_t<policies::charges, types<allot::limit, allot::name, leak_sink, More...>,
-                              types<allot::name, leak_sink, More...>>
+    static std::conditional_t<policies::charges, types<allot::limit, allot::name, leak_sink, damage_sink, More...>,
+                              types<allot::name, leak_sink, damage_sink, More...>>
         accepted_with(types<More...>);
     using accepted = decltype(accepted_with(typename policies::arena::accepted{}));
 
@@ -370,6 +377,11 @@ class row_manager {
         return slot;
     }
     static void link_by_page(std::byte* row) noexcept { allot::link(row); }
+    // Room for the check of a type's rows; a size that cannot be stays as it is.
+    static std::size_t with_check(std::size_t bytes, const row_type& type) noexcept {
+        if (!policies::counts || bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return bytes;
+        return bytes + type.check_bytes();
+    }
     // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.
     template <class Changed>
     fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
@@ -383,6 +395,7 @@ class row_manager {
         if ((type.align & (type.align - 1)) != 0 || type.align > 64)
             context_.tell(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
         if (number == type_table::none) raise_out_of_memory(bytes, type.name);
+        bytes = with_check(bytes, type);
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
         const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
@@ -435,7 +448,7 @@ class row_manager {
     ALLOT_NO_UNIQUE_ADDRESS ledger_type ledger_;
     mutable family_type family_;
     detail::buckets<rows, typename policies::list, ledger_type> buckets_;
-    mutable detail::huge_rows<ledger_type, policies::counts> huge_;
+    mutable detail::huge_rows<ledger_type, policies::counts, typename policies::guard> huge_;
     detail::thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
     spin_lock making_;
     leak_sink leaks_;

@@ -18,6 +18,8 @@ struct row_ops {
     bool (*is_shared)(page_header& page, std::byte* row) noexcept;
     std::size_t (*capacity)(page_header& page, std::byte* row) noexcept;
     void (*finalize)(page_header& page, std::byte* row) noexcept;
+    void (*seal)(page_header& page, std::byte* row) noexcept;
+    bool (*check)(page_header& page, std::byte* row) noexcept;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -32,12 +32,13 @@ struct row_policies {
     using refill = answer<category::refill>;
     using count = answer<category::count>;
     using oom = answer<category::oom>;
+    using guard = answer<category::guard>;
     using arena = arena_choice<page, answer<category::retain>>;
     using watch = answer<category::watch>;
     using ledger = watched_ledger<ledger_of<answer<category::ledger>>, charge_counters_of<watch>>;
 
     using list = typename size::list;
-    using rows = slot_rows<slots, count, ledger>;
+    using rows = slot_rows<slots, count, ledger, guard>;
 
     static constexpr bool packed = size::step < 8;  // rows of one size are aligned to 4
     static constexpr bool bucketed = size::rounds;  // and otherwise fill the next size of the list

@@ -1,6 +1,7 @@
 // Rows in slots: what turns a free slot of a fixed heap into a row, and a released row into a free slot.
 //
-// Invariant: a slot in a cache has link count 0, one that was given back no holders, and both have poisoned memory (where a checker runs).
+// Invariant: a slot in a cache has link count 0, one that was given back no holders, and both have poisoned memory
+// (where a checker runs); under guard::canary its canary is right, under guard::zero it is wiped.
 // Cost: starting a row is one or two stores; dropping one is link_word::drop and a push.
 // Threads: any that hold a link. Source: HPCC roxiemem's CChunkedHeap, 2010.
 #pragma once
@@ -9,19 +10,24 @@
 #include <allot/heap/fixed_heap.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
+#include <allot/row/row_guard.hpp>
 #include <allot/row/row_ops.hpp>
+#include <allot/row/row_seal.hpp>
 #include <allot/sys/poison.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Slots, class Count, class Ledger>
+template <class Slots, class Count, class Ledger, class Guard = guard::none>
 struct slot_rows {
-    using heap = fixed_heap<Slots, Ledger>;
-    using page = heaplet<Slots>;
+    using guard = std::conditional_t<std::is_same_v<Guard, guard::none>, guard::none, row_guard<Guard, Count>>;
+    using heap = fixed_heap<Slots, Ledger, guard>;
+    using page = heaplet<Slots, guard>;
     using counting = detail::counting<Count>;
 
     ALLOT_ALWAYS_INLINE static page& page_at(std::byte* row, std::uintptr_t page_mask) noexcept {
@@ -35,7 +41,11 @@ struct slot_rows {
     // A slot becomes a row with one holder.
     ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, std::uintptr_t page_mask,
                                           std::byte* row, std::uint32_t type) noexcept {
-        sys::unpoison(row, cut.stride - cut.header);
+        sys::unpoison(row, room(cut));
+        if constexpr (guard::wipes) {
+            sys::expose(row, room(cut));
+            std::memset(row, 0, Slots::min_row_bytes); // a link may have lain there
+        }
         if constexpr (counting::counts) {
             page& p = page_at(row, page_mask); // not read where the count lies in the row
             if (!one_type) *counting::type_number(p, row) = type;
@@ -45,14 +55,24 @@ struct slot_rows {
 
     // Ends a row that has one holder and nothing to destroy; false when there is more to do, and nothing is done.
     ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row) noexcept {
+        if constexpr (has_canary<guard>)
+            return drop_only(p, row, p.type != nullptr, static_cast<std::size_t>(row - heap_of(p).family().arena().begin()));
+        else return drop_only(p, row, false, 0);
+    }
+    // For who knows them already: whether the heap has one type, and the row's distance from its arena's start.
+    ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row, [[maybe_unused]] bool one_type,
+                                              [[maybe_unused]] std::size_t in_arena) noexcept {
+        if constexpr (guard::wipes || guard::waits != 0) return false;
         if constexpr (ALLOT_CHECKED != 0)
             if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) return false;
+        if constexpr (has_canary<guard>)
+            if (ALLOT_UNLIKELY(!p.guarded.intact(row, p.cut.stride - counting::header_bytes(one_type), in_arena))) return false;
         if constexpr (counting::counts)
             if (!counting::word(p, row).drop_only()) return false;
-        sys::poison(row, p.cut.stride - p.cut.header);
+        sys::poison(row, room(p.cut));
         return true;
     }
-    // Drops a holder; true when it was the last, and the row has ended.
+    // Drops a holder; true when it was the last, and the row has ended: then its slot is the caller's.
     static bool drop(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
         if constexpr (counting::counts) {
@@ -61,20 +81,42 @@ struct slot_rows {
             case link_word::fate::alive: return false;
             case link_word::fate::was_free: tell(p, misuse::double_release, row); return false;
             case link_word::fate::destroyed:
-                type_of(p, row)->destroy(row);
+                end(p, row, word.load());
                 word.clear();
                 break;
             case link_word::fate::freed: break;
             }
         }
-        sys::poison(row, p.cut.stride - p.cut.header);
+        if (!is_intact(p, row)) heap_of(p).guard_row(row);
+        if constexpr (guard::waits != 0) {
+            heap_of(p).hold(row);
+            return false;
+        }
+        if constexpr (guard::wipes) sys::wipe(row, room(p.cut));
+        sys::poison(row, room(p.cut));
         return true;
+    }
+    // What must be done before a row goes that was finalized, or sealed.
+    static void end(page& p, std::byte* row, std::uint32_t state) noexcept {
+        const row_type* const type = type_of(p, row);
+        if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, room(p.cut)))
+            tell_damage(p, misuse::broken_seal, row);
+        if ((state & link_word::constructed) != 0) type->destroy(row);
+    }
+    // Damage is told.
+    static bool is_intact(page& p, std::byte* row) noexcept {
+        const bool good = heap_of(p).is_intact(row);
+        if (!good) tell_damage(p, misuse::overrun, row);
+        return good;
     }
 
     static const row_type* type_of(page& p, std::byte* row) noexcept {
-        if (p.type != nullptr) return p.type;
-        if constexpr (counting::counts) return context_of(p).types[*counting::type_number(p, row)];
-        return &untyped;
+        return type_of_row<Count>(context_of(p), p, row);
+    }
+    // What a row may use, its type's check included.
+    static std::size_t room(const slot_geometry& cut) noexcept { return cut.stride - cut.header - guard::row_bytes; }
+    static void tell_damage(page& p, misuse kind, std::byte* row) noexcept {
+        context_of(p).tell_damage(kind, heap_of(p).plan().name, type_of(p, row), row);
     }
     static void tell(page& p, misuse kind, std::byte* row) noexcept {
         context_of(p).tell(kind, heap_of(p).plan().name, p.type, row);
@@ -107,17 +149,37 @@ struct slot_rows {
         if constexpr (counting::counts) return counting::word(static_cast<page&>(h), row).shared();
         return false;
     }
-    static std::size_t capacity(page_header& h, std::byte*) noexcept {
-        const slot_geometry& cut = static_cast<page&>(h).cut;
-        return cut.stride - cut.header;
+    static std::size_t capacity(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if constexpr (counting::counts) return room(p.cut) - type_of(p, row)->check_bytes();
+        return room(p.cut);
     }
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (counting::counts)
             if (is_row(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
+    static void seal(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if constexpr (counting::counts) {
+            if (!is_row(p, row) || type_of(p, row)->check == row_check::none) return;
+            write_seal(*type_of(p, row), row, room(p.cut));
+            counting::word(p, row).seal();
+        }
+    }
+    static bool check(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if (!is_row(p, row)) return false;
+        bool good = is_intact(p, row);
+        if constexpr (counting::counts)
+            if ((counting::word(p, row).load() & link_word::sealed) != 0 && !seal_fits(*type_of(p, row), row, room(p.cut))) {
+                tell_damage(p, misuse::broken_seal, row);
+                good = false;
+            }
+        return good;
+    }
 
-    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize};
+    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};
 
     // Live rows among the slots ever used; without counts none can be told from free ones.
     template <class Visit>

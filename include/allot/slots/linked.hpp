@@ -1,8 +1,9 @@
 // slots::linked: slots that were given back hang in a list through their own first four bytes.
 //
 // Any thread pushes a chain of slots with one compare-and-swap; the holder of the heap's lock takes the whole
-// list by one exchange and walks it alone, and pushes slots of its own by plain stores. Nobody reads a link in a slot that another thread may own, so there
-// is neither an ABA problem nor a race. Offsets count from the page's start; 0 ends the list.
+// list by one exchange and walks it alone, and pushes slots of its own by plain stores. Nobody reads a link in a slot
+// that another thread may own, so there is neither an ABA problem nor a race. Offsets count from the page's start; 0
+// ends the list. Under guard::encoded they are written in a code, and a list whose next offset is no slot's is dropped.
 // Cost: nothing out of band; 8 bytes a heaplet. Taking slots in the order of their release misses the cache once
 // a slot when that order is random: `bitmap` does not.
 // Threads: put by any; put_held and claim by the holder of the heap's lock.
@@ -11,6 +12,7 @@
 
 #include <allot/core/category/slots.hpp>
 #include <allot/slots/geometry.hpp>
+#include <allot/slots/link_code.hpp>
 #include <allot/sys/poison.hpp>
 
 #include <atomic>
@@ -33,39 +35,63 @@ struct linked {
     static constexpr std::size_t aside_bytes(std::size_t, std::size_t, std::size_t) noexcept { return 0; }
 
     // The free slots of one page. Lives in the page's header.
-    class in_page {
+    template <class Code>
+    class list_in_page {
       public:
         void reset(std::byte*, const slot_geometry&) noexcept {
             head_.store(0, std::memory_order_relaxed);
             chain_ = 0;
         }
+        // Before the first put.
+        void encode(std::uint32_t secret, const slot_geometry& cut) noexcept
+            requires Code::checks
+        {
+            code_ = Code(secret, cut);
+        }
+        // The row whose link led nowhere; 0 while all is well. Then nothing more is claimed.
+        std::uint32_t broken() const noexcept
+            requires Code::checks
+        {
+            return code_.broken;
+        }
 
         // Gives back n > 0 rows of this page.
         void put(std::byte* page, const slot_geometry&, std::byte* const* rows, std::size_t n) noexcept {
-            for (std::size_t i = 0; i + 1 < n; ++i) set_link(rows[i], offset(page, rows[i + 1]));
+            const Code code = code_;
+            for (std::size_t i = 0; i + 1 < n; ++i) set_link(code, rows[i], offset(page, rows[i + 1]));
             std::uint32_t head = head_.load(std::memory_order_relaxed);
             do {
-                set_link(rows[n - 1], head);
+                set_link(code, rows[n - 1], head);
             } while (!head_.compare_exchange_weak(head, offset(page, rows[0]), std::memory_order_release,
                                                   std::memory_order_relaxed));
         }
 
         ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry&, std::byte* const* rows,
                                           std::size_t n) noexcept {
+            const Code code = code_;
             for (std::size_t i = 0; i != n; ++i) {
-                set_link(rows[i], chain_);
+                set_link(code, rows[i], chain_);
                 chain_ = offset(page, rows[i]);
             }
         }
 
         // Takes up to n rows that were given back, filling `out` from its end.
-        std::size_t claim(std::byte* page, const slot_geometry&, std::byte** out, std::size_t n) noexcept {
+        std::size_t claim(std::byte* page, [[maybe_unused]] const slot_geometry& cut, std::byte** out,
+                          std::size_t n) noexcept {
+            [[maybe_unused]] const Code code = code_;
             std::size_t left = n;
             while (left != 0) {
                 if (chain_ == 0) chain_ = head_.exchange(0, std::memory_order_acquire);
                 if (chain_ == 0) break;
                 out[--left] = page + chain_;
-                chain_ = link(page + chain_);
+                const std::uint32_t next = link(code, page + chain_);
+                if constexpr (Code::checks)
+                    if (ALLOT_UNLIKELY(!code.leads(next, cut))) {
+                        code_.broken = chain_;
+                        chain_ = 0;
+                        break;
+                    }
+                chain_ = next;
             }
             if (left != 0) std::memmove(out, out + left, (n - left) * sizeof *out);
             return n - left;
@@ -75,7 +101,7 @@ struct linked {
         bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t given) const noexcept {
             std::uint32_t n = 0;
             for (const std::uint32_t start : {chain_, head_.load(std::memory_order_acquire)})
-                for (std::uint32_t at = start; at != 0; at = link(page + at))
+                for (std::uint32_t at = start; at != 0; at = link(code_, page + at))
                     if (!cut.is_row(at) || ++n > given) return false;
             return n == given;
         }
@@ -84,22 +110,26 @@ struct linked {
         static std::uint32_t offset(std::byte* page, std::byte* row) noexcept {
             return static_cast<std::uint32_t>(row - page);
         }
-        static std::uint32_t link(const std::byte* row) noexcept {
+        static std::uint32_t link(const Code& code, const std::byte* row) noexcept {
             std::uint32_t next;
-            sys::unpoison(row, sizeof next);
+            sys::expose(row, sizeof next);
             std::memcpy(&next, row, sizeof next);
             sys::poison(row, sizeof next);
-            return next;
+            return code.read(row, next);
         }
-        static void set_link(std::byte* row, std::uint32_t next) noexcept {
+        static void set_link(const Code& code, std::byte* row, std::uint32_t next) noexcept {
             sys::unpoison(row, sizeof next);
+            next = code.write(row, next);
             std::memcpy(row, &next, sizeof next);
             sys::poison(row, sizeof next);
         }
 
         std::atomic<std::uint32_t> head_{0};
         std::uint32_t chain_ = 0; // taken, not yet used up; the lock's holder only
+        ALLOT_NO_UNIQUE_ADDRESS Code code_;
     };
+    using in_page = list_in_page<plain_links>;
+    using in_page_encoded = list_in_page<encoded_links>; // under guard::encoded
 };
 
 static_assert(category::slots::takes<linked>);

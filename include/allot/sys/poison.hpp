@@ -36,5 +36,15 @@ inline void unpoison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_
 #endif
 }
 
+// The memory may be read, and holds what it held before it was poisoned.
+inline void expose([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
+#if ALLOT_ASAN
+    __asan_unpoison_memory_region(p, bytes);
+#endif
+#if ALLOT_VALGRIND
+    VALGRIND_MAKE_MEM_DEFINED(p, bytes);
+#endif
+}
+
 } // namespace sys
 } // namespace allot::inline ALLOT_ABI

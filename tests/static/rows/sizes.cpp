@@ -54,6 +54,8 @@ TEST_CASE("a heaplet's header and its bits are at most 1.6 % of a page") {
     constexpr std::size_t page = std::size_t{1} << 20;
     STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::linked>) == 192);
     STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::bitmap>) == 192);
+    using namespace allot::guard; // its guards find room in it
+    STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::linked, all<encoded, canary, quarantine<>, zero>>) == 192);
     STATIC_REQUIRE((192 + allot::slots::bitmap::aside_bytes(page / 16, 16, 0)) * 1000 <= page * 16);
     STATIC_REQUIRE((192 + allot::slots::bitmap::aside_bytes(page / 20, 20, 0)) * 1000 <= page * 16);
 }

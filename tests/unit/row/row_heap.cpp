@@ -8,7 +8,7 @@ using namespace allot::literals;
 
 TEST_CASE("packed unique rows of 64 bytes cost at most 68.3", "[row_heap]") {
     allot::row_manager<sets::plain> rows{allot::limit{256_MiB}, allot::page_bytes{1_MiB}};
-    auto heap = rows.heap(allot::as<allot::heap::unique, allot::size::packed>, 64);
+    auto heap = rows.heap(allot::as<allot::heap::unique, allot::size::packed, allot::guard::none>, 64);
     std::vector<void*> all;
     for (int i = 0; i < 1000000; ++i) all.push_back(heap.allocate());
     CHECK(heap.usage().slot_bytes == 68);
