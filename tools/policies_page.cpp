@@ -85,6 +85,7 @@ void answers(category::retain) {
     answer<retain::never>("never");
     answer<retain::on_call>("on_call");
     answer<retain::on_pressure>("on_pressure");
+    answer<retain::idle<10_s>>("idle<After>");
 }
 void answers(category::guard) {
     answer<guard::none>("none");
@@ -97,6 +98,8 @@ void answers(category::guard) {
 void answers(category::watch) {
     answer<watch::none>("none");
     answer<watch::counters>("counters");
+    answer<watch::peaks>("peaks");
+    answer<watch::trace<>>("trace<Options>");
 }
 
 template <class Product, class Category> void reader(std::string& text) {

@@ -33,6 +33,30 @@ BUGS = {
         "model/rows.cpp", "heap/fixed_heap.hpp",
         "p.fresh.store(fresh + k, std::memory_order_relaxed);",
         "p.fresh.store(fresh + k - (k > 1), std::memory_order_relaxed);"),
+    "idle_pages_not_marked_when_given": (
+        "unit/page/retain.cpp", "page/arena_base.hpp",
+        "        if (ALLOT_UNLIKELY(idle_ != nullptr)) idle_->used(page, pages);\n", ""),
+    "idle_walk_begins_too_early": (
+        "unit/page/retain.cpp", "page/idle_pages.hpp", "next_ = now_() + after_;", "next_ = now_() + after_ / 2;"),
+    "used_part_of_a_huge_page_goes_alone": (
+        "unit/page/huge_os_pages.cpp", "page/arena_base.hpp",
+        "if (const std::uint64_t unit = mask(at, each); (pages & unit) != 0) wide |= unit;",
+        "if (const std::uint64_t unit = mask(at, each); (pages & unit) == ~at) wide |= unit;"),
+    "trace_reader_does_not_look_again": (
+        "unit/report/trace.cpp", "watch/event_ring.hpp",
+        "#include <allot/sys/thread.hpp>\n", "#include <allot/sys/thread.hpp>\n#include <allot/sync/pause.hpp>\n",
+        "            event.held = e.held.load", f"            {PAUSE}\n            event.held = e.held.load",
+        "if (e.turn.load(std::memory_order_relaxed) == 2 * number + 2) visit(event);", "visit(event);"),
+    "trace_writer_takes_an_entry_in_use": (
+        "unit/report/trace.cpp", "watch/event_ring.hpp",
+        "#include <allot/sys/thread.hpp>\n", "#include <allot/sys/thread.hpp>\n#include <allot/sync/pause.hpp>\n",
+        "        e.held.store(held,", f"        {PAUSE}\n        e.held.store(held,",
+        "turn % 2 != 0 || turn > 2 * number ||", "(turn & 0) != 0 ||"),
+    "peak_snapshot_never_renewed": (
+        "unit/row/by_type.cpp", "watch/peak_recorder.hpp", "next_.store(held + held / 16", "next_.store(held * 16"),
+    "census_forgets_where_it_was": (
+        "unit/row/by_type.cpp", "heap/fixed_heap.hpp",
+        "        if (census_at_ == &p) census_at_ = all_.after(p);\n", ""),
     "page_given_without_refund": (
         "model/rows.cpp", "heap/family.hpp",
         "        arena_.give(first, pages);\n        ledger_.refund(pages << arena_.page_shift());",

@@ -21,6 +21,8 @@ extern "C" void give_any(allot::local_rows<the_set>& h, void* row) { h.release(r
 sets = {
     "nothing": "",
     "unwatched": "allot::watch::none",
+    "peaks": "allot::watch::peaks",
+    "traced, no row": "allot::watch::trace<>",
     "unguarded": "allot::guard::none",
     "not spilling": "allot::spill::none",
     "uncharged": "allot::ledger::none",
@@ -60,7 +62,7 @@ for name, policies in sets.items():
         def shape(ls):
             return [re.sub(r"-?\d+\(", "offset(", line) for line in ls]
         if shape(lines) != shape(plain[function]):
-            print(f"{function}: the set with {name} off compiles to {len(lines)} instructions, without naming it to "
+            print(f"{function}: the set {name} compiles to {len(lines)} instructions, without naming it to "
                   f"{len(plain[function])}")
             failed = 1
 for function, ceiling in ceilings.items():

@@ -32,8 +32,9 @@ QUESTIONS = {
     "ledger": {"counter": "allot::ledger::counter", "no_ledger": "allot::ledger::none"},
     "oom": {"null": "allot::oom::null", "raise": "allot::oom::raise"},
     "retain": {"never": "allot::retain::never", "on_call": "allot::retain::on_call",
-               "on_pressure": "allot::retain::on_pressure"},
-    "watch": {"watched": "allot::watch::counters", "unwatched": "allot::watch::none"},
+               "on_pressure": "allot::retain::on_pressure", "idle": "allot::retain::idle<1_ms>"},
+    "watch": {"watched": "allot::watch::counters", "unwatched": "allot::watch::none", "peaks": "allot::watch::peaks",
+              "traced": "allot::watch::trace<allot::watch::trace_options{.events = 64, .every_nth_row = 7}>"},
     "guard": {"unguarded": "allot::guard::none", "coded": "allot::guard::all<allot::guard::encoded, allot::guard::canary>",
               "quarantined": "allot::guard::quarantine<32>", "zeroed": "allot::guard::zero"},
 }

@@ -47,6 +47,8 @@ struct words {
     template <class... As> anything grow_down(As&&...) const noexcept;
     template <class... As> anything shrink(As&&...) const noexcept;
     template <class... As> anything trim(As&&...) const noexcept;
+    template <class... As> anything trim_idle(As&&...) const noexcept;
+    template <class... As> anything returned(As&&...) const noexcept;
     template <class... As> anything contains(As&&...) const noexcept;
     template <class... As> anything page_bytes(As&&...) const noexcept;
     template <class... As> anything page_shift(As&&...) const noexcept;
@@ -63,6 +65,13 @@ struct words {
     template <class... As> anything usage(As&&...) const noexcept;
     template <class... As> anything figures(As&&...) const noexcept;
     template <class... As> anything report(As&&...) const noexcept;
+    template <class... As> anything usage_by_type(As&&...) const noexcept;
+    template <class... As> anything usage_at_peak(As&&...) const noexcept;
+    template <class... As> anything visit_pages(As&&...) const noexcept;
+    template <class... As> anything visit_trace(As&&...) const noexcept;
+    template <class... As> anything traced(As&&...) const noexcept;
+    template <class... As> anything state_of(As&&...) const noexcept;
+    template <class... As> anything charges(As&&...) const noexcept;
     template <class... As> anything name(As&&...) const noexcept;
     template <class... As> anything valid(As&&...) const noexcept;
 };

@@ -1,4 +1,4 @@
-// Bytes as people write them, the values a product's constructor takes, and sums that notice overflow.
+// Bytes and spans of time as people write them, the values a product's constructor takes, and sums that notice overflow.
 //
 // `512_MiB` is a compile-time std::size_t; a number too large for it does not compile. The structs below are
 // strong types, so that a constructor can take them in any order.
@@ -30,6 +30,11 @@ struct page_bytes {
 /// How much address space an arena reserves.
 struct reserve_bytes {
     std::size_t bytes;
+};
+
+/// A span of time, as a policy's option: `10_s`, `500_ms`.
+struct time_span {
+    std::uint64_t ms;
 };
 
 /// a + b in `result`; false, and `result` untouched, where it does not fit.
@@ -92,6 +97,8 @@ template <char... Text> constexpr std::size_t operator""_GiB() noexcept {
 template <char... Text> constexpr std::size_t operator""_TiB() noexcept {
     return detail::scaled_v<std::size_t{1} << 40, Text...>;
 }
+template <char... Text> constexpr time_span operator""_ms() noexcept { return {detail::scaled_v<1, Text...>}; }
+template <char... Text> constexpr time_span operator""_s() noexcept { return {detail::scaled_v<1000, Text...>}; }
 
 } // namespace literals
 

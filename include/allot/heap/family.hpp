@@ -13,6 +13,7 @@
 #include <allot/page/arena_base.hpp>
 #include <allot/page/arena_holder.hpp>
 #include <allot/sync/mpsc_stack.hpp>
+#include <allot/watch/event_ring.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -34,10 +35,19 @@ class heap_family {
     std::byte* take(std::size_t pages) noexcept {
         collect();
         if (std::byte* const p = try_take(pages)) return p;
-        reclaim(true);
+        record(watch_event::reclaimed, reclaim(true) << arena_.page_shift());
         if (std::byte* const p = try_take(pages)) return p;
         // The others who share the arena are asked only when it is the arena that is short.
         return ledger_.fits(pages << arena_.page_shift()) && arena_.ask_holders() != 0 ? try_take(pages) : nullptr;
+    }
+    // What was taken stands where it is used, and no lock of a heap is held: who watches the peak may look now.
+    // For a trace, where the set keeps one; no code otherwise. `name` must live as long as the family's manager.
+    void record([[maybe_unused]] watch_event kind, [[maybe_unused]] std::size_t bytes,
+                [[maybe_unused]] const char* name = "") noexcept {
+        if constexpr (traces) ledger_.recorder().record(kind, bytes, name);
+    }
+    void settled() noexcept {
+        if constexpr (requires { ledger_.settled(); }) ledger_.settled();
     }
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
@@ -82,10 +92,15 @@ class heap_family {
     }
 
   private:
+    static constexpr bool traces = requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
+
     std::byte* try_take(std::size_t pages) noexcept {
         const std::size_t bytes = pages << arena_.page_shift();
         if (!ledger_.try_charge(bytes)) return nullptr;
+        [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
         std::byte* const p = arena_.take(pages);
+        if constexpr (traces)
+            if (const std::size_t more = arena_.returned() - returned; more != 0) record(watch_event::trimmed, more);
         if (p != nullptr) ledger_.confirm(bytes);
         else ledger_.cancel(bytes);
         return p;

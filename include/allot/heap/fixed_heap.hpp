@@ -17,6 +17,7 @@
 #include <allot/heap/scan_counters.hpp>
 #include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
+#include <allot/heap/slot_sampler.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/poison.hpp>
 #include <allot/sys/secret.hpp>
@@ -59,7 +60,7 @@ class fixed_heap final : public heap_base {
         if constexpr (has_canary<Guard>) guarded_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
         const std::size_t fit = family.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
-        for (auto& shared : shared_.all()) adopt(shared.cache, shared.cache.capacity);
+        for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
         family.add(*this);
     }
     ~fixed_heap() override = default;
@@ -74,6 +75,10 @@ class fixed_heap final : public heap_base {
     }
     // A user's cache joins before its first use, and is emptied and leaves after its last.
     void adopt(user_cache& cache, std::size_t capacity) noexcept {
+        join(cache, capacity);
+        family_.record(watch_event::handle_opened, cut_.stride, plan_.name);
+    }
+    void join(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
         cache.batch = cache.limit / 2;
         const std::lock_guard hold(lock_);
@@ -83,6 +88,7 @@ class fixed_heap final : public heap_base {
     template <class Cache>
     void leave(Cache& cache) noexcept {
         flush(cache);
+        family_.record(watch_event::handle_closed, cut_.stride, plan_.name);
         const std::lock_guard hold(lock_);
         caches_.remove(cache);
         --users_;
@@ -187,9 +193,7 @@ class fixed_heap final : public heap_base {
         std::int64_t out = 0;
         for (page* p = all_.first(); p != nullptr; p = all_.after(*p))
             out += p->fresh.load(std::memory_order_relaxed) - p->state.given();
-        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
-            u.cached_rows += c->size() + tally(*c).pending();
-        u.cached_rows += waiting_.size();
+        u.cached_rows = cached();
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_;
@@ -200,6 +204,46 @@ class fixed_heap final : public heap_base {
             u.overhead_per_row = (static_cast<double>(u.bytes) - static_cast<double>(u.live_rows * u.row_bytes)) /
                                  static_cast<double>(u.live_rows);
         return u;
+    }
+
+    void census(type_census& into, const census_budget& budget) noexcept override {
+        const std::lock_guard hold(lock_);
+        const std::size_t look = pages_ < budget.pages ? pages_ : budget.pages;
+        if (look == 0) return;
+        const bool many_types = plan_.type == nullptr && plan_.live_type != nullptr;
+        const std::size_t quota = many_types ? budget.slots / look + 1 : 0; // of a page
+        std::uint64_t used = 0, picked = 0;
+        std::int64_t live = 0;
+        type_census shares; // of types, in 1/256 rows
+        slot_sampler sampler;
+        for (std::size_t i = 0; i < look; ++i) {
+            if (census_at_ == nullptr) census_at_ = all_.first(); // goes on where the last census ended
+            page& p = *census_at_;
+            census_at_ = all_.after(p);
+            const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
+            used += fresh;
+            live += fresh - p.state.given();
+            const std::size_t share = quota == 0 || fresh == 0 ? 0 : std::size_t{256} * fresh / (quota < fresh ? quota : fresh);
+            picked += sampler.pick(fresh, quota, [&](std::uint32_t slot) {
+                if (const row_type* const type = plan_.live_type(p, p.row(slot))) shares.add(type, share, 0);
+            });
+        }
+        if (look < pages_ || (many_types && picked < used)) into.estimated();
+        const auto add = [&](const row_type* type, std::uint64_t rows) {
+            rows = rows * pages_ / look;
+            into.add(type, rows, rows * cut_.stride);
+        };
+        if (many_types) return shares.for_each([&](const type_usage& u) { add(u.type, (u.rows + 128) / 256); });
+        live -= static_cast<std::int64_t>(cached());
+        if (live > 0) add(plan_.type != nullptr ? plan_.type : &untyped, static_cast<std::uint64_t>(live));
+    }
+
+    void visit_pages(page_visitor visit, void* context) noexcept override {
+        const std::lock_guard hold(lock_);
+        for (page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
+            const std::int64_t used = p->fresh.load(std::memory_order_relaxed) - p->state.given();
+            visit(context, {p->base(), 1, p->cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});
+        }
     }
 
     // Visits every slot ever used (its page, its row). No other thread may use the heap meanwhile.
@@ -281,6 +325,12 @@ class fixed_heap final : public heap_base {
 
     static const tally_type& tally(const slot_cache_base& cache) noexcept {
         return static_cast<const user_cache&>(cache).tally;
+    }
+    // Free slots that no heaplet counts.
+    std::size_t cached() noexcept {
+        std::size_t n = waiting_.size();
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) n += c->size() + tally(*c).pending();
+        return n;
     }
     std::uint32_t uncounted(page& p) noexcept {
         std::uint32_t n = 0;
@@ -443,6 +493,7 @@ class fixed_heap final : public heap_base {
             if (const std::size_t got = claim(out, n)) return got;
         } while (more());
         std::byte* const memory = family_.take(1);
+        family_.settled();
         std::size_t got = 0;
         {
             const std::lock_guard hold(lock_);
@@ -545,6 +596,7 @@ class fixed_heap final : public heap_base {
         make_ready(p);
     }
     void give_page(page& p) noexcept {
+        if (census_at_ == &p) census_at_ = all_.after(p);
         all_.remove(p);
         --pages_;
         p.ops = nullptr;
@@ -604,6 +656,7 @@ class fixed_heap final : public heap_base {
     page* current_ = nullptr;
     intrusive_list<page, &page::in_ready> ready_; // with slots to give, but for the current one
     intrusive_list<page, &page::in_all> all_;
+    page* census_at_ = nullptr; // where the next census goes on; null: at the first page
     std::size_t pages_ = 0;
     std::size_t users_ = 0;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;

@@ -5,6 +5,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/row_type.hpp>
+#include <allot/watch/type_census.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -27,6 +28,14 @@ struct heap_usage {
     double overhead_per_row = 0;    // (bytes - live_rows x row_bytes) / live_rows; 0 without rows
 };
 
+// What a page, or a run of them, is used for.
+struct page_use {
+    const std::byte* first = nullptr;
+    std::size_t pages = 0;
+    std::size_t slots = 0; // of the page; 0: a huge row
+    std::size_t used = 0;  // of them by rows, or in a cache
+};
+
 struct row_ops;
 
 class heap_base {
@@ -40,6 +49,11 @@ class heap_base {
     // even one page is kept; otherwise it does nothing when the heap is busy.
     virtual std::size_t reclaim(bool forced) noexcept = 0;
     virtual heap_usage usage() noexcept = 0;
+    // Adds the heap's rows by type. Holds the heap's lock while it looks at what the budget allows.
+    virtual void census(type_census& into, const census_budget& budget) noexcept = 0;
+    // Visits the heap's pages, holding its lock.
+    using page_visitor = void (*)(void* context, const page_use& use);
+    virtual void visit_pages(page_visitor visit, void* context) noexcept = 0;
     // Visits every live row (its address, its type). No thread may use the heap meanwhile.
     using row_visitor = void (*)(void* context, std::byte* row, const row_type* type);
     virtual void visit_rows(row_visitor visit, void* context) noexcept = 0;

@@ -16,7 +16,7 @@ class watched_ledger : public Ledger {
 
     bool try_charge(std::size_t bytes) noexcept {
         const bool good = Ledger::try_charge(bytes);
-        if (!good) counters_.refused();
+        if (!good) counters_.refused(bytes);
         return good;
     }
     void confirm(std::size_t bytes) noexcept {
@@ -27,11 +27,15 @@ class watched_ledger : public Ledger {
         Ledger::refund(bytes);
         counters_.refunded(bytes);
     }
+    // The pages of the last charges stand where they are used.
+    void settled() noexcept { counters_.settled(); }
     auto charges() const noexcept
         requires requires(const Counters& c) { c.figures(); }
     {
         return counters_.figures();
     }
+    Counters& recorder() noexcept { return counters_; }
+    const Counters& recorder() const noexcept { return counters_; }
 
   private:
     ALLOT_NO_UNIQUE_ADDRESS Counters counters_;

@@ -19,6 +19,7 @@
 #include <allot/page/borrowed.hpp>
 #include <allot/page/mapped.hpp>
 #include <allot/page/range_request.hpp>
+#include <allot/sys/clock.hpp>
 
 #include <cstddef>
 #include <span>
@@ -72,7 +73,10 @@ class built_arena : public arena_base {
         arena_range range;
         if constexpr (lent) range = page_policy::make(asked, &aside_bytes);
         else range = page_policy::make(asked);
-        range.gives_back = range.gives_back && !std::is_same_v<retain_policy, retain::never>;
+        range.gives_back = range.gives_back && retain_policy::when_called;
+        range.under_pressure = retain_policy::under_pressure;
+        if constexpr (idle_state<retain_policy>::looks)
+            if (range.gives_back) range.idle = &idle_;
         const bool good = range.begin != nullptr &&
                           start(range, limit, name) && arenas.enter(*this);
         if (good) return;
@@ -83,6 +87,7 @@ class built_arena : public arena_base {
             out.bytes(std::size_t{1} << range.page_shift).newline();
         }));
     }
+    ALLOT_NO_UNIQUE_ADDRESS idle_state<retain_policy> idle_;
 };
 
 } // namespace detail

@@ -7,7 +7,7 @@
 // another's (but when the last free pages are just being trimmed); giving back takes no lock and makes no system call.
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit. A failing take leaves
 // everything as before, and the peak counts only pages that somebody really had.
-// Cost: 2.1 bits a page out of band, four mappings an arena. A page that was used before: a locked search of two
+// Cost: 2.1 bits a page out of band (3.1 under retain::idle), four mappings an arena. A page that was used before: a locked search of two
 // words. Threads: any, but for construction and destruction.
 // A child of fork() has its own copy and may use it if the parent was in no call to the arena in another thread.
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges.
@@ -15,6 +15,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/page/idle_pages.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/map.hpp>
@@ -36,7 +37,11 @@ struct arena_figures {
     std::size_t committed = 0; // taken, or free and not yet given back to the system
     std::size_t free = 0;      // still to be had under limit and address space
     std::size_t largest_free_run = 0;
+    std::size_t returned = 0;  // given back to the system so far
 };
+
+// How a page stands: `clean` and `dirty` ones are free, the latter may hold memory of the system.
+enum class page_state : unsigned char { untouched, clean, dirty, taken };
 
 class arena_holder; // and what asks for it: page/arena_holder.hpp
 class text_writer;
@@ -52,15 +57,18 @@ struct arena_range {
     unsigned page_shift = 20;
     bool committed = false;     // all of it is usable from the start
     bool gives_back = false;    // free pages may go back to the system
+    bool under_pressure = false; // and do when it refuses memory
     bool transparent_huge = false;
     bool lock = false;
     const char* got = "plain";  // "plain", "transparent", "hugetlb", "borrowed"
     std::byte* aside = nullptr; // memory of zeros for the bitmaps; null: the arena maps its own
+    detail::idle_pages* idle = nullptr; // looks for pages that nobody used for a while; null: nobody does
 };
 
 class arena_base {
   public:
     static constexpr std::size_t huge_from = std::size_t{16} << 20; // transparent huge pages beyond this, from either end
+    static constexpr std::size_t huge_page = std::size_t{2} << 20;  // what those are, or larger
 
     arena_base() = default;
     arena_base(const arena_base&) = delete;
@@ -70,6 +78,7 @@ class arena_base {
 
     // Takes pages in one run, contents unspecified; null when there are none, or the system refuses memory.
     std::byte* take(std::size_t pages = 1) noexcept {
+        if (ALLOT_UNLIKELY(idle_ != nullptr)) trim_idle();
         for (;;) {
             std::size_t first = detail::page_bitmap::none;
             {
@@ -88,6 +97,7 @@ class arena_base {
         ALLOT_ASSERT(contains(first) && pages <= page_count() - index(first), "pages given to an arena that has them not");
         const std::size_t page = index(first);
         mark_dirty(page, pages);
+        if (ALLOT_UNLIKELY(idle_ != nullptr)) idle_->used(page, pages);
         held_.fetch_sub(pages, std::memory_order_relaxed);
         undo(page, pages);
     }
@@ -105,26 +115,22 @@ class arena_base {
     }
 
     // Gives free pages back to the system; returns bytes. 0 where the memory is the caller's or preallocated.
+    // Free pages beside them that lie in the same huge OS page go with them: the system may have filled those too.
     std::size_t trim() noexcept {
         if (!gives_back_) return 0;
         std::size_t bytes = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
-            for (;;) {
-                const std::uint64_t idle = dirty_[w].load(std::memory_order_acquire) & ~bitmap_.taken_in_word(w);
-                if (idle == 0) break;
-                const auto low = static_cast<std::size_t>(std::countr_zero(idle));
-                const auto n = static_cast<std::size_t>(std::countr_one(idle >> low));
-                if (!hide(w * 64 + low, n)) continue; // somebody was quicker
-                const std::uint64_t bits = mask(low, n);
-                const bool still = (dirty_[w].load(std::memory_order_acquire) & bits) == bits; // or trimmed by another
-                const bool gone = !still || sys::decommit(at(w * 64 + low), n << shift_, lock_pages_);
-                if (still && gone) {
-                    dirty_[w].fetch_and(~bits, std::memory_order_acq_rel);
-                    bytes += n << shift_;
-                }
-                show(w * 64 + low, n);
-                if (!gone) return bytes;
-            }
+            while (const std::uint64_t idle = free_and_dirty(w))
+                if (!give_back(w, idle, bytes)) return bytes;
+        return bytes;
+    }
+    // Does what a page request does under retain::idle, for who has a timer: gives pages back that were free for long,
+    // a few at a time; returns bytes.
+    ALLOT_NOINLINE std::size_t trim_idle() noexcept {
+        std::size_t bytes = 0;
+        if (idle_ != nullptr && gives_back_)
+            idle_->step(bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); },
+                        [&](std::size_t w, std::uint64_t pages) { return give_back(w, pages, bytes); });
         return bytes;
     }
 
@@ -148,6 +154,11 @@ class arena_base {
     bool is_taken(const void* p) const noexcept {
         return bitmap_.is_taken(static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_);
     }
+    page_state state_of(std::size_t page) const noexcept {
+        if (bitmap_.is_taken(page)) return page_state::taken;
+        if ((dirty_[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0) return page_state::dirty;
+        return committed(page, 1) ? page_state::clean : page_state::untouched;
+    }
     const char* name() const noexcept { return name_; }
     // Which kind of OS pages it got: "plain", "transparent", "hugetlb" or "borrowed".
     const char* got() const noexcept { return got_; }
@@ -167,8 +178,11 @@ class arena_base {
         f.committed = used << shift_;
         f.free = f.taken < f.limit ? f.limit - f.taken : 0;
         f.largest_free_run = bitmap_.largest_free_run() << shift_;
+        f.returned = returned();
         return f;
     }
+    // Bytes given back to the system so far.
+    std::size_t returned() const noexcept { return returned_.load(std::memory_order_relaxed); }
     // What the system says is in memory; a walk over the committed range, for reports.
     std::size_t resident() const noexcept {
         const std::size_t low = low_committed_.load(), high = high_committed_.load();
@@ -190,25 +204,28 @@ class arena_base {
   protected:
     ~arena_base() { close(); }
     void close() noexcept {
-        if (own_aside_ != nullptr) sys::unmap(own_aside_, aside_bytes(page_count()));
+        if (own_aside_ != nullptr) sys::unmap(own_aside_, aside_bytes(page_count(), idle_ != nullptr));
         if (mapping_ != 0) sys::unmap(begin_, mapping_);
         own_aside_ = begin_ = nullptr;
         mapping_ = bytes_ = limit_pages_ = 0;
     }
     // Zeros that the bitmaps of this many pages need, when the arena does not map them itself.
-    static std::size_t aside_bytes(std::size_t pages) noexcept {
-        return align_up(detail::page_bitmap::bytes_for(pages) + ceil_div(pages, std::size_t{64}) * sizeof(word),
+    static std::size_t aside_bytes(std::size_t pages, bool idle) noexcept {
+        return align_up(detail::page_bitmap::bytes_for(pages) + dirty_bytes(pages) +
+                            (idle ? detail::idle_pages::bytes_for(pages) : 0),
                         sys::os_page_bytes());
     }
+    static std::size_t aside_bytes(std::size_t pages) noexcept { return aside_bytes(pages, false); }
     // False when there is no memory for the bitmaps; the arena is then empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
         name_ = name;
         std::byte* aside = range.aside;
         const std::size_t pages = range.bytes >> range.page_shift;
         if (aside == nullptr) {
-            aside = own_aside_ = sys::reserve(aside_bytes(pages), sys::os_page_bytes());
-            if (aside != nullptr && !sys::commit(aside, aside_bytes(pages))) {
-                sys::unmap(aside, aside_bytes(pages));
+            const std::size_t bytes = aside_bytes(pages, range.idle != nullptr);
+            aside = own_aside_ = sys::reserve(bytes, sys::os_page_bytes());
+            if (aside != nullptr && !sys::commit(aside, bytes)) {
+                sys::unmap(aside, bytes);
                 aside = own_aside_ = nullptr;
             }
             if (aside == nullptr) return false;
@@ -218,12 +235,15 @@ class arena_base {
         shift_ = range.page_shift;
         mapping_ = range.mapping;
         gives_back_ = range.gives_back;
+        under_pressure_ = range.under_pressure;
         lock_pages_ = range.lock;
         huge_ = range.transparent_huge;
         got_ = range.got;
         limit_pages_ = std::min(limit_bytes >> shift_, pages);
         bitmap_.start(aside, pages);
         dirty_ = reinterpret_cast<word*>(aside + detail::page_bitmap::bytes_for(pages));
+        idle_ = own_aside_ != nullptr ? range.idle : nullptr; // lent memory never goes back
+        if (idle_ != nullptr) idle_->start(aside + detail::page_bitmap::bytes_for(pages) + dirty_bytes(pages));
         low_committed_ = range.committed ? pages : 0;
         high_committed_ = pages;
         return true;
@@ -245,6 +265,7 @@ class arena_base {
     bool has_granules_alone(std::size_t granule) const noexcept {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
     }
+    static std::size_t dirty_bytes(std::size_t pages) noexcept { return ceil_div(pages, std::size_t{64}) * sizeof(word); }
     std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     std::size_t index(const std::byte* first) const noexcept {
         return static_cast<std::size_t>(first - begin_) >> shift_;
@@ -268,6 +289,39 @@ class arena_base {
         const std::lock_guard hold(lock_);
         bitmap_.give(first, n);
         hidden_ -= n;
+    }
+    std::uint64_t free_and_dirty(std::size_t w) const noexcept {
+        return ~bitmap_.taken_in_word(w) & dirty_[w].load(std::memory_order_acquire);
+    }
+    // Gives the free ones of these pages of a word back to the system, and clean neighbours in the same huge OS page;
+    // adds the bytes of the former to `bytes`. False when the system refuses.
+    bool give_back(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
+        const std::uint64_t others = bitmap_.taken_in_word(w) | (dirty_[w].load(std::memory_order_acquire) & ~pages);
+        for (std::uint64_t wide = in_huge_pages(pages) & in_range(w) & ~others; wide != 0;) {
+            const auto low = static_cast<std::size_t>(std::countr_zero(wide));
+            const auto n = static_cast<std::size_t>(std::countr_one(wide >> low));
+            const std::uint64_t bits = mask(low, n);
+            wide &= ~bits;
+            if (!hide(w * 64 + low, n)) continue; // somebody was quicker
+            const bool gone = sys::decommit(at(w * 64 + low), n << shift_, lock_pages_);
+            if (gone) {
+                const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
+                const std::size_t back = static_cast<std::size_t>(std::popcount(was)) << shift_;
+                returned_.fetch_add(back, std::memory_order_relaxed);
+                bytes += back;
+            }
+            show(w * 64 + low, n);
+            if (!gone) return false;
+        }
+        return true;
+    }
+    // All pages of the huge OS pages that these pages of a word lie in.
+    std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
+        const std::size_t each = std::max(huge_page >> shift_, std::size_t{1});
+        std::uint64_t wide = pages;
+        for (std::size_t at = 0; at < 64 && each > 1; at += each)
+            if (const std::uint64_t unit = mask(at, each); (pages & unit) != 0) wide |= unit;
+        return wide;
     }
     bool grow(std::size_t first, std::size_t n) noexcept {
         {
@@ -293,7 +347,8 @@ class arena_base {
         });
     }
     bool commit_or_undo(std::size_t first, std::size_t n) noexcept {
-        if (ALLOT_UNLIKELY(!committed(first, n)) && !commit(first, n) && (trim() == 0 || !commit(first, n))) {
+        if (ALLOT_UNLIKELY(!committed(first, n)) && !commit(first, n) &&
+            (!under_pressure_ || trim() == 0 || !commit(first, n))) {
             undo(first, n);
             return false;
         }
@@ -341,6 +396,7 @@ class arena_base {
     unsigned shift_ = 20;
     bool lock_pages_ = false;
     bool gives_back_ = false;
+    bool under_pressure_ = false;
     bool huge_ = false;
     const char* name_ = "";
     const char* got_ = "plain";
@@ -349,6 +405,8 @@ class arena_base {
     std::byte* own_aside_ = nullptr;
     std::size_t mapping_ = 0;
     std::atomic<bool> unlocked_{false}; // the system refused to lock some
+    detail::idle_pages* idle_ = nullptr;
+    std::atomic<std::size_t> returned_{0};
 
     alignas(64) spin_lock lock_; // for takers
     std::size_t hidden_ = 0; // pages, under the lock

@@ -13,6 +13,7 @@
 #include <allot/core/units.hpp>
 #include <allot/heap/family.hpp>
 #include <allot/heap/heap_guard.hpp>
+#include <allot/watch/type_census.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_ops.hpp>
@@ -29,11 +30,19 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+struct huge_header;
+
+// Where a huge row stands in the register.
+struct huge_place {
+    std::atomic<huge_header*> row{nullptr};
+    std::atomic<std::uint64_t> about{0}; // its type's number 20, pages 44: told without looking at its pages
+};
+
 struct alignas(64) huge_header : page_header {
     row_context* context = nullptr;
     std::size_t pages = 0;
     std::size_t row_offset = 0;
-    std::atomic<huge_header*>* place = nullptr; // in the register
+    huge_place* place = nullptr; // in the register
 };
 
 template <class Ledger, bool Counts, class Guard = guard::none>
@@ -58,7 +67,7 @@ class huge_rows {
         std::size_t total = 0;
         if (!checked_add(bytes, offset + Guard::row_bytes + family_.page_bytes() - 1, total)) return nullptr;
         const std::size_t pages = total >> family_.arena().page_shift();
-        std::atomic<huge_header*>* const place = enter();
+        huge_place* const place = enter();
         if (place == nullptr) return nullptr;
         std::byte* const base = family_.take(pages);
         if (base == nullptr) {
@@ -77,9 +86,12 @@ class huge_rows {
         *counting<count::links>::type_number(*h, row) = type;
         counting<count::links>::word(row).start();
         h->ops = &ops;
-        place->store(h, std::memory_order_release);
+        place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_relaxed);
+        place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
+        family_.settled();
+        family_.record(watch_event::huge, bytes, context_.types[type]->name);
         return row;
     }
 
@@ -90,8 +102,8 @@ class huge_rows {
     template <class Visit>
     void for_each(Visit visit) noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (auto& place : c->at)
-                if (huge_header* const h = place.load(std::memory_order_acquire); h != nullptr && h != reserved())
+            for (huge_place& place : c->at)
+                if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     visit(row_of(*h), type_of(*h), h->pages << family_.arena().page_shift());
     }
     // Whether nothing wrote behind a row. No row may be released meanwhile.
@@ -104,19 +116,47 @@ class huge_rows {
             });
         return good;
     }
+    // The same as for_each while rows come and go: visits (first page, pages, type) of up to `most`, and returns how many.
+    template <class Visit>
+    std::size_t visit(std::size_t most, Visit visit) const noexcept {
+        std::size_t n = 0;
+        for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
+            for (const huge_place& place : c->at) {
+                if (n == most) return n;
+                const huge_header* const h = place.row.load(std::memory_order_acquire);
+                const std::uint64_t about = place.about.load(std::memory_order_acquire);
+                if (h == nullptr || h == reserved() || place.row.load(std::memory_order_relaxed) != h) continue;
+                visit(reinterpret_cast<const std::byte*>(h), static_cast<std::size_t>(about & ~(~std::uint64_t{0} << 44)),
+                      context_.types.find(static_cast<std::uint32_t>(about >> 44)));
+                ++n;
+            }
+        return n;
+    }
+    void census(type_census& into, std::size_t most) const noexcept {
+        const std::size_t all = rows(), held = pages();
+        std::size_t known = 0;
+        const std::size_t seen = visit(most, [&](const std::byte*, std::size_t n, const row_type* type) {
+            into.add(type, 1, n * family_.page_bytes());
+            known += n;
+        });
+        if (seen != most || all <= most) return;
+        into.estimated(); // the types of the others are not known
+        into.add(nullptr, all - most, held > known ? (held - known) * family_.page_bytes() : 0);
+    }
     // Frees all rows without running destructors.
     void drop() noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (auto& place : c->at)
-                if (huge_header* const h = place.load(std::memory_order_acquire); h != nullptr && h != reserved())
+            for (huge_place& place : c->at)
+                if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     free(*h);
     }
 
   private:
     struct chunk {
-        std::atomic<huge_header*> at[64]{};
+        huge_place at[64];
         std::atomic<chunk*> next{nullptr};
     };
+    static_assert(type_table::max_types <= 1 << 16);
 
     static std::byte* row_of(huge_header& h) noexcept { return reinterpret_cast<std::byte*>(&h) + h.row_offset; }
     static const row_type* type_of(huge_header& h) noexcept {
@@ -125,12 +165,12 @@ class huge_rows {
     static huge_header* reserved() noexcept { return reinterpret_cast<huge_header*>(std::uintptr_t{1}); }
 
     // A place in the register; null when there is no memory for more of it.
-    std::atomic<huge_header*>* enter() noexcept {
+    huge_place* enter() noexcept {
         for (chunk* c = &first_;;) {
-            for (std::atomic<huge_header*>& place : c->at) {
+            for (huge_place& place : c->at) {
                 huge_header* expected = nullptr;
-                if (place.load(std::memory_order_relaxed) == nullptr &&
-                    place.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
+                if (place.row.load(std::memory_order_relaxed) == nullptr &&
+                    place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
                     return &place;
             }
             chunk* following = c->next.load(std::memory_order_acquire);
@@ -143,8 +183,8 @@ class huge_rows {
             c = following;
         }
     }
-    static void leave(std::atomic<huge_header*>* place) noexcept {
-        place->store(nullptr, std::memory_order_release);
+    static void leave(huge_place* place) noexcept {
+        place->row.store(nullptr, std::memory_order_release);
     }
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }

@@ -12,6 +12,7 @@
 #include <allot/row/row.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
+#include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_guard.hpp>
 
 #include <bit>
@@ -53,6 +54,7 @@ class local_rows {
             if (row == nullptr) return nullptr;
         }
         rows::start(bins_[index & mask_].heap->cut(), false, page_mask_, row, number);
+        sampler_.allocated(manager_, bytes, type);
         return row;
     }
     // The same; on failure what the set's oom policy says.
@@ -162,6 +164,7 @@ class local_rows {
     std::uintptr_t page_mask_;
     row_manager<Set>& manager_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     bin none_; // always empty
 };
 

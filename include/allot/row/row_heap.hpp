@@ -11,6 +11,7 @@
 #include <allot/core/error.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_policies.hpp>
+#include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_guard.hpp>
 
 #include <cstddef>
@@ -52,6 +53,8 @@ class local_row_heap {
             if (row == nullptr) return nullptr;
         }
         rows::start(heap_.cut(), policies::one_type, page_mask_, row, type_);
+        if constexpr (policies::watch::every_nth_row != 0)
+            sampler_.allocated(manager_, heap_.plan().row_bytes, *manager_.context().types[type_]);
         return row;
     }
     // The same; on failure what the set's oom policy says.
@@ -107,6 +110,7 @@ class local_row_heap {
     std::uintptr_t page_mask_;
     std::uint32_t type_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     typename heap_type::template cache_of<2 * Batch> cache_;
     row_manager<Set>& manager_;
 };
@@ -149,8 +153,9 @@ class row_heap {
         if constexpr (blocked)
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
         std::byte* const row = heap_->pop();
-        if (row != nullptr)
-            rows::start(heap_->cut(), policies::one_type, heap_->family().arena().page_mask(), row, number_);
+        if (row == nullptr) return nullptr;
+        rows::start(heap_->cut(), policies::one_type, heap_->family().arena().page_mask(), row, number_);
+        manager_->allocated(heap_->plan().row_bytes, *type_);
         return row;
     }
     // The same; on failure what the set's oom policy says.

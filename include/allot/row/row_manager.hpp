@@ -28,6 +28,7 @@
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_reports.hpp>
+#include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_rows.hpp>
 
 #include <cstddef>
@@ -46,6 +47,8 @@ struct row_figures {
     std::size_t committed = 0; // of its arena
     std::size_t resident = 0;  // of its arena, as the system says now
     std::size_t live_rows = 0; // rows, not bytes
+    std::size_t live_bytes = 0;       // what those rows may use: the rest of what is charged is headers, rounding, free slots
+    std::size_t largest_free_run = 0; // of its arena
 };
 
 template <class Set>
@@ -80,6 +83,7 @@ class row_manager {
         context_.write_report = [](void* self, text_writer& out) noexcept {
             static_cast<row_manager*>(self)->report(out);
         };
+        if constexpr (policies::watch::at_peak) ledger_.recorder().ask(&census_for_peak, this);
         if constexpr (policies::per_thread) threads_ = new (std::nothrow) detail::thread_rows<Set>(*this);
     }
     row_manager(const row_manager&) = delete;
@@ -181,9 +185,10 @@ class row_manager {
     std::size_t release_empty_pages() noexcept {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = thread_local_rows()) mine->flush();
-        const std::size_t pages = family_.reclaim(true);
+        const std::size_t bytes = family_.reclaim(true) << arena().page_shift();
         family_.for_each([](heap_base& heap) { heap.tell_found(); });
-        return pages << arena().page_shift();
+        family_.record(watch_event::reclaimed, bytes);
+        return bytes;
     }
     std::size_t used() const noexcept
         requires(policies::charges)
@@ -212,6 +217,13 @@ class row_manager {
     {
         ledger_.set_limit(bytes);
     }
+    // The same, and the arena's free pages go back to the system; returns bytes of the latter.
+    std::size_t trim() noexcept {
+        release_empty_pages();
+        const std::size_t bytes = arena().trim();
+        family_.record(watch_event::trimmed, bytes);
+        return bytes;
+    }
     // Exact while no other thread allocates or releases.
     std::size_t live_rows() const noexcept {
         std::size_t n = huge_.rows();
@@ -228,7 +240,49 @@ class row_manager {
     }
     row_figures figures() const noexcept {
         const auto arena_now = arena().figures();
-        return {held_bytes(), peak_bytes(), limit_bytes(), arena_now.committed, arena().resident(), live_rows()};
+        std::size_t live = 0, bytes = 0;
+        usage([&](const heap_usage& u) {
+            live += u.live_rows;
+            bytes += u.slot_bytes != 0 ? u.live_rows * u.row_bytes : u.bytes;
+        });
+        return {held_bytes(), peak_bytes(), limit_bytes(), arena_now.committed, arena().resident(), live, bytes,
+                arena_now.largest_free_run};
+    }
+    // Rows and bytes by row type now. Types are exact up to 64 Ki slots in use a heap with rows of many types, and
+    // estimated from as many beyond; a heap is kept from taking slots while it is looked at.
+    type_census usage_by_type() const noexcept {
+        type_census all;
+        take_census(all, census_now);
+        return all;
+    }
+    // The same when most was charged, to 1/16.
+    peak_usage usage_at_peak() const noexcept
+        requires(policies::watch::at_peak)
+    {
+        return ledger_.recorder().at_peak();
+    }
+    // Visits the last events (traced_event, nanoseconds since the manager was made), the oldest first.
+    template <class Visit>
+    void visit_trace(Visit visit) const
+        requires(policies::watch::events != 0)
+    {
+        ledger_.recorder().visit(visit);
+    }
+    // Events so far; all but the last ones are overwritten.
+    std::uint64_t traced() const noexcept
+        requires(policies::watch::events != 0)
+    {
+        return ledger_.recorder().events();
+    }
+    // Visits what each page is used for (page_use), in no order; a heap is kept from taking slots meanwhile.
+    template <class Visit>
+    void visit_pages(Visit visit) const {
+        family_.for_each([&](heap_base& heap) {
+            heap.visit_pages([](void* to, const page_use& use) { (*static_cast<Visit*>(to))(use); }, &visit);
+        });
+        huge_.visit(SIZE_MAX, [&](const std::byte* first, std::size_t pages, const row_type*) {
+            visit(page_use{first, pages, 0, 0});
+        });
     }
     // One page: limits, the arena, the largest holders.
     void report(text_writer& out) const noexcept {
@@ -266,7 +320,7 @@ class row_manager {
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_plan::no_index && type.align <= 8 && number < type_table::checked))
-            if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number);
+            if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
         return try_allocate_rare(bytes, type, number);
     }
     // A huge row, an alignment beyond the usual, or a mistake.
@@ -281,19 +335,27 @@ class row_manager {
         }
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_plan::no_index))
-            if (auto* const heap = buckets_.at(index, type.align)) return start(*heap, heap->pop(), number);
+            if (auto* const heap = buckets_.at(index, type.align))
+                return start(*heap, heap->pop(), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
             context_.tell(misuse::absurd_size, "", &type, nullptr);
             return nullptr;
         }
         return huge_.allocate(bytes, type.align, number);
     }
+    // One row more, for who counts rows that need no handle.
+    ALLOT_ALWAYS_INLINE void allocated(std::size_t bytes, const row_type& type) noexcept {
+        sampler_.allocated(*this, bytes, type);
+    }
+    void sampled(std::size_t bytes, const row_type& type) noexcept { family_.record(watch_event::row, bytes, type.name); }
     // No memory: what the oom policy says.
     ALLOT_COLD void* refuse(std::size_t bytes, const char* what) {
         if constexpr (policies::oom::raises) raise_out_of_memory(bytes, what);
+        family_.record(watch_event::out_of_memory, bytes, what);
         return nullptr;
     }
     [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
+        family_.record(watch_event::out_of_memory, bytes, what);
         char line[out_of_memory::line_bytes];
         text_writer text{line};
         text.put("allot: out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused by ").put(set_name());
@@ -329,6 +391,7 @@ class row_manager {
     // A unique heap's handle has gone; the heap serves the next one that asks for its like, or waits for its rows.
     template <class Heap>
     void orphan(Heap& heap) noexcept {
+        family_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         heap.set_orphan();
         heap.reclaim(true);
         heap.tell_found();
@@ -372,8 +435,12 @@ class row_manager {
     ALLOT_ALWAYS_INLINE local_rows<Set>* thread_local_rows() noexcept {
         return threads_ != nullptr ? threads_->here() : nullptr;
     }
-    template <class Heap> ALLOT_ALWAYS_INLINE void* start(Heap& heap, std::byte* slot, std::uint32_t number) noexcept {
-        if (slot != nullptr) rows::start(heap.cut(), false, arena().page_mask(), slot, number);
+    template <class Heap>
+    ALLOT_ALWAYS_INLINE void* start(Heap& heap, std::byte* slot, std::uint32_t number, std::size_t bytes,
+                                    const row_type& type) noexcept {
+        if (slot == nullptr) return nullptr;
+        rows::start(heap.cut(), false, arena().page_mask(), slot, number);
+        sampler_.allocated(*this, bytes, type);
         return slot;
     }
     static void link_by_page(std::byte* row) noexcept { allot::link(row); }
@@ -410,6 +477,7 @@ class row_manager {
             found = find_or_make<heap_type>(plan);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
+        family_.record(watch_event::handle_opened, found->cut().stride, found->plan().name);
         return fixed<Changed>(*this, *found, type, number);
     }
     template <class Changed>
@@ -433,6 +501,17 @@ class row_manager {
         return found != nullptr ? found : new (std::nothrow) Heap(family_, plan);
     }
 
+    static void census_for_peak(void* self, type_census& into) noexcept {
+        static_cast<const row_manager*>(self)->take_census(into, census_at_peak);
+    }
+    void take_census(type_census& into, const census_budget& budget) const noexcept {
+        std::size_t heaps = 0;
+        family_.for_each([&](heap_base& heap) {
+            if (heaps++ < budget.heaps) heap.census(into, budget);
+            else into.estimated();
+        });
+        huge_.census(into, budget.slots);
+    }
     heap_usage huge_usage() const noexcept {
         heap_usage u;
         u.name = "huge";
@@ -451,6 +530,7 @@ class row_manager {
     mutable detail::huge_rows<ledger_type, policies::counts, typename policies::guard> huge_;
     detail::thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
     spin_lock making_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::shared_row_sampler<policies::watch::every_nth_row> sampler_;
     leak_sink leaks_;
     arena_holder holder_; // last: others may ask from now on
 };

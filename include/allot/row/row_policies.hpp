@@ -13,7 +13,7 @@
 #include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
 #include <allot/slots/scanning.hpp>
-#include <allot/watch/charge_counters.hpp>
+#include <allot/watch/recorder.hpp>
 
 #include <type_traits>
 
@@ -35,7 +35,7 @@ struct row_policies {
     using guard = answer<category::guard>;
     using arena = arena_choice<page, answer<category::retain>>;
     using watch = answer<category::watch>;
-    using ledger = watched_ledger<ledger_of<answer<category::ledger>>, charge_counters_of<watch>>;
+    using ledger = watched_ledger<ledger_of<answer<category::ledger>>, recorder_of<watch>>;
 
     using list = typename size::list;
     using rows = slot_rows<slots, count, ledger, guard>;

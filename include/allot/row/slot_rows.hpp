@@ -15,6 +15,7 @@
 #include <allot/row/row_seal.hpp>
 #include <allot/sys/poison.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -48,7 +49,7 @@ struct slot_rows {
         }
         if constexpr (counting::counts) {
             page& p = page_at(row, page_mask); // not read where the count lies in the row
-            if (!one_type) *counting::type_number(p, row) = type;
+            if (!one_type) std::atomic_ref(*counting::type_number(p, row)).store(type, std::memory_order_relaxed);
             counting::word(p, row).start();
         }
     }
@@ -189,6 +190,16 @@ struct slot_rows {
                 if (counting::word(p, row).held()) visit(p, row);
             });
     }
+    // Null when no row lives there, or it is just ending; others may use the row meanwhile.
+    static const row_type* live_type(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if constexpr (counting::counts) {
+            if ((counting::word(p, row).load() & link_word::holders) == 0) return nullptr;
+            if (p.type != nullptr) return p.type;
+            return context_of(p).types.find(std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));
+        }
+        return nullptr;
+    }
     static void visit_live(heap_base& of, heap_base::row_visitor visit, void* context) noexcept {
         for_each_live(static_cast<heap&>(of),
                       [&](page& p, std::byte* row) { visit(context, row, type_of(p, row)); });
@@ -206,6 +217,7 @@ struct slot_rows {
         p.align = align;
         p.header_bytes = counting::header_bytes(type != nullptr);
         p.count_bytes_aside = counting::aside_bytes(type != nullptr);
+        if constexpr (counting::counts) p.live_type = &live_type;
         p.visit_rows = &visit_live;
         return p;
     }

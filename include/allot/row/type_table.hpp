@@ -46,6 +46,11 @@ class type_table {
         if (number == 0) return &untyped;
         return (*chunks_[number / 256].load(std::memory_order_acquire))[number % 256];
     }
+    // The same for a number that may be none: null then.
+    const row_type* find(std::uint32_t number) const noexcept {
+        const std::uint32_t end = (number < checked ? end_ : end_checked_).load(std::memory_order_acquire);
+        return number < end ? (*this)[number] : nullptr;
+    }
 
   private:
     using chunk = std::array<const row_type*, 256>;
@@ -59,14 +64,15 @@ class type_table {
         const std::lock_guard hold(lock_);
         const bool is_checked = type.check != row_check::none;
         std::uint32_t n = is_checked ? checked : 1;
-        std::uint32_t& end = is_checked ? end_checked_ : end_;
-        while (n < end && (*this)[n] != &type) ++n;
-        if (n == end && !add(type, end, is_checked ? checked + max_checked : max_types)) return none;
+        std::atomic<std::uint32_t>& end = is_checked ? end_checked_ : end_;
+        while (n < end.load(std::memory_order_relaxed) && (*this)[n] != &type) ++n;
+        if (n == end.load(std::memory_order_relaxed) && !add(type, end, is_checked ? checked + max_checked : max_types))
+            return none;
         recent_[hash(type)].store(n, std::memory_order_release);
         return n;
     }
-    bool add(const row_type& type, std::uint32_t& end, std::size_t most) noexcept {
-        const std::uint32_t n = end;
+    bool add(const row_type& type, std::atomic<std::uint32_t>& end, std::size_t most) noexcept {
+        const std::uint32_t n = end.load(std::memory_order_relaxed);
         if (n == most) return false;
         auto& place = chunks_[n / 256];
         if (place.load(std::memory_order_relaxed) == nullptr) {
@@ -75,14 +81,14 @@ class type_table {
             place.store(made, std::memory_order_release);
         }
         (*place.load(std::memory_order_relaxed))[n % 256] = &type;
-        ++end;
+        end.store(n + 1, std::memory_order_release);
         return true;
     }
 
     std::array<std::atomic<std::uint32_t>, 64> recent_{};
     std::array<std::atomic<chunk*>, 256 + max_checked / 256> chunks_{};
-    std::uint32_t end_ = 1; // the number of the next
-    std::uint32_t end_checked_ = checked;
+    std::atomic<std::uint32_t> end_{1}; // the number of the next
+    std::atomic<std::uint32_t> end_checked_{checked};
     spin_lock lock_;
 };
 

@@ -17,20 +17,24 @@ namespace fault {
 #if ALLOT_FAULTS
 struct counters {
     std::atomic<std::uint64_t> calls{0};
-    std::atomic<std::uint64_t> doomed{0}; // the number of the call to fail; 0: none
+    std::atomic<std::uint64_t> doomed{0}; // the number of the first call to fail; 0: none
+    std::atomic<std::uint64_t> last{0};   // and of the last one
     std::atomic<bool> struck{false};
 };
 inline counters state;
 
-inline void fail_nth(std::uint64_t n) noexcept {
+// `many`: and those after it.
+inline void fail_nth(std::uint64_t n, std::uint64_t many = 1) noexcept {
     state.calls = 0;
     state.struck = false;
     state.doomed = n;
+    state.last = n + many - 1;
 }
 inline bool struck() noexcept { return state.struck; }
 inline std::uint64_t calls() noexcept { return state.calls; }
 inline bool strikes() noexcept {
-    const bool now = state.calls.fetch_add(1) + 1 == state.doomed;
+    const std::uint64_t call = state.calls.fetch_add(1) + 1;
+    const bool now = state.doomed != 0 && call >= state.doomed && call <= state.last;
     if (now) state.struck = true;
     return now;
 }

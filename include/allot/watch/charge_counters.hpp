@@ -29,7 +29,8 @@ class charge_counters {
         charged_.fetch_add(bytes, std::memory_order_relaxed);
     }
     void refunded(std::size_t bytes) noexcept { refunded_.fetch_add(bytes, std::memory_order_relaxed); }
-    void refused() noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
+    void settled() const noexcept {}
+    void refused(std::size_t) noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
     charge_figures figures() const noexcept { return {charges_.load(), refused_.load(), charged_.load(), refunded_.load()}; }
 
   private:
@@ -43,12 +44,10 @@ class charge_counters {
 class no_charge_counters {
   public:
     void charged(std::size_t) const noexcept {}
+    void settled() const noexcept {}
     void refunded(std::size_t) const noexcept {}
-    void refused() const noexcept {}
+    void refused(std::size_t) const noexcept {}
 };
-
-template <class Answer> using charge_counters_of =
-    std::conditional_t<Answer::counts, charge_counters, no_charge_counters>;
 
 static_assert(std::is_empty_v<no_charge_counters>);
 

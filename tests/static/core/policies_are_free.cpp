@@ -41,9 +41,10 @@ TEST_CASE("trivial policies are empty") {
     STATIC_REQUIRE(all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside,
                              count::none>);
     STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host>);
-    STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, guard::none, guard::canary, watch::none,
-                             watch::counters>);
-    STATIC_REQUIRE(all_empty<guard::encoded, guard::quarantine<8>, guard::zero, guard::all<guard::canary, guard::zero>>);
+    STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, retain::idle<time_span{10}>>);
+    STATIC_REQUIRE(all_empty<watch::none, watch::counters, watch::peaks, watch::trace<>>);
+    STATIC_REQUIRE(all_empty<guard::none, guard::encoded, guard::canary, guard::quarantine<8>, guard::zero,
+                             guard::all<guard::canary, guard::zero>>);
 }
 
 TEST_CASE("empty policies add no byte to an object") { STATIC_REQUIRE(sizeof(holder) == sizeof(void*)); }

@@ -16,6 +16,12 @@ TEST_CASE("sizes are written as people write them") {
     STATIC_REQUIRE(16777215_TiB == SIZE_MAX - (std::size_t{1} << 40) + 1);
 }
 
+TEST_CASE("spans of time are milliseconds") {
+    STATIC_REQUIRE((500_ms).ms == 500);
+    STATIC_REQUIRE((10_s).ms == 10'000);
+    STATIC_REQUIRE((1'000_s).ms == 1'000'000);
+}
+
 TEST_CASE("a sum that does not fit says so and leaves the result alone") {
     std::size_t result = 7;
     CHECK(allot::checked_add(SIZE_MAX - 1, 1, result));

@@ -1,0 +1,82 @@
+// JSON into a text_writer: commas and quotes by themselves, nesting by the caller.
+//
+// What does not fit the buffer is cut, and then it is no JSON: ask was_cut(). Never allocates. Threads: one a writer.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace allot::inline ALLOT_ABI {
+
+class json_writer {
+  public:
+    explicit json_writer(text_writer& out) noexcept : out_(out) {}
+
+    json_writer& open(char bracket = '{') noexcept {
+        separate();
+        out_.put(bracket);
+        comma_ = false;
+        return *this;
+    }
+    json_writer& close(char bracket = '}') noexcept {
+        out_.put(bracket);
+        comma_ = true;
+        return *this;
+    }
+    json_writer& key(std::string_view name) noexcept {
+        separate();
+        quoted(name);
+        out_.put(':');
+        comma_ = false;
+        return *this;
+    }
+    json_writer& value(std::string_view text) noexcept {
+        separate();
+        quoted(text);
+        return *this;
+    }
+    json_writer& value(const char* text) noexcept { return value(std::string_view{text}); }
+    template <std::unsigned_integral Number>
+    json_writer& value(Number n) noexcept {
+        separate();
+        if constexpr (std::same_as<Number, bool>) out_.put(n ? "true" : "false");
+        else out_.number(n);
+        return *this;
+    }
+    // hundredths / 100
+    json_writer& decimal(std::uint64_t hundredths) noexcept {
+        separate();
+        out_.hundredths(hundredths);
+        return *this;
+    }
+    // "name": value
+    template <class Value>
+    json_writer& put(std::string_view name, Value value) noexcept {
+        return key(name).value(value);
+    }
+
+  private:
+    void separate() noexcept {
+        if (comma_) out_.put(',');
+        comma_ = true;
+    }
+    void quoted(std::string_view text) noexcept {
+        out_.put('"');
+        for (const char c : text) {
+            const auto code = static_cast<unsigned char>(c);
+            if (c == '"' || c == '\\') out_.put('\\').put(c);
+            else if (code >= 0x20) out_.put(c);
+            else out_.put("\\u00").put("0123456789abcdef"[code / 16]).put("0123456789abcdef"[code % 16]);
+        }
+        out_.put('"');
+    }
+    text_writer& out_;
+    bool comma_ = false;
+};
+
+} // namespace allot::inline ALLOT_ABI

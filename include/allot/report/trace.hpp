@@ -1,0 +1,57 @@
+// The trace of a row manager under watch::trace, as lines of text and as JSON that chrome://tracing and Perfetto open.
+//
+// Nothing allocates. The JSON is Chrome's trace event format: each event is an instant of its thread, and a counter
+// "charged" follows the pages. What does not fit the buffer is cut, and then it is no JSON: ask was_cut(); an event is
+// 60 characters of text, 220 of JSON at most, and its name. Threads: any, at any time.
+// Source: the trace event format of Chromium's catapult, 2010.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+#include <allot/report/json.hpp>
+#include <allot/watch/event_ring.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// A number that a trace viewer takes for a thread.
+inline std::uint64_t thread_number(std::uintptr_t token) noexcept {
+    return static_cast<std::uint64_t>(token) >> 6 & 0x7fffffffu;
+}
+
+} // namespace detail
+
+// "     12.34 us  thread 12345  page taken  1 MiB, charged 3 MiB", the oldest event first
+template <class Rows>
+void write_trace(text_writer& out, const Rows& rows) noexcept {
+    out.put("trace of row manager ").put(rows.name()).put(", ").number(rows.traced()).put(" events so far").newline();
+    rows.visit_trace([&](const traced_event& e, std::uint64_t ns) {
+        out.hundredths(ns / 10).put(" us").column(16).put("thread ").number(detail::thread_number(e.thread)).column(35);
+        out.put(text_of(e.kind)).column(51).bytes(static_cast<std::size_t>(e.bytes)).put(", charged ");
+        out.bytes(static_cast<std::size_t>(e.held));
+        if (*e.name != 0) out.put(", ").put(e.name);
+        out.newline();
+    });
+}
+
+template <class Rows>
+void write_trace_json(text_writer& out, const Rows& rows) noexcept {
+    json_writer json{out};
+    json.open().put("displayTimeUnit", "ns").key("traceEvents").open('[');
+    json.open().put("name", "process_name").put("ph", "M").put("pid", 1u).key("args").open().put("name", rows.name()).close().close();
+    const auto start = [&](std::string_view name, const char* phase, const traced_event& e, std::uint64_t ns) -> json_writer& {
+        json.open().put("name", name).put("cat", "allot").put("ph", phase).put("pid", 1u);
+        return json.put("tid", detail::thread_number(e.thread)).key("ts").decimal(ns / 10); // microseconds
+    };
+    rows.visit_trace([&](const traced_event& e, std::uint64_t ns) {
+        start(text_of(e.kind), "i", e, ns).put("s", "t").key("args").open().put("bytes", e.bytes).put("what", e.name).close().close();
+        if (e.kind == watch_event::page_taken || e.kind == watch_event::page_given)
+            start("charged", "C", e, ns).key("args").open().put("bytes", e.held).close().close();
+    });
+    json.close(']').close();
+}
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,52 @@
+// Every n-th row goes into the trace: a count in a handle of one thread, or one that all share in the manager.
+//
+// Cost: an increment a row (shared: a locked one); nothing at all, no byte, where n is 0. Threads: as its owner.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/row_type.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <std::size_t Nth>
+class row_sampler {
+  public:
+    template <class Manager>
+    ALLOT_ALWAYS_INLINE void allocated(Manager& manager, std::size_t bytes, const row_type& type) noexcept {
+        if (ALLOT_LIKELY(++n_ != Nth)) return;
+        n_ = 0;
+        manager.sampled(bytes, type);
+    }
+
+  private:
+    std::size_t n_ = 0;
+};
+
+template <std::size_t Nth>
+class shared_row_sampler {
+  public:
+    template <class Manager>
+    ALLOT_ALWAYS_INLINE void allocated(Manager& manager, std::size_t bytes, const row_type& type) noexcept {
+        if (ALLOT_UNLIKELY((n_.fetch_add(1, std::memory_order_relaxed) + 1) % Nth == 0)) manager.sampled(bytes, type);
+    }
+
+  private:
+    std::atomic<std::size_t> n_{0};
+};
+
+template <>
+class row_sampler<0> {
+  public:
+    template <class Manager>
+    ALLOT_ALWAYS_INLINE void allocated(Manager&, std::size_t, const row_type&) const noexcept {}
+};
+template <>
+class shared_row_sampler<0> : public row_sampler<0> {};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,81 @@
+// What watch::peaks records beside the counters: which row types had the memory when most of it was charged.
+//
+// The snapshot is taken at the page request that lifts the charge more than 1/16 above that of the snapshot before, so
+// it tells of a moment within 6.25 % (or a page) of the peak. What makes it is asked for by a hook: a walk over the
+// heaps whose work is bounded (census_at_peak). A page of slots that made the peak holds no rows yet.
+// Invariant: the snapshot that readers get is whole, and its charge never falls.
+// Cost: 3.4 KiB a manager; two additions a page more than the counters. Threads: any; whoever finds a snapshot being
+// taken goes on without. Source: HPCC roxiemem's setActivityTracking, 2010, which walks at every new peak.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/watch/charge_counters.hpp>
+#include <allot/watch/type_census.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+
+namespace allot::inline ALLOT_ABI {
+
+// The rows by type when `charged` bytes were.
+struct peak_usage {
+    std::size_t charged = 0;
+    type_census types;
+};
+
+class peak_recorder : public charge_counters {
+  public:
+    using census_hook = void (*)(void* manager, type_census& into) noexcept;
+
+    // Before anything is charged.
+    void ask(census_hook census, void* manager) noexcept {
+        census_ = census;
+        manager_ = manager;
+    }
+    void charged(std::size_t bytes) noexcept {
+        charge_counters::charged(bytes);
+        held_.fetch_add(bytes, std::memory_order_relaxed);
+    }
+    // What was charged has found its place: now a census sees it.
+    void settled() noexcept {
+        const std::size_t now = held();
+        if (ALLOT_UNLIKELY(now > next_.load(std::memory_order_relaxed))) look(now);
+    }
+    void refunded(std::size_t bytes) noexcept {
+        charge_counters::refunded(bytes);
+        held_.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+    peak_usage at_peak() const noexcept {
+        const std::lock_guard hold(lock_);
+        return kept_;
+    }
+    std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
+
+  private:
+    ALLOT_COLD void look(std::size_t held) noexcept {
+        if (census_ == nullptr || looking_.exchange(true, std::memory_order_acquire)) return;
+        if (held > next_.load(std::memory_order_relaxed)) {
+            peak_usage now;
+            now.charged = held;
+            census_(manager_, now.types);
+            {
+                const std::lock_guard hold(lock_);
+                kept_ = now;
+            }
+            next_.store(held + held / 16, std::memory_order_relaxed);
+        }
+        looking_.store(false, std::memory_order_release);
+    }
+
+    std::atomic<std::size_t> held_{0};
+    std::atomic<std::size_t> next_{0}; // a snapshot is taken above this
+    census_hook census_ = nullptr;
+    void* manager_ = nullptr;
+    std::atomic<bool> looking_{false};
+    mutable spin_lock lock_;
+    peak_usage kept_;
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,62 @@
+// retain::on_pressure gives free pages back when the system refuses memory, and tries again; on_call does not.
+#include <support/catch.hpp>
+
+#include <allot/page/arena.hpp>
+
+using namespace allot::literals;
+
+namespace {
+
+struct never_set : allot::policies<allot::retain::never> {};
+struct on_call_set : allot::policies<allot::retain::on_call> {};
+struct on_pressure_set : allot::policies<allot::retain::on_pressure> {};
+struct idle_set : allot::policies<allot::retain::idle<10_s>> {};
+
+struct outcome {
+    bool met;
+    std::size_t returned;
+};
+
+// A run beyond what is committed is asked for while the system refuses to make memory usable twice: more, and just so
+// much. One free page of before could go back.
+template <class Set> outcome under_pressure() {
+    allot::arena<Set> pages{allot::page_bytes{1_MiB}, allot::reserve_bytes{64_MiB}};
+    std::byte* const one = pages.take();
+    one[0] = std::byte{1};
+    pages.give(one, 1);
+    allot::sys::fault::fail_nth(1, 2);
+    std::byte* const run = pages.take(30);
+    allot::sys::fault::fail_nth(0);
+    const outcome was{run != nullptr, pages.figures().returned};
+    if (run != nullptr) pages.give(run, 30);
+    CHECK(pages.valid());
+    return was;
+}
+
+} // namespace
+
+TEST_CASE("under pressure free pages go back, and the request is tried again", "[fault][retain]") {
+    for (const outcome& was : {under_pressure<on_pressure_set>(), under_pressure<idle_set>()}) {
+        CHECK(was.met);
+        CHECK(was.returned == 1_MiB);
+    }
+    for (const outcome& was : {under_pressure<never_set>(), under_pressure<on_call_set>()}) {
+        CHECK_FALSE(was.met);
+        CHECK(was.returned == 0);
+    }
+}
+
+TEST_CASE("an idle walk survives that the system refuses pages back", "[fault][retain]") {
+    struct one_ms : allot::policies<allot::retain::idle<1_ms>> {};
+    allot::arena<one_ms> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{16_MiB}};
+    std::byte* const one = pages.take();
+    one[0] = std::byte{1};
+    pages.give(one, 1);
+    allot::sys::fault::fail_nth(1);
+    while (!allot::sys::fault::struck()) pages.trim_idle();
+    CHECK(pages.figures().returned == 0);
+    CHECK(pages.figures().committed == 64_KiB);
+    while (pages.figures().returned == 0) pages.trim_idle();
+    CHECK(pages.figures().committed == 0);
+    CHECK(pages.valid());
+}
