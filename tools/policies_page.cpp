@@ -61,6 +61,7 @@ void answers(category::heap) {
     answer<heap::shared>("shared");
     answer<heap::unique>("unique");
     answer<heap::per_thread>("per_thread");
+    answer<heap::shared_by<>>("shared_by<Users>");
 }
 void answers(category::refill) {
     answer<refill::single>("single");

@@ -25,7 +25,7 @@ QUESTIONS = {
     "slots": {"linked": "allot::slots::linked", "bitmap": "allot::slots::bitmap",
               "scanning": "allot::slots::scanning", "delayed": "allot::slots::delay_release"},
     "heap": {"shared": "allot::heap::shared", "unique": "allot::heap::unique",
-             "per_thread": "allot::heap::per_thread"},
+             "per_thread": "allot::heap::per_thread", "shared_by": "allot::heap::shared_by<2>"},
     "refill": {"single": "allot::refill::single", "blocked": "allot::refill::blocked<16>"},
     "count": {"links": "allot::count::links", "links_aside": "allot::count::links_aside",
               "uncounted": "allot::count::none"},

@@ -257,6 +257,16 @@ class fixed_heap final : public heap_base {
 
     const row_ops* kind() const noexcept override { return plan_.ops; }
 
+    // A handle joins if the plan's users leave room for it, one caller at a time; it leaves at any time.
+    bool open() noexcept {
+        const bool room = handles_.load(std::memory_order_relaxed) < plan_.users;
+        if (room) handles_.fetch_add(1, std::memory_order_relaxed);
+        return room;
+    }
+    // True when it was the last one.
+    bool close() noexcept { return handles_.fetch_sub(1, std::memory_order_relaxed) == 1; }
+    std::size_t handles() const noexcept { return handles_.load(std::memory_order_relaxed); }
+
     // A heap whose owner has gone serves the next owner once it has no pages.
     void set_orphan() noexcept { orphan_.store(true, std::memory_order_release); }
     bool reuse() noexcept {
@@ -650,6 +660,7 @@ class fixed_heap final : public heap_base {
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded_;
     ALLOT_NO_UNIQUE_ADDRESS waiting_rows<Guard::waits> waiting_;
     std::uint32_t batch_ = 1;
+    std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
     std::atomic<bool> orphan_{false}; // its owner has gone: nothing is kept for later
 
     alignas(64) spin_lock lock_; // the members up to the next line

@@ -26,6 +26,7 @@ struct heap_plan {
     std::size_t count_bytes_aside = 0; // a slot, out of band
     std::uint32_t index = no_index;    // its place among the manager's buckets
     bool exclusive = false;            // one owner: heap::unique
+    std::uint32_t users = 0;           // handles it serves at most: heap::shared_by; 0: any number
     const row_type* (*live_type)(page_header& page, std::byte* row) noexcept = nullptr; // null: no row lives in the slot
     void (*visit_rows)(heap_base& heap, heap_base::row_visitor visit, void* context) noexcept = nullptr;
 

@@ -146,6 +146,8 @@ class row_heap {
         local_ = {};
         if constexpr (unique)
             if (heap_ != nullptr) manager_->orphan(*heap_);
+        if constexpr (policies::limited)
+            if (heap_ != nullptr) manager_->closed(*heap_);
     }
 
     // A row with one holder, contents unspecified; null when no memory can be had.

@@ -396,6 +396,12 @@ class row_manager {
         heap.reclaim(true);
         heap.tell_found();
     }
+    // A handle of a heap that limits their number has gone.
+    template <class Heap>
+    void closed(Heap& heap) noexcept {
+        family_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
+        if (heap.close()) heap.reclaim(true);
+    }
 
   private:
     // The link count of every row of the arena lies in front of it.
@@ -466,14 +472,16 @@ class row_manager {
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
         const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
-        if constexpr (!one_type && changed::bucketed && std::is_same_v<changed_rows, rows>) {
+        if constexpr (!one_type && !changed::limited && changed::bucketed && std::is_same_v<changed_rows, rows>) {
             if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
                 found = buckets_.at(index, align);
         } else {
-            heap_plan plan = changed_rows::plan(context_, type.name, one_type ? &type : nullptr,
+            constexpr bool by_type = one_type || !changed::limited;
+            heap_plan plan = changed_rows::plan(context_, by_type ? type.name : "shared", one_type ? &type : nullptr,
                                                 round_to_class<changed>(bytes), align);
-            plan.type_id = number;
+            plan.type_id = by_type ? number : 0;
             plan.exclusive = unique;
+            if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
             found = find_or_make<heap_type>(plan);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
@@ -496,9 +504,12 @@ class row_manager {
         family_.for_each([&](heap_base& base) {
             if (found != nullptr || base.kind() != plan.ops) return;
             auto& heap = static_cast<Heap&>(base);
-            if (heap.plan() == plan && (!plan.exclusive || heap.reuse())) found = &heap;
+            if (heap.plan() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open())) found = &heap;
         });
-        return found != nullptr ? found : new (std::nothrow) Heap(family_, plan);
+        if (found != nullptr) return found;
+        found = new (std::nothrow) Heap(family_, plan);
+        if (found != nullptr && plan.users != 0) found->open();
+        return found;
     }
 
     static void census_for_peak(void* self, type_census& into) noexcept {

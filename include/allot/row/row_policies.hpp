@@ -43,6 +43,7 @@ struct row_policies {
     static constexpr bool packed = size::step < 8;  // rows of one size are aligned to 4
     static constexpr bool bucketed = size::rounds;  // and otherwise fill the next size of the list
     static constexpr bool unique = use::exclusive;
+    static constexpr bool limited = !use::exclusive && use::users != 0; // so many handles a heap
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
     static constexpr bool charges = answer<category::ledger>::charges;

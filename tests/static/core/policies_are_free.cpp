@@ -37,7 +37,7 @@ template <class Set> using answers = typename resolved<Set, product::row_manager
 
 TEST_CASE("trivial policies are empty") {
     STATIC_REQUIRE(
-        all_empty<heap::shared, heap::unique, heap::per_thread, refill::single, refill::blocked<16>>);
+        all_empty<heap::shared, heap::unique, heap::per_thread, heap::shared_by<>, refill::single, refill::blocked<16>>);
     STATIC_REQUIRE(all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside,
                              count::none>);
     STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host>);

@@ -26,6 +26,7 @@ TEST_CASE("answers without state add no byte to a row manager") {
     STATIC_REQUIRE(adds_nothing<retain::never>);
     STATIC_REQUIRE(adds_nothing<retain::on_call>);
     STATIC_REQUIRE(adds_nothing<heap::unique>);
+    STATIC_REQUIRE(adds_nothing<heap::shared_by<>>);
     STATIC_REQUIRE(adds_nothing<refill::single>);
     STATIC_REQUIRE(adds_nothing<refill::blocked<16>>);
     STATIC_REQUIRE(adds_nothing<count::links_aside>);
