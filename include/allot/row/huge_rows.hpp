@@ -3,8 +3,8 @@
 //   | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |        the row lies in the run's first page
 //
 // Invariant: every huge row stands in the manager's register, so that it can be counted and named.
-// Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste. Its guard may write it once more at
-// its start and at its end. The register is a list of
+// Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste; 16 bytes in the register. Its
+// guard may write it once more at its start and at its end. The register is a list of
 // chunks of 64 places; entering and leaving are lock-free. Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once
 
