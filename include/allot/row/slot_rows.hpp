@@ -75,18 +75,8 @@ struct slot_rows {
     // Drops a holder; true when it was the last, and the row has ended: then its slot is the caller's.
     static bool drop(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
-        if constexpr (counting::counts) {
-            const link_word word = counting::word(p, row);
-            switch (word.drop()) {
-            case link_word::fate::alive: return false;
-            case link_word::fate::was_free: tell(p, misuse::double_release, row); return false;
-            case link_word::fate::destroyed:
-                end(p, row, word.load());
-                word.clear();
-                break;
-            case link_word::fate::freed: break;
-            }
-        }
+        if constexpr (counting::counts)
+            if (!drop_holder(p, row, counting::word(p, row))) return false;
         if (!is_intact(p, row)) heap_of(p).guard_row(row);
         if constexpr (guard::waits != 0) {
             heap_of(p).hold(row);
@@ -94,6 +84,19 @@ struct slot_rows {
         }
         if constexpr (guard::wipes) sys::wipe(row, room(p.cut));
         sys::poison(row, room(p.cut));
+        return true;
+    }
+    // True when the row has no holder left.
+    static bool drop_holder(page& p, std::byte* row, link_word word) noexcept {
+        switch (word.drop()) {
+        case link_word::fate::alive: return false;
+        case link_word::fate::was_free: tell(p, misuse::double_release, row); return false;
+        case link_word::fate::destroyed:
+            end(p, row, word.load());
+            word.clear();
+            break;
+        case link_word::fate::freed: break;
+        }
         return true;
     }
     // What must be done before a row goes that was finalized, or sealed.
