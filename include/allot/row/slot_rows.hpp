@@ -76,8 +76,9 @@ struct slot_rows {
     // Drops a holder; true when it was the last, and the row has ended: then its slot is the caller's.
     static bool drop(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
-        if constexpr (counting::counts) {
-            const link_word word = counting::word(p, row);
+        // At the scope of the function: g++ 12 takes a shorter-lived one for dangling where rows are wiped.
+        [[maybe_unused]] const auto word = word_of(p, row);
+        if constexpr (counting::counts)
             switch (word.drop()) {
             case link_word::fate::alive: return false;
             case link_word::fate::was_free: tell(p, misuse::double_release, row); return false;
@@ -87,7 +88,6 @@ struct slot_rows {
                 break;
             case link_word::fate::freed: break;
             }
-        }
         if (!is_intact(p, row)) heap_of(p).guard_row(row);
         if constexpr (guard::waits != 0) {
             heap_of(p).hold(row);
@@ -96,6 +96,10 @@ struct slot_rows {
         if constexpr (guard::wipes) sys::wipe(row, room(p.cut));
         sys::poison(row, room(p.cut));
         return true;
+    }
+    static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
+        if constexpr (counting::counts) return counting::word(p, row);
+        else return nullptr;
     }
     // What must be done before a row goes that was finalized, or sealed.
     static void end(page& p, std::byte* row, std::uint32_t state) noexcept {

@@ -12,7 +12,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace sys {
 
-inline void wipe(void* p, std::size_t bytes) noexcept {
+ALLOT_NOINLINE inline void wipe(void* p, std::size_t bytes) noexcept {
     std::memset(p, 0, bytes);
     asm volatile("" : : "r"(p) : "memory"); // somebody may look at it now
 }
