@@ -46,12 +46,8 @@ std::vector<subject> all_subjects(const std::vector<peer>& peers) {
     return all;
 }
 
-// Smoke runs divide the work by 50; under a tracer an operation takes a hundred times as long and more.
-job job_of(const workload& of, const std::string& size, bool smoke) {
-    std::size_t scale = smoke ? 50 : 1;
-    if (of.measured == how::counted && of.id != work::single) scale = 4000;
-    return {&of, size == "mixed" ? 0 : number(size, 8, 65536), scale};
-}
+// A smoke run divides the work by this.
+constexpr std::size_t smoke_scale = 50;
 
 int run(const options& asked) {
     results all;
@@ -72,7 +68,8 @@ int run(const options& asked) {
     const auto add = [&](const workload& of, const std::string& size) {
         const bool counted = of.measured == how::counted;
         if (counted && !counts) return;
-        all.cells.push_back(run_rounds(job_of(of, size, asked.smoke), subjects, counted ? 1 : asked.rounds, random));
+        const job what{&of, size == "mixed" ? 0 : number(size, 8, 65536), asked.smoke ? smoke_scale : 1};
+        all.cells.push_back(run_rounds(what, subjects, counted ? 1 : asked.rounds, random));
         print_cell(all.cells.back());
     };
     for (const auto& size : asked.sizes)

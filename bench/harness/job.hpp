@@ -20,6 +20,8 @@ enum class work {
 // Counted ones run under a tracer that counts what the timed part executes, and tell no times.
 enum class how { timed, counted };
 
+enum class when { always, not_in_smoke, by_wish };
+
 using figure_names = std::array<std::string_view, most_figures>;
 inline constexpr figure_names cpu_only{"CPU ns"}, cpu_wall{"CPU ns", "wall ns"},
     growing{"build ns", "replace ns", "teardown ns", "resident a payload byte"},
@@ -36,7 +38,7 @@ struct workload {
     std::size_t n = 0; // rows of a growth or a batch, percent of occupancy, other heaps
     how measured = how::timed;
     bool any_size = true; // it is run at every size asked for; otherwise at 64 bytes alone
-    bool by_wish = false; // only when asked for by name
+    when runs = when::always;
 };
 
 inline constexpr std::array workloads{
@@ -53,7 +55,7 @@ inline constexpr std::array workloads{
     workload{work::growth, "W10/1e4", "growth of a fresh process to 10k rows", growing, 10'000},
     workload{work::growth, "W10/1e6", "growth of a fresh process to 1 M rows", growing, 1'000'000},
     workload{work::growth, "W10/3e7", "growth of a fresh process to 30 M rows", growing, 30'000'000, how::timed,
-             false, true},
+             false, when::by_wish},
     workload{work::pair_2, "T1", "W1 in two threads, one heap", cpu_wall},
     workload{work::batches_2, "T2", "16 rows and back in two threads, one heap", cpu_wall, 16},
     workload{work::batches_2, "T3", "256 rows and back in two threads, one heap", cpu_wall, 256},
@@ -71,16 +73,17 @@ inline constexpr std::array workloads{
     workload{work::single, "tail/99", "one call, ns, 99 % of the slots taken", tails, 99, how::timed, false},
     workload{work::single, "tail/100", "one call, ns, every slot taken", tails, 100, how::timed, false},
     workload{work::single, "most/50", "instructions of one call, 50 % of the slots taken", worst_steps, 50,
-             how::counted, false},
+             how::counted, false, when::not_in_smoke},
     workload{work::single, "most/99", "instructions of one call, 99 % of the slots taken", worst_steps, 99,
-             how::counted, false},
+             how::counted, false, when::not_in_smoke},
     workload{work::single, "most/100", "instructions of one call, every slot taken", worst_steps, 100,
              how::counted, false},
-    workload{work::pair, "steps/W1", "of W1, the harness's own included", steps, 0, how::counted},
-    workload{work::lifo, "steps/W2", "of W2, the harness's own included", steps, 0, how::counted, false},
+    workload{work::pair, "steps/W1", "of W1, the harness's own included", steps, 0, how::counted, false},
     workload{work::pair_2, "steps/T1", "of T1, the harness's own included", steps, 0, how::counted, false},
-    workload{work::batches_2, "steps/T3", "of T3, the harness's own included", steps, 256, how::counted, false},
-    workload{work::churn_2, "steps/W9", "of W9, the harness's own included", steps, 0, how::counted, false},
+    workload{work::batches_2, "steps/T3", "of T3, the harness's own included", steps, 256, how::counted, false,
+             when::not_in_smoke},
+    workload{work::churn_2, "steps/W9", "of W9, the harness's own included", steps, 0, how::counted, false,
+             when::not_in_smoke},
     workload{work::link, "steps/link", "of link and release", steps, 0, how::counted, false},
     workload{work::constant, "steps/constant", "of link and release of a constant", steps, 0, how::counted, false},
     workload{work::bytes, "bytes", "bytes of a row of 64, of 1 M rows; what a trim gives back after all went",
@@ -90,7 +93,7 @@ inline constexpr std::array workloads{
 struct job {
     const workload* of = nullptr;
     std::size_t bytes = 0; // 0: mixed
-    std::size_t scale = 1; // smoke and counted runs divide the work by it
+    std::size_t scale = 1; // smoke runs divide the work by it
 
     bool mixed() const noexcept { return bytes == 0; }
     std::string size() const { return mixed() ? "mixed" : std::to_string(bytes); }
@@ -103,7 +106,9 @@ struct job {
         return of->n * mean_bytes() > 1024 * mib ? 8192 * mib : 2048 * mib;
     }
 
+    // Operations, or rows. Counted ones are few: an instruction takes up to 35 microseconds.
     std::size_t scaled(std::size_t n, std::size_t least = 256) const noexcept {
+        if (of->measured == how::counted) return scale > 1 ? 16 : 128;
         return std::max(n / scale, least);
     }
     // Rows alive at once. At most 256 MiB of them, but for a growth.

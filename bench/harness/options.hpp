@@ -114,7 +114,7 @@ inline options parse(int argc, char** argv) {
 }
 
 inline bool chosen(const options& all, const workload& work) {
-    if (all.works.empty()) return !work.by_wish;
+    if (all.works.empty()) return work.runs == when::always || (work.runs == when::not_in_smoke && !all.smoke);
     return std::any_of(all.works.begin(), all.works.end(), [&](auto& name) { return matches(name, work.name); });
 }
 

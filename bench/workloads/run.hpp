@@ -28,6 +28,7 @@ template <class Subject> bool fits(const job& what) noexcept {
     if constexpr (requires { Subject::fits(what); })
         if (!Subject::fits(what)) return false;
     if (what.mixed() ? !Subject::any_size : !Subject::one_size) return false;
+    if (what.of->measured == how::counted && id == work::single && !Subject::constants) return false; // ours, and null
     if (needs_links(id) && !counts_links<typename Subject::user>) return false;
     if (id == work::constant && !Subject::constants) return false;
     if (id == work::hand_over && !Subject::hands_over) return false;

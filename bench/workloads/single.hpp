@@ -56,7 +56,7 @@ template <class User> void* allocate_or_null(User& user, std::size_t bytes) {
 }
 
 template <class User> sample run_single(User& user, const job& what) {
-    const std::size_t calls = traced_operations != nullptr ? 4000 : what.scaled(400'000);
+    const std::size_t calls = traced_operations != nullptr ? 3 * what.scaled(0) : what.scaled(400'000);
     const std::size_t fit = what.limit() / (what.bytes + 8);
     std::vector<void*> rows;
     rows.reserve(fit * 2);

@@ -159,7 +159,8 @@ template <class Subject, class Sizes> sample run_two(Subject& subject, const Siz
     const work id = what.of->id;
     const bool replaces = id == work::replace_2;
     const std::size_t most = id == work::pair_2 ? 500'000 : id == work::batches_2 ? 250'000 : 80'000;
-    const std::size_t n = what.scaled(most, 4 * shelf::size) / 512 * 512;
+    const std::size_t batch = id == work::batches_2 ? what.of->n : 1;
+    const std::size_t n = (what.scaled(most) + batch - 1) / batch * batch;
     start_line line;
     both_times times;
     shelf shared;
@@ -186,7 +187,7 @@ template <class Subject, class Sizes> sample run_two(Subject& subject, const Siz
         };
         if (replaces) fill(user, sizes, rows);
         line.wait();
-        operate(replaces ? rows.size() : n);
+        operate(replaces ? rows.size() : std::max(n, 4 * shelf::size));
         times.time(thread, line, n, [&] { return operate(n), 0.0; });
         if (replaces) drain(user, sizes, rows);
         if (thread == 0) clear(user, sizes, shared);
