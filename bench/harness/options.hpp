@@ -78,31 +78,31 @@ inline options parse(int argc, char** argv) {
     for (int i = 0; i < argc; ++i)
         all.command.append(i == 0 ? "allot_bench" : argv[i]).append(i + 1 < argc ? " " : "");
     for (int i = 1; i < argc; ++i) {
-        const std::string_view word = argv[i];
+        const std::string_view flag = argv[i];
         const auto value = [&] {
-            if (++i == argc) refuse(std::string(word) + " needs a value");
+            if (++i == argc) refuse(std::string(flag) + " needs a value");
             return std::string(argv[i]);
         };
-        if (word == "--rounds")
+        if (flag == "--rounds")
             all.rounds = number(value(), 1, 10'000);
-        else if (word == "--sizes")
+        else if (flag == "--sizes")
             all.sizes = split(value());
-        else if (word == "--workloads")
+        else if (flag == "--workloads")
             all.works = split(value());
-        else if (word == "--peer") {
+        else if (flag == "--peer") {
             const std::string text = value();
             const auto at = text.find('=');
             if (at == text.npos || at == 0) refuse("--peer takes NAME=LIBRARY");
             all.peers.emplace_back(text.substr(0, at), text.substr(at + 1));
-        } else if (word == "--json")
+        } else if (flag == "--json")
             all.json = value();
-        else if (word == "--smoke")
+        else if (flag == "--smoke")
             all.smoke = true;
-        else if (word == "--help") {
+        else if (flag == "--help") {
             tell_usage(stdout);
             std::exit(0);
         } else
-            refuse("what is '" + std::string(word) + "'?");
+            refuse("what is '" + std::string(flag) + "'?");
     }
     for (const auto& size : all.sizes)
         if (size != "mixed") number(size, 8, 65536);
