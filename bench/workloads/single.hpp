@@ -1,9 +1,9 @@
 // One call at a time: its nanoseconds, or under a tracer its instructions, at a given occupancy.
 //
 // A subject under a limit fills its heap until nothing more goes in, others take as many rows as would fit; random
-// rows are released until the given share lives. Then 1 to 64 random rows are released and as many allocated, over
-// and over, each call on its own: more than a handle holds back, so refilling and spilling are met, with the free slots
-// strewn over all pages. Pages are committed and touched before. Reading the clock is subtracted.
+// rows are released until the given share lives. Then 1 to 256 random rows are released and as many allocated, over and
+// over, each call on its own: a handle holds back 64, so spilling and refilling are met, with the free slots strewn over
+// all pages. Pages are committed and touched before. Reading the clock is subtracted.
 #pragma once
 
 #include <harness/job.hpp>
@@ -80,7 +80,7 @@ template <class User> sample run_single(User& user, const job& what) {
     call_times allocations(calls), releases(calls);
     const auto operate = [&](std::size_t upto, auto timing_release, auto timing_allocate) {
         for (std::size_t done = 0; done < upto;) {
-            const std::size_t k = 1 + random.below(64);
+            const std::size_t k = 1 + random.below(256);
             for (std::size_t i = 0; i < k; ++i) drop_random(timing_release);
             for (std::size_t i = 0; i < k; ++i) {
                 void* row = nullptr;
@@ -94,7 +94,7 @@ template <class User> sample run_single(User& user, const job& what) {
     };
     const auto release = [&](void* row) { user.release(row, what.bytes); };
     const auto allocate = [&](void*& row) { row = allocate_or_null(user, what.bytes); };
-    operate(calls / 4, release, allocate);
+    operate(std::max<std::size_t>(calls / 4, 2000), release, allocate);
     if (traced_operations != nullptr) *traced_operations += calls;
     operate(
         calls, [&](void* row) { releases.time(part::release, [&] { release(row); }); },
