@@ -111,7 +111,7 @@ struct job {
         if (of->measured == how::counted) return scale > 1 ? 16 : 128;
         return std::max(n / scale, least);
     }
-    // Rows alive at once. At most 256 MiB of them, but for a growth.
+    // Rows alive at once. At most 256 MiB of them; of a growth 2 GiB.
     std::size_t live_rows() const noexcept {
         switch (of->id) {
         case work::pair:
@@ -119,9 +119,9 @@ struct job {
         case work::link:
         case work::constant: return 1024;
         case work::hand_over: return 8192;
-        case work::growth: return scaled(of->n);
+        case work::growth: return scaled(std::min(of->n, (std::size_t{2048} << 20) / mean_bytes()));
         case work::batches_2: return of->n;
-        case work::larson: return 32'000;
+        case work::larson: return std::min(std::size_t{32'000}, (std::size_t{256} << 20) / mean_bytes());
         default: break;
         }
         const std::size_t many = of->id == work::replace || of->id == work::replace_2 ? 1'000'000 : 100'000;
