@@ -4,7 +4,7 @@
 //   in cache     32 rows from a handle that has 64 free slots, and back: the shortest path
 //   in batches   20000 rows and back: refilling and spilling shared out over the rows
 #include <bounds/free_list.hpp>
-#include <ours/subjects.hpp>
+#include <ours/list.hpp>
 
 #include <cstddef>
 #include <cstdio>
@@ -21,7 +21,7 @@ template <int Variant, int Rows, class User>
 }
 template <int Variant, int Rows, class User>
 [[gnu::noinline]] void release(User& user, std::vector<void*>& rows) {
-    for (void* row : rows) user.release(row);
+    for (void* row : rows) user.release(row, 64);
 }
 
 } // namespace measured
@@ -31,7 +31,7 @@ namespace {
 // The same work unmeasured: under other names.
 template <class User> void warm(User& user, std::vector<void*>& rows) {
     for (void*& row : rows) row = user.allocate(64);
-    for (void* row : rows) user.release(row);
+    for (void* row : rows) user.release(row, 64);
 }
 
 template <int Variant, int Rows, class User> void count_rows(User& user) {
@@ -42,7 +42,7 @@ template <int Variant, int Rows, class User> void count_rows(User& user) {
 }
 
 template <int Variant, class Subject> void count(const char* name) {
-    Subject& subject = *new Subject({bench::workload::lifo, 64, 1});
+    Subject& subject = *new Subject(bench::job{&bench::workloads[1], 64, 1});
     typename Subject::user user(subject);
     bench::escape(&user);
     count_rows<Variant, 32>(user);

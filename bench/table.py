@@ -2,11 +2,15 @@
 """Markdown, and with matplotlib a plot, from the JSON of allot_bench.
 
     bench/table.py rows.json [--out rows.md] [--plot rows.svg] [--instructions instructions.json]
+
+Goals, and the reasons for those missed, stand in goals.json and reasons.txt beside this file.
 """
 import argparse
 import json
 import pathlib
 import statistics
+
+import goals
 
 
 def table(head, rows):
@@ -17,92 +21,83 @@ def table(head, rows):
     yield ""
 
 
-def spread(quartiles):
-    low, median, high = quartiles
-    return "-" if median is None else f"{median:.1f} [{low:.1f}-{high:.1f}]"
+def number(value):
+    return "-" if value is None else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1e4 else f"{value:.0f}"
 
 
-def ratio(series, key):
-    return f"{series[key][1]:.2f}" if series.get(key) and series[key][1] is not None else "-"
+def spread(values):
+    found = goals.quartiles(values)
+    return "-" if not found else number(found[1]) + (f" [{number(found[0])}-{number(found[2])}]" if len(values) > 1 else "")
 
 
-def quartiles(run, target):
-    """Of a target's ratio over paired rounds; nothing for a target that is one figure."""
-    work = "pages" if target["text"].startswith("a page") else target["text"][:2].rstrip(",")
-    subject = "4000 other heaps" if work == "pages" else target["subject"]
-    for c in run["cells"]:
-        if c["workload"] == work and c["size"] == "64":
-            cpu = {s["subject"]: s["cpu"] for s in c["series"]}
-            if subject in cpu and target["against"] in cpu:
-                ratios = [a / b for a, b in zip(cpu[subject], cpu[target["against"]])]
-                if len(ratios) > 1:
-                    return statistics.quantiles(ratios, n=4, method="inclusive")
-    return None
+def goal_line(line):
+    is_now = "-"
+    if line["spread"]:
+        low, median, high = line["spread"]
+        is_now = number(median) + (f" [{number(low)}-{number(high)}]" if low != high else "")
+    bound = f"{number(line['bound'][1])} of {line['bound'][0]}" if line["bound"] else "-"
+    result = line["verdict"].replace("missed", "**missed**")
+    return [line["text"], line["size"], line["how"], line["ours"], line["other"], is_now,
+            ("at least " if line["least"] else "") + f"{line['most']:g}", bound, result]
 
 
-def verdict(target, spread_of):
-    if spread_of and spread_of[0] <= target["most"] < spread_of[2]:
-        return ("yes" if target["met"] else "**no**") + ", within noise"
-    return "yes" if target["met"] else "**no**"
+def goal_table(run):
+    yield "## Goals\n"
+    yield ("Ratios are medians over paired rounds with their quartiles, the best of ours in the cell over the best general "
+           "peer in it. Peers are met twice: as *rows* (malloc(n + 8) with a link count that an atomic subtraction drops; "
+           "ours is dropped without one, which favours us) and *raw* (malloc and free: no count, so they do less; ours may "
+           "be uncounted too there, unless the goal counts). *Within noise*: the goal lies between the quartiles, so another "
+           "run may say otherwise. *To the bound*: what the free list would leave of it.\n")
+    lines = goals.judge(run)
+    yield from table(["goal", "size", "against", "ours", "the other", "is [quartiles]", "goal", "to the bound", "result"],
+                     [goal_line(line) for line in lines])
+    yield from misses(lines)
 
 
-def targets(run):
-    if not run["targets"]:
+def misses(lines):
+    missed = {}
+    for line in lines:
+        if line["verdict"].startswith("missed"):
+            told = missed.setdefault((line["text"], line["size"]), {"why": line["why"], "over": []})
+            told["over"] += line.get("over", [])
+    if not missed:
         return
-    yield "## Targets\n"
-    yield ("At 64 bytes; ratios are medians over paired rounds. Peers are judged twice: as *rows* (malloc(n + 8) "
-           "with a link count that an atomic subtraction drops; ours is dropped without one, which favours us) and "
-           "*raw* (malloc and free: no count, so they do less). *Within noise*: the most lies between the "
-           "quartiles, so another run may say otherwise.\n")
-    rows = []
-    for t in run["targets"]:
-        among = quartiles(run, t)
-        value = f"{t['value']:.2f}" + (f" [{among[0]:.2f}-{among[2]:.2f}]" if among else "")
-        rows.append([t["text"], t["subject"], t["against"] or "-", value, f"{t['most']:g}", verdict(t, among)])
-    yield from table(["target", "ours", "held against", "is [quartiles]", "at most", "met"], rows)
+    yield "### Why they are missed\n"
+    for (text, size), told in missed.items():
+        over = f" By: {'; '.join(told['over'][:12])}{' ...' if len(told['over']) > 12 else ''}." if told["over"] else ""
+        yield f"- {text}, {size}: {told['why'] or 'no reason written down yet.'}{over}"
+    yield ""
 
 
-def summary(run, size):
-    """Medians of all workloads of a size, a line a subject."""
-    cells = [c for c in run["cells"] if c["size"] == size and c["workload"] != "pages"]
-    if not cells:
+def summaries(cells):
+    """Medians of the first figure, a line a subject: a table a size, and one of what runs at 64 bytes alone."""
+    timed = [c for c in cells if c.figures[0] == "CPU ns"]
+    for size in dict.fromkeys(c.size for c in timed):
+        mine = [c for c in timed if c.size == size and c.work not in ("release_all",) and not c.work.startswith("pages")]
+        if not mine:
+            continue
+        yield f"## {size} bytes: CPU ns, medians\n"
+        kinds = {name: kind for c in mine for name, (kind, _) in c.subjects.items()}
+        yield from table(["subject", "kind"] + [c.work for c in mine],
+                         [[name, kind] + [number(c.median(name)) if name in c.subjects else "-" for c in mine]
+                          for name, kind in kinds.items()])
+
+
+def tails(cells):
+    """p99.9 of a single call, a line a kind; what takes more than 1 us is marked."""
+    mine = [c for c in cells if c.work.startswith("tail/")]
+    if not mine:
         return
-    yield f"## {size} bytes: CPU ns, medians\n"
-    found = {}
-    for c in cells:
-        for s in c["series"]:
-            found.setdefault((s["subject"], s["kind"]), {})[c["workload"]] = s["cpu_quartiles"][1]
-    yield from table(["subject", "kind"] + [c["workload"] for c in cells],
-                     [[name, kind] + [f"{f[c['workload']]:.1f}" if c["workload"] in f else "-" for c in cells]
-                      for (name, kind), f in found.items()])
+    yield "## One call, p99.9 ns: allocate / release\n"
+    yield "Marked where it takes more than 1 us. The bounds tell what the machine itself does to a tail.\n"
 
-
-def cell(c):
-    pages = c["workload"] == "pages"
-    yield f"### {c['workload']}" + ("" if pages else f", {c['size']} bytes") + f": {c['about']}\n"
-    head = ["subject", "CPU ns [quartiles]"] + (["wall ns"] if c["threaded"] else [])
-    if not pages:
-        head += [f"to {c['bound'] or 'no bound'}", f"to {c['best_rows'] or '-'}", f"to {c['best_raw'] or '-'}"]
-    rows = []
-    for s in c["series"]:
-        row = [s["subject"], spread(s["cpu_quartiles"])]
-        if c["threaded"]:
-            row.append(spread(s["wall_quartiles"]))
-        if not pages:
-            row += [ratio(s, "to_bound"), ratio(s, "to_best_rows"), ratio(s, "to_best_raw")]
-        rows.append(row)
-    yield from table(head, rows)
-
-
-def memory(run):
-    if not run["bytes"]:
-        return
-    yield "## Bytes of a row of 64\n"
-    yield ("Charged: pages held under the limit. Resident: growth of the process, every row written. Classes of the "
-           "list `roxie` double, so a row of 64 with its header takes 128.\n")
-    yield from table(["rows", "charged, 1 M rows", "resident, 1 M rows", "resident, 10k rows"],
-                     [[b["subject"], f"{b['charged']:.2f}" if b["charged"] else "-", f"{b['resident']:.2f}",
-                       f"{b['resident_few']:.2f}"] for b in run["bytes"]])
+    def told(c, name):
+        pair = [c.median(name, f"{what} p99.9") for what in ("allocate", "release")]
+        return " / ".join(f"**{v:.0f}**" if v > 1000 else f"{v:.0f}" for v in pair)
+    names = {name: kind for c in mine for name, (kind, _) in c.subjects.items()}
+    yield from table(["subject", "kind"] + [f"{c.work[5:]} % taken" for c in mine],
+                     [[name, kind] + [told(c, name) if name in c.subjects else "-" for c in mine]
+                      for name, kind in names.items()])
 
 
 def instructions(found):
@@ -114,20 +109,37 @@ def instructions(found):
                      [[name] + [f"{f[k][op]:.1f}" for k, op in keys] for name, f in found.items()])
 
 
+def whole_cell(c):
+    yield f"### {c.work}, {c.size}: {c.about}\n"
+    rows, raw = c.best(["peer rows"]), c.best(["peer raw"])
+    ratios = c.figures[0] in ("CPU ns", "instructions") and (rows or raw or c.bound)
+    head = ["subject"] + c.figures
+    if ratios:
+        head += [f"to {other}" if other else "-" for other in (c.bound, rows, raw)]
+    lines = []
+    for name in c.subjects:
+        line = [name] + [spread(c.samples(name, f)) for f in c.figures]
+        if ratios:
+            for other in (c.bound, rows, raw):
+                found = c.ratio(name, other) if other else None
+                line.append(number(found[1]) if found else "-")
+        lines.append(line)
+    yield from table(head, lines)
+
+
 def markdown(run, counts):
+    cells = list(goals.run_cells(run).values())
     yield "# Rows beside the peers and the bounds\n"
     yield f"`{run['command']}`, {run['rounds']:g} rounds; how to read it: [bench/NOTES.md](../../bench/NOTES.md).\n"
     yield from table(["machine", ""], [[k, v] for k, v in run["machine"].items()])
-    yield from targets(run)
-    sizes = list(dict.fromkeys(c["size"] for c in run["cells"] if c["workload"] != "pages"))
-    for size in sizes:
-        yield from summary(run, size)
-    yield from memory(run)
+    yield from goal_table(run)
+    yield from summaries(cells)
+    yield from tails(cells)
     if counts:
         yield from instructions(counts)
     yield "## Every cell\n"
-    for c in run["cells"]:
-        yield from cell(c)
+    for c in cells:
+        yield from whole_cell(c)
     yield "## Our sets\n"
     for text in run["sets"]:
         yield f"```\n{text.rstrip()}\n```\n"
@@ -137,18 +149,21 @@ def plot(run, path):
     import matplotlib
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    cells = [c for c in run["cells"] if c["workload"] != "pages"]
-    figure, axes = plt.subplots(len(cells), 1, figsize=(8, 3.2 * len(cells)), squeeze=False)
-    colours = {"ours": "tab:blue", "peer rows": "tab:orange", "peer raw": "tab:gray", "bound": "tab:green"}
+    cells = [c for c in goals.run_cells(run).values() if c.figures[0] == "CPU ns"]
+    figure, axes = plt.subplots(len(cells), 1, figsize=(8, 5 * len(cells)), squeeze=False)
+    colours = {"ours": "tab:blue", "ours uncounted": "tab:cyan", "peer rows": "tab:orange", "peer raw": "tab:gray",
+               "pool rows": "tab:red", "pool raw": "tab:pink", "bound": "tab:green"}
     for axis, c in zip(axes[:, 0], cells):
-        names = [s["subject"] for s in c["series"]]
-        medians = [s["cpu_quartiles"][1] for s in c["series"]]
-        low = [s["cpu_quartiles"][1] - s["cpu_quartiles"][0] for s in c["series"]]
-        high = [s["cpu_quartiles"][2] - s["cpu_quartiles"][1] for s in c["series"]]
-        axis.barh(names, medians, xerr=[low, high], color=[colours[s["kind"]] for s in c["series"]])
+        names = list(c.subjects)
+        found = [goals.quartiles(c.samples(name)) for name in names]
+        medians = [f[1] for f in found]
+        axis.barh(names, medians, xerr=[[f[1] - f[0] for f in found], [f[2] - f[1] for f in found]],
+                  color=[colours[c.subjects[name][0]] for name in names])
+        # A bar that dwarfs the others is cut off.
+        axis.set_xlim(0, min(max(medians), 8 * statistics.median(medians)) * 1.1 or 1)
         axis.invert_yaxis()
-        axis.set_title(f"{c['workload']}, {c['size']}: {c['about']} (CPU ns)", fontsize=9)
-        axis.tick_params(labelsize=7)
+        axis.set_title(f"{c.work}, {c.size}: {c.about} (CPU ns)", fontsize=9)
+        axis.tick_params(labelsize=6)
     figure.tight_layout()
     figure.savefig(path)
 
@@ -156,13 +171,14 @@ def plot(run, path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("json", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, help="Markdown file (standard output)")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="instead of the terminal")
+    parser.add_argument("--goals", action="store_true", help="the table of goals alone")
     parser.add_argument("--plot", metavar="FILE", help="needs matplotlib")
     parser.add_argument("--instructions", type=pathlib.Path, metavar="FILE", help="of bench/instructions.py --json")
     options = parser.parse_args()
     run = json.loads(options.json.read_text())
     counts = json.loads(options.instructions.read_text()) if options.instructions else None
-    text = "\n".join(markdown(run, counts))
+    text = "\n".join(goal_table(run) if options.goals else markdown(run, counts)) + "\n"
     if options.out:
         options.out.write_text(text)
     else:

@@ -1,7 +1,8 @@
 // One measurement in a child process of its own, so that nobody meets the heap that another subject left behind.
 //
 // The child starts as a copy of a process that allocated next to nothing, measures, writes its figures to a pipe,
-// and ends without tidying up. The parent has no threads and no arenas: that makes fork safe.
+// and ends without tidying up; an alarm ends one that is stuck. The parent has no threads and no arenas: that makes
+// fork safe.
 #pragma once
 
 #include <array>
@@ -14,8 +15,9 @@
 
 namespace bench {
 
-// What `measure()` returned in the child; nothing when the child did not live to tell.
-template <class Measure> auto isolated(Measure&& measure) -> std::optional<std::invoke_result_t<Measure&>> {
+// What `measure()` returned in the child; nothing when the child did not live to tell within its seconds.
+template <class Measure>
+auto isolated(unsigned seconds, Measure&& measure) -> std::optional<std::invoke_result_t<Measure&>> {
     using figures = std::invoke_result_t<Measure&>;
     static_assert(std::is_trivially_copyable_v<figures>);
     std::array<int, 2> ends{};
@@ -28,6 +30,7 @@ template <class Measure> auto isolated(Measure&& measure) -> std::optional<std::
     }
     if (child == 0) {
         close(ends[0]);
+        alarm(seconds);
         const figures answer = measure();
         const bool told = write(ends[1], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
         _exit(told ? 0 : 1);

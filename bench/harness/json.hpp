@@ -1,4 +1,4 @@
-// Results as JSON: every sample, the ratios, the targets. bench/table.py reads it.
+// Results as JSON: every sample. bench/table.py makes ratios and verdicts from it.
 #pragma once
 
 #include <harness/results.hpp>
@@ -34,10 +34,6 @@ class json_writer {
         item(key);
         plain(value);
     }
-    void truth(const char* key, bool value) {
-        item(key);
-        std::fputs(value ? "true" : "false", to_);
-    }
     void numbers(const char* key, const std::vector<double>& values) {
         item(key);
         std::fputc('[', to_);
@@ -47,7 +43,6 @@ class json_writer {
         }
         std::fputc(']', to_);
     }
-    void of(const char* key, const spread& s) { numbers(key, {s.q1, s.median, s.q3}); }
 
   private:
     void item(const char* key) {
@@ -96,58 +91,29 @@ inline bool write_json(const results& all, const std::string& path) {
     out.close(']');
     out.open('[', "cells");
     for (const cell& c : all.cells) {
+        const workload& of = *c.what.of;
         out.open('{');
-        out.text("workload", std::string(name_of(c.what.work).name));
-        out.text("about", std::string(name_of(c.what.work).about));
+        out.text("workload", std::string(of.name));
+        out.text("about", std::string(of.about));
         out.text("size", c.what.size());
-        out.truth("threaded", name_of(c.what.work).threaded);
-        const series* const bound = c.bound();
-        const series* const rows = c.best(kind::peer_rows);
-        const series* const raw = c.best(kind::peer_raw);
-        out.text("bound", bound != nullptr ? bound->subject : "");
-        out.text("best_rows", rows != nullptr ? rows->subject : "");
-        out.text("best_raw", raw != nullptr ? raw->subject : "");
+        out.text("bound", c.bound() != nullptr ? c.bound()->subject : "");
+        out.open('[', "figures");
+        for (const auto name : of.figures)
+            if (!name.empty()) out.text(nullptr, std::string(name));
+        out.close(']');
         out.open('[', "series");
         for (const series& s : c.all) {
-            if (s.cpu.empty()) continue;
+            if (s.empty()) continue;
             out.open('{');
             out.text("subject", s.subject);
             out.text("kind", text_of(s.what));
-            out.of("cpu_quartiles", spread_of(s.cpu));
-            out.numbers("cpu", s.cpu);
-            if (name_of(c.what.work).threaded) {
-                out.of("wall_quartiles", spread_of(s.wall));
-                out.numbers("wall", s.wall);
-            }
-            if (bound != nullptr) out.of("to_bound", ratio_of(s.cpu, bound->cpu));
-            if (rows != nullptr) out.of("to_best_rows", ratio_of(s.cpu, rows->cpu));
-            if (raw != nullptr) out.of("to_best_raw", ratio_of(s.cpu, raw->cpu));
+            out.open('[', "samples"); // a list a figure, a value a round
+            for (std::size_t i = 0; i < most_figures; ++i)
+                if (!of.figures[i].empty()) out.numbers(nullptr, s.figures[i]);
+            out.close(']');
             out.close('}');
         }
         out.close(']');
-        out.close('}');
-    }
-    out.close(']');
-    out.open('[', "bytes");
-    for (const auto& b : all.bytes) {
-        out.open('{');
-        out.text("subject", b.subject);
-        out.text("kind", text_of(b.what));
-        out.number("charged", b.charged);
-        out.number("resident", b.resident);
-        out.number("resident_few", b.few);
-        out.close('}');
-    }
-    out.close(']');
-    out.open('[', "targets");
-    for (const auto& t : all.targets) {
-        out.open('{');
-        out.text("text", t.text);
-        out.text("subject", t.subject);
-        out.text("against", t.against);
-        out.number("value", t.value);
-        out.number("most", t.most);
-        out.truth("met", t.met());
         out.close('}');
     }
     out.close(']');

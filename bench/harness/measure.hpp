@@ -4,6 +4,7 @@
 // the compiler, so nothing can be deleted and nobody's state can stay in registers.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -50,10 +51,8 @@ struct random_source {
     }
 };
 
-// One measurement: nanoseconds an operation.
-struct sample {
-    double cpu = 0;  // of the thread, or of all threads together
-    double wall = 0; // threaded workloads only
-};
+// What one run of a workload measured: the figures that its definition names, in that order.
+inline constexpr std::size_t most_figures = 6;
+using sample = std::array<double, most_figures>;
 
 } // namespace bench

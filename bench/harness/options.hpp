@@ -3,12 +3,14 @@
 
 #include <harness/job.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -16,22 +18,33 @@ namespace bench {
 struct options {
     std::size_t rounds = 5;
     std::vector<std::string> sizes{"64"};
-    std::vector<std::string> workloads; // empty: all
+    std::vector<std::string> works; // empty: all but those by wish
+    std::vector<std::pair<std::string, std::string>> peers; // name, library
     std::string json;
     std::string command;
     bool smoke = false;
 };
 
 inline constexpr const char* usage =
-    "allot_bench [--rounds N] [--sizes 64,mixed,...] [--workloads W1,W2,...] [--json FILE] [--smoke]\n"
+    "allot_bench [--rounds N] [--sizes 64,mixed,...] [--workloads W1,tail/*,...] [--peer NAME=LIBRARY]...\n"
+    "            [--json FILE] [--smoke]\n"
     "  --rounds     interleaved rounds (5)\n"
     "  --sizes      row sizes from 8 to 65536 bytes, or mixed (24 to 600 bytes) (64)\n"
-    "  --workloads  of W1 W2 W3 W4 W5 W6 W7 T1 T2 pages bytes (all)\n"
+    "  --workloads  names, or beginnings of names and a star (all but W10/3e7, which needs 5 GB)\n"
+    "  --peer       one more malloc library; may be given several times\n"
     "  --json       write every sample there; bench/table.py makes Markdown from it\n"
-    "  --smoke      seconds instead of minutes; the figures mean nothing\n";
+    "  --smoke      seconds instead of minutes; the figures mean nothing\n"
+    "workloads:";
+
+inline void tell_usage(std::FILE* to) {
+    std::fputs(usage, to);
+    for (const auto& w : workloads) std::fprintf(to, " %s", std::string(w.name).c_str());
+    std::fputc('\n', to);
+}
 
 [[noreturn]] inline void refuse(const std::string& why) {
-    std::fprintf(stderr, "allot_bench: %s\n%s", why.c_str(), usage);
+    std::fprintf(stderr, "allot_bench: %s\n", why.c_str());
+    tell_usage(stderr);
     std::exit(2);
 }
 
@@ -54,48 +67,55 @@ inline std::size_t number(const std::string& text, std::size_t least, std::size_
     return n;
 }
 
+// A name, or a beginning and a star.
+inline bool matches(std::string_view asked, std::string_view name) noexcept {
+    if (asked.ends_with('*')) return name.starts_with(asked.substr(0, asked.size() - 1));
+    return asked == name;
+}
+
 inline options parse(int argc, char** argv) {
     options all;
     for (int i = 0; i < argc; ++i)
         all.command.append(i == 0 ? "allot_bench" : argv[i]).append(i + 1 < argc ? " " : "");
     for (int i = 1; i < argc; ++i) {
-        const std::string_view word = argv[i];
+        const std::string_view flag = argv[i];
         const auto value = [&] {
-            if (++i == argc) refuse(std::string(word) + " needs a value");
+            if (++i == argc) refuse(std::string(flag) + " needs a value");
             return std::string(argv[i]);
         };
-        if (word == "--rounds")
+        if (flag == "--rounds")
             all.rounds = number(value(), 1, 10'000);
-        else if (word == "--sizes")
+        else if (flag == "--sizes")
             all.sizes = split(value());
-        else if (word == "--workloads")
-            all.workloads = split(value());
-        else if (word == "--json")
+        else if (flag == "--workloads")
+            all.works = split(value());
+        else if (flag == "--peer") {
+            const std::string text = value();
+            const auto at = text.find('=');
+            if (at == text.npos || at == 0) refuse("--peer takes NAME=LIBRARY");
+            all.peers.emplace_back(text.substr(0, at), text.substr(at + 1));
+        } else if (flag == "--json")
             all.json = value();
-        else if (word == "--smoke")
+        else if (flag == "--smoke")
             all.smoke = true;
-        else if (word == "--help") {
-            std::fputs(usage, stdout);
+        else if (flag == "--help") {
+            tell_usage(stdout);
             std::exit(0);
         } else
-            refuse("what is '" + std::string(word) + "'?");
+            refuse("what is '" + std::string(flag) + "'?");
     }
     for (const auto& size : all.sizes)
         if (size != "mixed") number(size, 8, 65536);
-    for (const auto& work : all.workloads) {
-        bool known = work == "bytes";
-        for (const auto& name : workload_names) known = known || work == name.name;
-        if (!known) refuse("no workload '" + work + "'");
-    }
+    for (const auto& name : all.works)
+        if (std::none_of(workloads.begin(), workloads.end(), [&](auto& w) { return matches(name, w.name); }))
+            refuse("no workload '" + name + "'");
     if (all.smoke) all.rounds = 1;
     return all;
 }
 
-inline bool chosen(const options& all, std::string_view work) {
-    if (all.workloads.empty()) return true;
-    for (const auto& name : all.workloads)
-        if (name == work) return true;
-    return false;
+inline bool chosen(const options& all, const workload& work) {
+    if (all.works.empty()) return work.runs == when::always || (work.runs == when::not_in_smoke && !all.smoke);
+    return std::any_of(all.works.begin(), all.works.end(), [&](auto& name) { return matches(name, work.name); });
 }
 
 } // namespace bench

@@ -4,6 +4,7 @@
 #include <harness/results.hpp>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 
@@ -18,45 +19,29 @@ inline void print_header(const results& all) {
 inline std::string ratio_text(const series& of, const series* to) {
     if (to == nullptr) return "-";
     char text[32];
-    std::snprintf(text, sizeof text, "%.2f", ratio_of(of.cpu, to->cpu).median);
+    std::snprintf(text, sizeof text, "%.2f", ratio_of(of.figures[0], to->figures[0]).median);
     return text;
 }
 
+// Medians of every figure, the quartiles of the first.
 inline void print_cell(const cell& c) {
-    const auto& name = name_of(c.what.work);
-    const std::string work(name.name), about(name.about);
-    if (c.what.work == workload::pages)
-        std::printf("\n%s: %s; ns\n", work.c_str(), about.c_str());
-    else
-        std::printf("\n%s, %s bytes: %s; ns, ratios to the bound, best peer's rows, best raw peer\n",
-                    work.c_str(), c.what.size().c_str(), about.c_str());
+    const workload& of = *c.what.of;
+    std::printf("\n%s, %s bytes: %s;", std::string(of.name).c_str(), c.what.size().c_str(), std::string(of.about).c_str());
+    for (const auto name : of.figures)
+        if (!name.empty()) std::printf(" %s,", std::string(name).c_str());
+    std::printf(" ratios to the bound, best peer's rows, best raw peer\n");
     const series* const to[]{c.bound(), c.best(kind::peer_rows), c.best(kind::peer_raw)};
     for (const auto& s : c.all) {
-        if (s.cpu.empty()) continue;
-        const spread cpu = spread_of(s.cpu);
-        std::printf("  %-28s%-10s%8.1f [%6.1f %6.1f]", s.subject.c_str(), text_of(s.what), cpu.median, cpu.q1,
-                    cpu.q3);
-        if (name.threaded) std::printf("  wall %7.1f", spread_of(s.wall).median);
+        if (s.empty()) continue;
+        const spread first = spread_of(s.figures[0]);
+        std::printf("  %-28s%-15s%8.1f [%6.1f %6.1f]", s.subject.c_str(), text_of(s.what), first.median, first.q1,
+                    first.q3);
+        for (std::size_t i = 1; i < most_figures; ++i)
+            if (!of.figures[i].empty()) std::printf("%9.2f", spread_of(s.figures[i]).median);
         for (const series* other : to) std::printf("%7s", ratio_text(s, other).c_str());
         std::putchar('\n');
     }
     std::fflush(stdout);
-}
-
-inline void print_bytes(const results& all) {
-    if (all.bytes.empty()) return;
-    std::printf("\nbytes of a row of 64: charged and resident, of 1 M rows; resident, of 10k rows\n");
-    for (const auto& line : all.bytes)
-        std::printf("  %-28s%-10s%8.2f %8.2f %8.2f\n", line.subject.c_str(), text_of(line.what), line.charged,
-                    line.resident, line.few);
-}
-
-inline void print_targets(const results& all) {
-    if (all.targets.empty()) return;
-    std::printf("\ntargets\n");
-    for (const auto& t : all.targets)
-        std::printf("  %-7s %6.2f of %5.2f  %-48s %s%s%s\n", t.met() ? "met" : "NOT MET", t.value, t.most,
-                    t.text.c_str(), t.subject.c_str(), t.against.empty() ? "" : " / ", t.against.c_str());
 }
 
 } // namespace bench

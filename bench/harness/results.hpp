@@ -1,9 +1,11 @@
-// Every sample of a run, and what is read out of them: medians, the bound and the best peer of a cell, ratios.
+// Every sample of a run, and what is read out of them for a terminal: medians, the bound and the best peer of a cell.
 #pragma once
 
 #include <harness/job.hpp>
 #include <harness/statistics.hpp>
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,54 +13,41 @@
 
 namespace bench {
 
-enum class kind { ours, peer_rows, peer_raw, bound };
+// `pool`: peers that are no general allocator (of one thread, of one size, or never giving back); shown, not judged by.
+// `ours_uncounted`: our rows without a link count, to be held against raw peers alone.
+enum class kind { ours, ours_uncounted, peer_rows, peer_raw, pool_rows, pool_raw, bound };
 inline const char* text_of(kind k) noexcept {
-    constexpr const char* names[]{"ours", "peer rows", "peer raw", "bound"};
+    constexpr const char* names[]{"ours", "ours uncounted", "peer rows", "peer raw", "pool rows", "pool raw", "bound"};
     return names[static_cast<int>(k)];
 }
 
 struct series {
     std::string subject;
     kind what;
-    std::vector<double> cpu, wall; // one a round
+    std::array<std::vector<double>, most_figures> figures; // one value a round
+
+    bool empty() const noexcept { return figures[0].empty(); }
+    double median() const { return spread_of(figures[0]).median; }
 };
 
 struct cell {
     job what;
     std::vector<series> all;
 
-    const series* find(std::string_view subject) const noexcept {
-        for (const auto& s : all)
-            if (s.subject == subject && !s.cpu.empty()) return &s;
-        return nullptr;
-    }
-    // The peer with the lowest median.
+    // The one with the lowest median.
     const series* best(kind k) const {
         const series* found = nullptr;
         for (const auto& s : all)
-            if (s.what == k && !s.cpu.empty() &&
-                (found == nullptr || spread_of(s.cpu).median < spread_of(found->cpu).median))
-                found = &s;
+            if (s.what == k && !s.empty() && (found == nullptr || s.median() < found->median())) found = &s;
         return found;
     }
+    // What the ratios are taken of: the bare list, where there is none the next best.
     const series* bound() const noexcept {
-        const auto* const list = find("free list");
-        return list != nullptr ? list : find("free lists, classed");
+        for (const std::string_view name : {"free list", "free lists, classed", "two atomic adds", "shared list"})
+            for (const auto& s : all)
+                if (s.subject == name && !s.empty()) return &s;
+        return nullptr;
     }
-};
-
-struct bytes_line {
-    std::string subject;
-    kind what;
-    double charged, resident, few;
-};
-
-struct target {
-    std::string text;
-    std::string subject;
-    double value, most;
-    std::string against; // the peer or bound it was held to
-    bool met() const noexcept { return value <= most; }
 };
 
 struct results {
@@ -67,14 +56,6 @@ struct results {
     std::string command;
     std::size_t rounds = 0;
     std::vector<cell> cells;
-    std::vector<bytes_line> bytes;
-    std::vector<target> targets;
-
-    const cell* find(workload work, std::size_t row_bytes) const noexcept {
-        for (const auto& c : cells)
-            if (c.what.work == work && c.what.bytes == row_bytes) return &c;
-        return nullptr;
-    }
 };
 
 } // namespace bench

@@ -4,11 +4,13 @@
 
 #include <harness/isolate.hpp>
 #include <harness/results.hpp>
+#include <harness/traced.hpp>
 #include <workloads/run.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -30,27 +32,33 @@ template <class Type, class... From> subject make_subject(std::string name, kind
         [from...](const job& j) { return run_job(*new Type(j, from...), j); }}; // its process ends with it
 }
 
+inline std::optional<sample> measured_once(const subject& of, const job& what) {
+    const auto measure = [&] { return of.run(what); };
+    const unsigned seconds = what.of->n > 10'000'000 ? 600 : 120;
+    if (what.of->measured == how::counted) return counted(seconds, what.of->id == work::single, measure);
+    return isolated(seconds, measure);
+}
+
 inline cell run_rounds(const job& what, const std::vector<subject>& subjects, std::size_t rounds,
                        std::mt19937_64& random) {
     cell out{what, {}};
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < subjects.size(); ++i) {
-        out.all.push_back({subjects[i].name, subjects[i].what, {}, {}});
+        out.all.push_back({subjects[i].name, subjects[i].what, {}});
         if (subjects[i].fits(what)) order.push_back(i);
     }
     for (std::size_t round = 0; round < rounds; ++round) {
         std::shuffle(order.begin(), order.end(), random);
         for (const std::size_t i : std::vector(order)) {
-            const auto measured = isolated([&] { return subjects[i].run(what); });
+            const auto measured = measured_once(subjects[i], what);
             if (!measured) {
-                std::fprintf(stderr, "left out - %s at %s/%s: its process failed\n", subjects[i].name.c_str(),
-                             std::string(name_of(what.work).name).c_str(), what.size().c_str());
-                out.all[i].cpu.clear();
+                std::fprintf(stderr, "left out - %s at %s/%s: its process failed or took too long\n",
+                             subjects[i].name.c_str(), std::string(what.of->name).c_str(), what.size().c_str());
+                out.all[i].figures = {};
                 std::erase(order, i);
                 continue;
             }
-            out.all[i].cpu.push_back(measured->cpu);
-            out.all[i].wall.push_back(measured->wall);
+            for (std::size_t f = 0; f < most_figures; ++f) out.all[i].figures[f].push_back((*measured)[f]);
         }
     }
     return out;

@@ -1,5 +1,8 @@
 // The sizes that a workload asks for: one, or the mixture of the peers' study (lognormal, median 110, sigma 0.7,
 // clipped to 24..600 bytes). The mixture is a table made once from a fixed seed, so all subjects see the same.
+//
+// A workload keeps its rows as words: the address, and where sizes are mixed the size above bit 48, since a program
+// that releases a row often knows its size, and some allocators ask for it.
 #pragma once
 
 #include <harness/measure.hpp>
@@ -12,9 +15,14 @@
 
 namespace bench {
 
+using word = std::uintptr_t;
+
 struct one_size {
     std::size_t bytes;
-    std::size_t operator()(std::size_t) const noexcept { return bytes; }
+    BENCH_INLINE std::size_t operator()(std::size_t) const noexcept { return bytes; }
+    BENCH_INLINE static word keep(void* row, std::size_t) noexcept { return reinterpret_cast<word>(row); }
+    BENCH_INLINE static void* row(word w) noexcept { return reinterpret_cast<void*>(w); }
+    BENCH_INLINE std::size_t size(word) const noexcept { return bytes; }
 };
 
 class mixed_sizes {
@@ -23,6 +31,13 @@ class mixed_sizes {
     static constexpr std::size_t mean = 140;
 
     BENCH_INLINE std::size_t operator()(std::size_t i) const noexcept { return table[i % table.size()]; }
+    BENCH_INLINE static word keep(void* row, std::size_t bytes) noexcept {
+        return reinterpret_cast<word>(row) | static_cast<word>(bytes) << 48;
+    }
+    BENCH_INLINE static void* row(word w) noexcept {
+        return reinterpret_cast<void*>(w & ((word{1} << 48) - 1));
+    }
+    BENCH_INLINE static std::size_t size(word w) noexcept { return w >> 48; }
 
   private:
     using list = std::array<std::uint16_t, 1 << 16>;

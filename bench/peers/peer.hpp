@@ -2,6 +2,7 @@
 //
 //   raw    malloc(n), free
 //   rows   malloc(n + 8) with a link count, dropped by an atomic subtraction: what a program writes over malloc
+//   sized  the same where the library has a free that is told the size
 //
 // They live in one process beside glibc's: each library is opened RTLD_LOCAL and RTLD_DEEPBIND, so its malloc serves
 // only those who ask for it, and the process's own malloc stays glibc's (held to at start).
@@ -16,6 +17,7 @@
 #include <cstdlib>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
@@ -26,36 +28,15 @@ namespace bench {
 struct peer {
     std::string name;
     std::string version;
-    void* (*allocate)(std::size_t);
-    void (*release)(void*);
+    void* (*allocate)(std::size_t) = nullptr;
+    void (*release)(void*) = nullptr;
+    void (*release_sized)(void*, std::size_t) = nullptr; // where there is one
 };
 
 namespace detail {
 
-template <class F> F symbol(void* library, const char* name) noexcept {
-    return reinterpret_cast<F>(dlsym(library, name));
-}
-
-inline void open_peer(std::vector<peer>& to, const char* name, std::initializer_list<const char*> files,
-                      const char* prefix, std::string (*version)(void*)) {
-    void* library = nullptr;
-    std::string why;
-    for (const char* file : files) {
-        if (library == nullptr && *file != 0) library = dlopen(file, RTLD_LOCAL | RTLD_NOW | RTLD_DEEPBIND);
-        if (library == nullptr)
-            if (const char* told = dlerror()) why = told;
-    }
-    void* (*allocate)(std::size_t) = nullptr;
-    void (*release)(void*) = nullptr;
-    if (library != nullptr) {
-        allocate = symbol<decltype(allocate)>(library, (std::string(prefix) + "malloc").c_str());
-        release = symbol<decltype(release)>(library, (std::string(prefix) + "free").c_str());
-    }
-    if (allocate == nullptr || release == nullptr || allocate == &std::malloc) {
-        std::fprintf(stderr, "skipped - %s: %s\n", name, why.empty() ? "no malloc of its own" : why.c_str());
-        return;
-    }
-    to.push_back({name, version(library), allocate, release});
+template <class F> F symbol(void* library, const std::string& name) noexcept {
+    return reinterpret_cast<F>(dlsym(library, name.c_str()));
 }
 
 inline std::string mimalloc_version(void* library) {
@@ -76,6 +57,41 @@ inline std::string tcmalloc_version(void* library) {
     const auto ask = symbol<const char* (*)(int*, int*, const char**)>(library, "tc_version");
     return ask != nullptr ? ask(nullptr, nullptr, nullptr) : "";
 }
+// The file that the library's malloc came from, links resolved: libtbbmalloc.so.2.8
+inline std::string file_version(void* of) {
+    Dl_info info{};
+    if (dladdr(of, &info) == 0 || info.dli_fname == nullptr) return "";
+    char* const real = realpath(info.dli_fname, nullptr);
+    std::string file = real != nullptr ? real : info.dli_fname;
+    std::free(real);
+    return file.substr(file.rfind('/') + 1);
+}
+
+// The first of the files that opens, the first of the prefixes that has a malloc of its own.
+inline void open_peer(std::vector<peer>& to, const std::string& name, std::initializer_list<std::string> files,
+                      std::initializer_list<std::string> prefixes, std::string (*version)(void*)) {
+    void* library = nullptr;
+    std::string why;
+    for (const std::string& file : files) {
+        if (library == nullptr && !file.empty())
+            library = dlopen(file.c_str(), RTLD_LOCAL | RTLD_NOW | RTLD_DEEPBIND);
+        if (library == nullptr)
+            if (const char* told = dlerror()) why = told;
+    }
+    for (const std::string& prefix : prefixes) {
+        if (library == nullptr) break;
+        peer p{.name = name, .version = "", .allocate = symbol<void* (*)(std::size_t)>(library, prefix + "malloc"),
+               .release = symbol<void (*)(void*)>(library, prefix + "free")};
+        if (p.allocate == nullptr || p.release == nullptr || p.allocate == &std::malloc) continue;
+        for (const std::string& sized : {prefix + "free_sized", prefix + "free_size"})
+            if (p.release_sized == nullptr)
+                p.release_sized = symbol<void (*)(void*, std::size_t)>(library, sized);
+        p.version = version != nullptr ? version(library) : file_version(reinterpret_cast<void*>(p.allocate));
+        to.push_back(std::move(p));
+        return;
+    }
+    std::fprintf(stderr, "skipped - %s: %s\n", name.c_str(), library == nullptr ? why.c_str() : "no malloc of its own");
+}
 
 } // namespace detail
 
@@ -83,44 +99,68 @@ inline std::string tcmalloc_version(void* library) {
 #define ALLOT_BENCH_MIMALLOC ""
 #define ALLOT_BENCH_JEMALLOC ""
 #define ALLOT_BENCH_TCMALLOC ""
+#define ALLOT_BENCH_TBB ""
 #endif
 
-inline std::vector<peer> open_peers() {
+// `more`: name and library, as the user gives them.
+inline std::vector<peer> open_peers(const std::vector<std::pair<std::string, std::string>>& more) {
+    using namespace detail;
     std::vector<peer> all{{"glibc", gnu_get_libc_version(), &std::malloc, &std::free}};
-    detail::open_peer(all, "mimalloc",
-                      {ALLOT_BENCH_MIMALLOC, "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"}, "mi_",
-                      &detail::mimalloc_version);
-    detail::open_peer(all, "jemalloc", {ALLOT_BENCH_JEMALLOC, "libjemalloc.so.2", "libjemalloc.so"}, "",
-                      &detail::jemalloc_version);
-    detail::open_peer(all, "tcmalloc",
-                      {ALLOT_BENCH_TCMALLOC, "libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"}, "",
-                      &detail::tcmalloc_version);
+    open_peer(all, "mimalloc",
+              {ALLOT_BENCH_MIMALLOC, "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"}, {"mi_"},
+              &mimalloc_version);
+    open_peer(all, "jemalloc", {ALLOT_BENCH_JEMALLOC, "libjemalloc.so.2", "libjemalloc.so"}, {"", "je_"},
+              &jemalloc_version);
+    open_peer(all, "tcmalloc", {ALLOT_BENCH_TCMALLOC, "libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"},
+              {"tc_"}, &tcmalloc_version);
+    open_peer(all, "tbb", {ALLOT_BENCH_TBB, "libtbbmalloc.so.2", "libtbbmalloc.so"}, {"scalable_"}, nullptr);
+    for (const auto& [name, file] : more)
+        open_peer(all, name, {file}, {"", "mi_", "je_", "tc_", "sn_", "rp", "scalable_"}, nullptr);
     return all;
 }
 
-template <bool Rows> struct peer_subject {
-    static constexpr bool threads = true, hands_over = true, any_size = true, any_order = true,
-                          one_size = true;
-    peer_subject(const job&, const peer& from) noexcept : allocate(from.allocate), release(from.release) {}
-    void* (*allocate)(std::size_t);
-    void (*release)(void*);
+// A row over `Memory`, which allocates bytes and releases them told their size: the row alone, or a link count in front.
+template <bool Rows, class Memory> struct counted_over {
+    explicit counted_over(Memory m) noexcept : memory(m) {}
+    BENCH_INLINE void* allocate(std::size_t bytes) {
+        if constexpr (!Rows) return memory.allocate(bytes);
+        char* const block = static_cast<char*>(memory.allocate(bytes + 8));
+        __atomic_store_n(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_RELAXED);
+        return block + 8;
+    }
+    BENCH_INLINE void release(void* row, std::size_t bytes) noexcept {
+        if constexpr (!Rows) return memory.release(row, bytes);
+        char* const block = static_cast<char*>(row) - 8;
+        if (__atomic_fetch_sub(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_ACQ_REL) == 1)
+            memory.release(block, bytes + 8);
+    }
+    BENCH_INLINE void link(void* row) noexcept
+        requires Rows
+    {
+        __atomic_fetch_add(reinterpret_cast<std::uint32_t*>(static_cast<char*>(row) - 8), 1, __ATOMIC_RELAXED);
+    }
+    Memory memory;
+};
 
-    struct user {
-        explicit user(peer_subject& of) noexcept : take(of.allocate), give(of.release) {}
-        BENCH_INLINE void* allocate(std::size_t bytes) noexcept {
-            if constexpr (!Rows) return take(bytes);
-            char* const block = static_cast<char*>(take(bytes + 8));
-            __atomic_store_n(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_RELAXED);
-            return block + 8;
-        }
-        BENCH_INLINE void release(void* row) noexcept {
-            if constexpr (!Rows) return give(row);
-            char* const block = static_cast<char*>(row) - 8;
-            if (__atomic_fetch_sub(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_ACQ_REL) == 1)
-                give(block);
-        }
+struct peer_traits {
+    static constexpr bool threads = true, hands_over = true, any_size = true, any_order = true, one_size = true,
+                          constants = false;
+};
+
+template <bool Rows, bool Sized> struct peer_subject : peer_traits {
+    peer_subject(const job&, const peer& from) noexcept : memory{from.allocate, from.release, from.release_sized} {}
+    struct calls {
         void* (*take)(std::size_t);
         void (*give)(void*);
+        void (*give_sized)(void*, std::size_t);
+        BENCH_INLINE void* allocate(std::size_t bytes) noexcept { return take(bytes); }
+        BENCH_INLINE void release(void* block, std::size_t bytes) noexcept {
+            if constexpr (Sized) give_sized(block, bytes);
+            else give(block);
+        }
+    } memory;
+    struct user : counted_over<Rows, calls> {
+        explicit user(peer_subject& of) noexcept : counted_over<Rows, calls>(of.memory) {}
     };
 };
 

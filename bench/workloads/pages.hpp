@@ -5,6 +5,7 @@
 // alone, from the second time on. Its pages were used before, so no page fault is in the figure.
 #pragma once
 
+#include <harness/job.hpp>
 #include <harness/measure.hpp>
 
 #include <allot/row_manager.hpp>
@@ -23,10 +24,11 @@ struct plain_pages
     : allot::policies<allot::slots::bitmap,
                       allot::page::mapped<allot::page::mapped_options{.transparent_huge = false}>> {};
 
-inline sample pages_with_others(std::size_t others, std::size_t scale) {
+inline sample run_pages(const job& what) {
+    const std::size_t others = what.of->n;
     constexpr std::size_t pages = 200;
     constexpr std::size_t half_page = 30'000;
-    const std::size_t times = scale > 1 ? 3 : 40;
+    const std::size_t times = what.scale > 1 ? 3 : 40;
     using manager_type = allot::row_manager<plain_pages>;
     auto& rows = *new manager_type{allot::limit{2_GiB}, allot::page_bytes{64_KiB}, allot::name{"pages"}};
     using heap_type = decltype(rows.heap(allot::as<allot::heap::unique>, half_page));

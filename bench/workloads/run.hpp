@@ -1,51 +1,69 @@
 // From a job to the workload's code for a subject. A subject is shared by its users, one user a thread.
+//
+// A subject says what it can do: `threads`, several users at once; `hands_over`, rows that one allocates may all be
+// released by another; `any_size`, `one_size`; `any_order`, of releases; and `fits(job)` where it does only some jobs.
 #pragma once
 
 #include <harness/job.hpp>
 #include <harness/sizes.hpp>
+#include <workloads/growth.hpp>
+#include <workloads/links.hpp>
 #include <workloads/one_thread.hpp>
+#include <workloads/single.hpp>
 #include <workloads/two_threads.hpp>
 
 namespace bench {
 
-template <class Subject> concept for_threads = Subject::threads;
-// Rows that one thread allocates may be released by another.
-template <class Subject> concept hands_over = for_threads<Subject> && Subject::hands_over;
-template <class Subject> concept for_mixed = Subject::any_size;
+inline bool needs_threads(work id) noexcept {
+    return id == work::hand_over || id == work::replace_2 || id == work::larson || id == work::churn_2 ||
+           id == work::pair_2 || id == work::batches_2;
+}
+inline bool needs_links(work id) noexcept {
+    return id == work::churn || id == work::churn_2 || id == work::link || id == work::constant;
+}
 
 // Whether the subject can run the job at all.
 template <class Subject> bool fits(const job& what) noexcept {
-    if (what.mixed() && !Subject::any_size) return false;
-    if (!what.mixed() && !Subject::one_size) return false;
-    if (what.work == workload::hand_over) return hands_over<Subject>;
-    if (name_of(what.work).threaded) return for_threads<Subject>;
-    if (what.work == workload::replace) return Subject::any_order;
-    return what.work != workload::pages;
+    const work id = what.of->id;
+    if constexpr (requires { Subject::fits(what); })
+        if (!Subject::fits(what)) return false;
+    if (what.mixed() ? !Subject::any_size : !Subject::one_size) return false;
+    if (what.of->measured == how::counted && id == work::single && !Subject::constants) return false; // ours, and null
+    if (needs_links(id) && !counts_links<typename Subject::user>) return false;
+    if (id == work::constant && !Subject::constants) return false;
+    if (id == work::hand_over && !Subject::hands_over) return false;
+    if (needs_threads(id)) return Subject::threads;
+    if (id == work::replace || id == work::single || id == work::growth || id == work::churn) return Subject::any_order;
+    return id != work::pages && id != work::release_all && id != work::bytes;
 }
 
 template <class Subject, class Sizes>
 sample run_sized(Subject& subject, const Sizes& sizes, const job& what) {
-    switch (what.work) {
-    case workload::hand_over:
-        if constexpr (hands_over<Subject>) return run_hand_over(subject, sizes, what);
-        return {};
-    case workload::replace_2:
-    case workload::pair_2:
-    case workload::batches_2:
-        if constexpr (for_threads<Subject>) return run_two(subject, sizes, what);
-        return {};
-    default:
-        break;
-    }
+    const work id = what.of->id;
+    if constexpr (Subject::threads)
+        if (needs_threads(id)) {
+            if (id == work::larson) return run_larson(subject, sizes, what);
+            if constexpr (Subject::hands_over)
+                if (id == work::hand_over) return run_hand_over(subject, sizes, what);
+            return run_two(subject, sizes, what);
+        }
     typename Subject::user user(subject);
     escape(&user);
-    if (what.work == workload::pair) return run_pairs(user, sizes, what);
-    if (what.work == workload::replace) return run_replace(user, sizes, what);
-    return run_batches(user, sizes, what);
+    if constexpr (counts_links<typename Subject::user>) {
+        if (id == work::churn) return run_churn(user, sizes, what);
+        if (id == work::link || id == work::constant) return run_links(user, what);
+    }
+    switch (id) {
+    case work::pair: return run_pairs(user, sizes, what);
+    case work::replace: return run_replace(user, sizes, what);
+    case work::growth: return run_growth(user, sizes, what);
+    case work::single: return run_single(user, what);
+    default: return run_batches(user, sizes, what);
+    }
 }
 
 template <class Subject> sample run_job(Subject& subject, const job& what) {
-    if constexpr (for_mixed<Subject>)
+    if constexpr (Subject::any_size)
         if (what.mixed()) return run_sized(subject, mixed_sizes{}, what);
     return run_sized(subject, one_size{what.bytes}, what);
 }

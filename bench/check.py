@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Holds a smoke run of allot_bench against what is known before it: the counters count, and every workload ran.
+
+    bench/check.py smoke.json
+"""
+import json
+import pathlib
+import sys
+
+import goals
+
+
+def faults(run):
+    cells = goals.run_cells(run)
+    if len(cells) < 40:
+        yield f"{len(cells)} cells: some workloads did not run"
+    for (work, size), cell in cells.items():
+        ours_alone = work == "release_all" or work.startswith(("pages", "most")) or work.endswith("constant")
+        for kind in ("ours",) if ours_alone else ("ours", "peer rows"):
+            if not cell.of_kinds([kind]):
+                yield f"{work}/{size}: nothing of kind {kind}"
+    if ("steps/W1", "64") not in cells:
+        print("check.py: nothing was counted here")
+        return
+
+    def counted(work, subject, figure):
+        return cells[work, "64"].median(subject, figure)
+    # One lock-free list takes one locked operation to push and one to pop; a list of a thread's own takes none; malloc with
+    # a link count takes one, to drop it.
+    for work, subject, locked in (("steps/W1", "shared list", 2), ("steps/W1", "free list, counted", 0),
+                                  ("steps/W1", "mimalloc rows", 1), ("steps/W1", "heap.local bitmap", 0),
+                                  ("steps/link", "two atomic adds", 2), ("steps/constant", "heap.local bitmap", 0)):
+        if subject in cells[work, "64"].subjects and abs(counted(work, subject, "locked") - locked) > 0.2:
+            yield f"{work}: {subject} takes {counted(work, subject, 'locked')} locked operations, not {locked}"
+    null, bare = (counted("steps/W1", s, "instructions") for s in ("null", "free list"))
+    if not 3 < null < bare < 30:
+        yield f"steps/W1: {null} instructions of the harness, {bare} with a free list"
+
+
+def main():
+    found = list(faults(json.loads(pathlib.Path(sys.argv[1]).read_text())))
+    for fault in found:
+        print(f"check.py: {fault}", file=sys.stderr)
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

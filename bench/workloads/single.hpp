@@ -1,0 +1,106 @@
+// One call at a time: its nanoseconds, or under a tracer its instructions, at a given occupancy.
+//
+// A subject under a limit fills its heap until nothing more goes in, others take as many rows as would fit; random
+// rows are released until the given share lives. Then 1 to 256 random rows are released and as many allocated, over and
+// over, each call on its own: a handle holds back 64, so spilling and refilling are met, with the free slots strewn over
+// all pages. Pages are committed and touched before. Reading the clock is subtracted.
+#pragma once
+
+#include <harness/job.hpp>
+#include <harness/measure.hpp>
+#include <harness/timed.hpp>
+#include <workloads/one_thread.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <vector>
+
+namespace bench {
+
+class call_times {
+  public:
+    explicit call_times(std::size_t calls) : scale_(tick_scale::now()) { all_.resize(calls, 1), all_.clear(); }
+    template <class Call> BENCH_INLINE void time(part p, Call&& call) {
+        if (traced_operations != nullptr) {
+            mark(p);
+            call();
+            mark(p);
+            return;
+        }
+        const std::uint64_t start = ticks();
+        call();
+        all_.push_back(ticks() - start);
+    }
+    // p50, p99.9 and the longest.
+    std::array<double, 3> tail() {
+        if (all_.empty()) return {};
+        std::sort(all_.begin(), all_.end());
+        const auto at = [&](std::size_t i) {
+            return static_cast<double>(all_[i] - std::min(all_[i], scale_.reading)) * scale_.ns;
+        };
+        return {at(all_.size() / 2), at((all_.size() - 1) * 999 / 1000), at(all_.size() - 1)};
+    }
+
+  private:
+    std::vector<std::uint64_t> all_;
+    tick_scale scale_;
+};
+
+// Null when no memory is left, where the user can say so.
+template <class User> void* allocate_or_null(User& user, std::size_t bytes) {
+    if constexpr (requires { user.try_allocate(bytes); }) return user.try_allocate(bytes);
+    else return user.allocate(bytes);
+}
+
+template <class User> sample run_single(User& user, const job& what) {
+    const std::size_t calls = traced_operations != nullptr ? 3 * what.scaled(0) : what.scaled(400'000);
+    const std::size_t fit = what.limit() / (what.bytes + 8);
+    std::vector<void*> rows;
+    rows.reserve(fit * 2);
+    random_source random;
+    const bool has_limit = requires { user.try_allocate(what.bytes); };
+    while (has_limit ? rows.size() < fit * 2 : rows.size() < fit) {
+        void* const row = allocate_or_null(user, what.bytes);
+        if (row == nullptr) break;
+        touch(row, what.bytes, 1);
+        rows.push_back(row);
+    }
+    const auto drop_random = [&](auto release) {
+        void*& place = rows[random.below(rows.size())];
+        void* const row = std::exchange(place, rows.back());
+        rows.pop_back();
+        release(row);
+    };
+    const std::size_t live = rows.size() * what.of->n / 100;
+    while (rows.size() > live) drop_random([&](void* row) { user.release(row, what.bytes); });
+
+    call_times allocations(calls), releases(calls);
+    const auto operate = [&](std::size_t upto, auto timing_release, auto timing_allocate) {
+        for (std::size_t done = 0; done < upto;) {
+            const std::size_t k = 1 + random.below(256);
+            for (std::size_t i = 0; i < k; ++i) drop_random(timing_release);
+            for (std::size_t i = 0; i < k; ++i) {
+                void* row = nullptr;
+                timing_allocate(row);
+                if (row == nullptr) std::abort(); // there was room
+                touch(row, what.bytes, i);
+                rows.push_back(row);
+            }
+            done += k;
+        }
+    };
+    const auto release = [&](void* row) { user.release(row, what.bytes); };
+    const auto allocate = [&](void*& row) { row = allocate_or_null(user, what.bytes); };
+    operate(std::max<std::size_t>(calls / 4, 2000), release, allocate);
+    if (traced_operations != nullptr) *traced_operations += calls;
+    operate(
+        calls, [&](void* row) { releases.time(part::release, [&] { release(row); }); },
+        [&](void*& row) { allocations.time(part::allocate, [&] { allocate(row); }); });
+    const auto a = allocations.tail(), r = releases.tail();
+    return {a[0], a[1], a[2], r[0], r[1], r[2]};
+}
+
+} // namespace bench
