@@ -402,4 +402,7 @@ template <class Set> void row_suite() {
     struct id : allot::policies<__VA_ARGS__> {};                                                             \
     }                                                                                                        \
     TEST_CASE("rows: " text, "[rows]") { row_suite<id>(); }
+#ifndef ALLOT_ALL_SETS // all choices of three answers, or of two
+#define ALLOT_ALL_SETS (ALLOT_CHECKED && !ALLOT_ASAN && !ALLOT_TSAN)
+#endif
 #include <conform/sets.inc>

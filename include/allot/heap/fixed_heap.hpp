@@ -14,14 +14,14 @@
 #include <allot/heap/family.hpp>
 #include <allot/heap/heap_plan.hpp>
 #include <allot/heap/heaplet.hpp>
+#include <allot/heap/page_lists.hpp>
 #include <allot/heap/scan_counters.hpp>
 #include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
+#include <allot/heap/slot_guard.hpp>
 #include <allot/heap/slot_sampler.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/poison.hpp>
-#include <allot/sys/secret.hpp>
-#include <allot/sys/wipe.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -34,13 +34,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// `Guard` has the constants of a guard, and unless they are off `tell(plan, kind, type, row)` and `type_of(plan, page,
-// row)`.
 template <class Slots, class Ledger, class Guard = guard::none>
-class fixed_heap final : public heap_base {
+class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, Ledger, Guard>, Slots, Guard> {
+    using guard_type = slot_guard<fixed_heap, Slots, Guard>;
     using tally_type = typename decltype(tally_for<Slots>())::type;
-    static constexpr bool encodes = encodes_links<Slots, Guard>;
-    static constexpr bool takes_notes = encodes || Guard::waits != 0;
 
   public:
     using page = heaplet<Slots, Guard>;
@@ -56,8 +53,8 @@ class fixed_heap final : public heap_base {
     }
 
     fixed_heap(family_type& family, const heap_plan& plan) noexcept
-        : plan_(plan), family_(family), cut_(cut_for(plan, family.page_bytes())), waiting_(cut_.capacity) {
-        if constexpr (has_canary<Guard>) guarded_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
+        : guard_type(rows_per_page(plan, family.page_bytes())), plan_(plan), family_(family),
+          cut_(cut_for(plan, family.page_bytes())) {
         const std::size_t fit = family.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
@@ -153,25 +150,14 @@ class fixed_heap final : public heap_base {
         requires(Guard::waits != 0)
     {
         if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return push(row);
-        std::memset(row, waiting_byte<Guard>, usable());
-        sys::poison(row, usable());
-        if (std::byte* const out = waiting_.exchange(row)) {
-            inspect(out);
-            push(out);
-        }
+        if (std::byte* const out = this->wait(row)) push(out);
         tell_found();
     }
-    void tell_found() noexcept override {
-        if constexpr (takes_notes)
-            if (ALLOT_UNLIKELY(!notes_.empty()))
-                notes_.take([this](misuse kind, const row_type* type, const std::byte* row) {
-                    Guard::tell(plan_, kind, type, row);
-                });
-    }
+    void tell_found() noexcept override { this->tell_notes(); }
 
     std::size_t reclaim(bool forced) noexcept override {
         if (forced) {
-            end_waiting([this](std::byte* row) { put_one(row); });
+            this->end_waiting([this](std::byte* row) { put_one(row); });
             for (auto& shared : shared_.all())
                 if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
         } else if (!lock_.try_lock()) {
@@ -180,7 +166,7 @@ class fixed_heap final : public heap_base {
         }
         if (forced) lock_.lock();
         const std::lock_guard hold(lock_, std::adopt_lock);
-        return collect_locked(forced);
+        return pages_.collect(!forced && !orphan_.load(std::memory_order_acquire), [this](page& p) { give(p); });
     }
 
     heap_usage usage() noexcept override {
@@ -191,13 +177,12 @@ class fixed_heap final : public heap_base {
         u.slot_bytes = cut_.stride;
         const std::lock_guard hold(lock_);
         std::int64_t out = 0;
-        for (page* p = all_.first(); p != nullptr; p = all_.after(*p))
-            out += p->fresh.load(std::memory_order_relaxed) - p->state.given();
+        pages_.for_each([&](page& p) { out += p.used(); });
         u.cached_rows = cached();
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
-        u.pages = pages_;
-        u.bytes = pages_ * family_.page_bytes();
+        u.pages = pages_.size();
+        u.bytes = u.pages * family_.page_bytes();
         u.scanned_slots = scans_.looked;
         u.found_slots = scans_.found;
         if (u.live_rows != 0)
@@ -208,7 +193,7 @@ class fixed_heap final : public heap_base {
 
     void census(type_census& into, const census_budget& budget) noexcept override {
         const std::lock_guard hold(lock_);
-        const std::size_t look = pages_ < budget.pages ? pages_ : budget.pages;
+        const std::size_t all = pages_.size(), look = all < budget.pages ? all : budget.pages;
         if (look == 0) return;
         const bool many_types = plan_.type == nullptr && plan_.live_type != nullptr;
         const std::size_t quota = many_types ? budget.slots / look + 1 : 0; // of a page
@@ -217,20 +202,18 @@ class fixed_heap final : public heap_base {
         type_census shares; // of types, in 1/256 rows
         slot_sampler sampler;
         for (std::size_t i = 0; i < look; ++i) {
-            if (census_at_ == nullptr) census_at_ = all_.first(); // goes on where the last census ended
-            page& p = *census_at_;
-            census_at_ = all_.after(p);
+            page& p = pages_.next_of_walk();
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
             used += fresh;
-            live += fresh - p.state.given();
+            live += p.used();
             const std::size_t share = quota == 0 || fresh == 0 ? 0 : std::size_t{256} * fresh / (quota < fresh ? quota : fresh);
             picked += sampler.pick(fresh, quota, [&](std::uint32_t slot) {
                 if (const row_type* const type = plan_.live_type(p, p.row(slot))) shares.add(type, share, 0);
             });
         }
-        if (look < pages_ || (many_types && picked < used)) into.estimated();
+        if (look < all || (many_types && picked < used)) into.estimated();
         const auto add = [&](const row_type* type, std::uint64_t rows) {
-            rows = rows * pages_ / look;
+            rows = rows * all / look;
             into.add(type, rows, rows * cut_.stride);
         };
         if (many_types) return shares.for_each([&](const type_usage& u) { add(u.type, (u.rows + 128) / 256); });
@@ -240,17 +223,18 @@ class fixed_heap final : public heap_base {
 
     void visit_pages(page_visitor visit, void* context) noexcept override {
         const std::lock_guard hold(lock_);
-        for (page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
-            const std::int64_t used = p->fresh.load(std::memory_order_relaxed) - p->state.given();
-            visit(context, {p->base(), 1, p->cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});
-        }
+        pages_.for_each([&](page& p) {
+            const std::int64_t used = p.used();
+            visit(context, {p.base(), 1, p.cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});
+        });
     }
 
     // Visits every slot ever used (its page, its row). No other thread may use the heap meanwhile.
     template <class Visit>
     void visit_slots(Visit visit) noexcept {
-        for (page* p = all_.first(); p != nullptr; p = all_.after(*p))
-            for (std::uint32_t i = 0; i < p->fresh.load(std::memory_order_relaxed); ++i) visit(*p, p->row(i));
+        pages_.for_each([&](page& p) {
+            for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i) visit(p, p.row(i));
+        });
     }
 
     void visit_rows(row_visitor visit, void* context) noexcept override { plan_.visit_rows(*this, visit, context); }
@@ -271,29 +255,23 @@ class fixed_heap final : public heap_base {
     void set_orphan() noexcept { orphan_.store(true, std::memory_order_release); }
     bool reuse() noexcept {
         const std::lock_guard hold(lock_);
-        const bool free = orphan_.load(std::memory_order_relaxed) && pages_ == 0;
+        const bool free = orphan_.load(std::memory_order_relaxed) && pages_.size() == 0;
         if (free) orphan_.store(false, std::memory_order_relaxed);
         return free;
     }
 
     std::size_t drop_pages() noexcept override {
-        end_waiting([](std::byte*) {});
+        this->end_waiting([](std::byte*) {});
         tell_found();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
             shared.cache.tally.forget();
         }
         const std::lock_guard hold(lock_);
-        space_.take_all();
-        empties_.take_all();
-        current_ = nullptr;
-        ready_.clear();
-        const std::size_t dropped = pages_;
-        while (!all_.empty()) {
-            if constexpr (Guard::wipes) wipe_rows(*all_.first());
-            give_page(*all_.first());
-        }
-        return dropped;
+        return pages_.drop([this](page& p) {
+            this->end_rows(p);
+            give(p);
+        });
     }
 
     // Caches and handles of one thread that joined, the heap's own not counted.
@@ -303,30 +281,15 @@ class fixed_heap final : public heap_base {
     }
     std::size_t pages() noexcept {
         const std::lock_guard hold(lock_);
-        return pages_;
+        return pages_.size();
     }
 
     // No other thread may use the heap meanwhile.
     bool valid() noexcept override {
         const std::lock_guard hold(lock_);
-        std::size_t n = 0;
-        for (page* p = all_.first(); p != nullptr; p = all_.after(*p), ++n)
-            if (!p->valid(uncounted(*p)) || !is_undamaged(*p)) return false;
-        for (page* p = ready_.first(); p != nullptr; p = ready_.after(*p))
-            if (!p->is_ready || !p->state.is_listed()) return false;
-        return n == pages_ && all_.valid() && ready_.valid() && (current_ == nullptr || (current_->state.is_listed() && !current_->is_ready));
-    }
-
-    // What a row may use, its type's check included.
-    std::size_t usable() const noexcept { return cut_.stride - cut_.header - Guard::row_bytes; }
-    // Whether nothing wrote behind a row.
-    bool is_intact(const std::byte* row) const noexcept {
-        if constexpr (has_canary<Guard>) return guarded_.intact(row, cut_.stride - cut_.header, in_arena(row));
-        return true;
-    }
-    // Writes its canary.
-    void guard_row([[maybe_unused]] std::byte* row) const noexcept {
-        if constexpr (has_canary<Guard>) guarded_.write(row, cut_.stride - cut_.header, in_arena(row));
+        bool good = pages_.valid();
+        pages_.for_each([&](page& p) { good = good && p.valid(uncounted(p)) && this->is_undamaged(p); });
+        return good;
     }
 
   private:
@@ -338,7 +301,7 @@ class fixed_heap final : public heap_base {
     }
     // Free slots that no heaplet counts.
     std::size_t cached() noexcept {
-        std::size_t n = waiting_.size();
+        std::size_t n = this->waiting();
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) n += c->size() + tally(*c).pending();
         return n;
     }
@@ -384,14 +347,7 @@ class fixed_heap final : public heap_base {
     }
     // n slots of the page were given back.
     void count(page& p, std::uint32_t n) noexcept {
-        const auto change = p.state.give_back(n, p.threshold, p.fresh.load(std::memory_order_relaxed));
-        // From here on the page may be gone unless a flag holds it.
-        if (change.list) space_.push(&p);
-        if (change.note) note_empty(p);
-    }
-    void note_empty(page& p) noexcept {
-        empties_.push(&p);
-        family_.note(*this);
+        if (pages_.count(p, n)) family_.note(*this);
     }
 
     // ---- giving back: under the lock, when it is free ---------------------------------------------------------
@@ -426,9 +382,7 @@ class fixed_heap final : public heap_base {
                       cut_.capacity, told);
     }
     void count_held(page& p, std::uint32_t n) noexcept {
-        const auto change = p.state.give_back(n, p.threshold, p.fresh.load(std::memory_order_relaxed));
-        if (change.list) make_ready(p);
-        if (change.note) note_empty(p);
+        if (pages_.count_held(p, n)) family_.note(*this);
     }
 
     // Rows of a batch whose ends lie so near were probably released in the order of their addresses.
@@ -437,63 +391,13 @@ class fixed_heap final : public heap_base {
         return apart <= std::size_t{cut_.stride} * 128;
     }
 
-    // ---- its guard ------------------------------------------------------------------------------------------
-
-    std::size_t in_arena(const std::byte* row) const noexcept {
-        return static_cast<std::size_t>(row - family_.arena().begin());
-    }
-    // A row leaves the queue: it must be as it was filled.
-    void inspect(std::byte* row) noexcept {
-        sys::expose(row, usable());
-        const bool good = is_filled(row, usable(), waiting_byte<Guard>);
-        if constexpr (Guard::wipes)
-            if (!good) sys::wipe(row, usable());
-        sys::poison(row, usable());
-        if (good) return;
-        auto& p = *reinterpret_cast<page*>(page_of(row, family_.arena().page_mask()));
-        notes_.add(misuse::written_when_free, row, Guard::type_of(plan_, p, row));
-    }
-    template <class Then>
-    void end_waiting([[maybe_unused]] Then then) noexcept {
-        if constexpr (Guard::waits != 0)
-            waiting_.drain([&](std::byte* row) {
-                inspect(row);
-                then(row);
-            });
-    }
-    bool is_undamaged([[maybe_unused]] page& p) noexcept {
-        if constexpr (has_canary<Guard>)
-            for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i)
-                if (!is_intact(p.row(i))) return false;
-        return true;
-    }
-    // Rows of a page that is given back with whatever is in it.
-    void wipe_rows(page& p) noexcept {
-        const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * cut_.stride;
-        if (bytes == 0) return;
-        sys::unpoison(p.base(), family_.page_bytes());
-        sys::wipe(p.row(0), bytes - cut_.header);
-    }
-    // A page whose list broke stays as it is until all of its rows were released.
-    static bool is_broken([[maybe_unused]] const page& p) noexcept {
-        if constexpr (encodes) return p.slots.broken() != 0;
-        return false;
-    }
-    void note_if_broken([[maybe_unused]] page& p) noexcept {
-        if constexpr (encodes)
-            if (ALLOT_UNLIKELY(is_broken(p))) {
-                std::byte* const row = p.base() + p.slots.broken();
-                notes_.add(misuse::broken_link, row, Guard::type_of(plan_, p, row));
-            }
-    }
-
     // ---- taking: under the lock -----------------------------------------------------------------------------
 
     // `more` is asked before the family is: true when slots may have turned up.
     template <class More>
     std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
         const std::size_t got = find_slots(out, n, more);
-        if constexpr (takes_notes) tell_found();
+        this->tell_notes();
         return got;
     }
     template <class More>
@@ -509,24 +413,17 @@ class fixed_heap final : public heap_base {
             const std::lock_guard hold(lock_);
             got = claim(out, n); // slots or a page came in meanwhile
             if (got == 0 && memory != nullptr) {
-                add_page(*format(memory));
+                pages_.add(*format(memory));
                 return claim(out, n);
             }
-            if (got == 0) got = scrape(out, n);
+            if (got == 0) got = pages_.scrape([&](page& p) { return claim_from(p, out, n); });
         }
         if (memory != nullptr) family_.give(memory, 1); // a page never used would never be found empty
         return got;
     }
 
     std::size_t claim(std::byte** out, std::size_t n) noexcept {
-        for (;;) {
-            if (current_ == nullptr && !next_current()) return 0;
-            if (const std::size_t got = claim_from(*current_, out, n)) return got;
-            page& p = *current_;
-            current_ = nullptr;
-            if (is_broken(p)) continue;
-            if (!p.state.unlist_below(p.threshold)) make_ready(p);
-        }
+        return pages_.claim([&](page& p) { return claim_from(p, out, n); });
     }
     // Untouched slots only when few were given back: used memory is warm, and the page stays small.
     std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
@@ -534,7 +431,7 @@ class fixed_heap final : public heap_base {
         const std::int64_t given = p.state.given();
         const std::uint32_t untouched = p.cut.capacity - fresh;
         std::size_t got = 0;
-        if (is_broken(p)) return 0;
+        if (p.is_broken()) return 0;
         if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
         if (got != 0) return got;
         if (untouched != 0) {
@@ -543,8 +440,7 @@ class fixed_heap final : public heap_base {
             for (std::uint32_t i = 0; i != k; ++i) {
                 row -= cut_.stride;
                 clear_count(row);
-                if constexpr (Guard::wipes) sys::wipe(row, usable());
-                guard_row(row);
+                this->begin_slot(row);
                 out[i] = row;
             }
             p.fresh.store(fresh + k, std::memory_order_relaxed);
@@ -557,30 +453,13 @@ class fixed_heap final : public heap_base {
         const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
         if (got != 0) p.state.claim(static_cast<std::uint32_t>(got));
         if constexpr (scans) scans_.add(p.slots.looked(), got);
-        note_if_broken(p);
+        this->note_if_broken(p);
         return got;
     }
     // A link count of 0 marks a slot that holds no row.
     void clear_count(std::byte* row) const noexcept {
         if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
     }
-    bool next_current() noexcept {
-        if (ready_.empty()) drain_space();
-        if (ready_.empty()) return false;
-        current_ = ready_.first();
-        make_unready(*current_);
-        return true;
-    }
-    // The last resort before failing: any slot, however few its page has.
-    std::size_t scrape(std::byte** out, std::size_t n) noexcept {
-        for (page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
-            if (p->state.given() <= 0 || !p->state.try_list()) continue;
-            current_ = p;
-            if (const std::size_t got = claim(out, n)) return got;
-        }
-        return 0;
-    }
-
     // ---- pages ----------------------------------------------------------------------------------------------
 
     page* format(std::byte* memory) noexcept {
@@ -592,90 +471,31 @@ class fixed_heap final : public heap_base {
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
         p->slots.reset(p->aside(), cut_);
-        if constexpr (encodes) p->slots.encode(static_cast<std::uint32_t>(sys::secret_for(this) >> 32), cut_);
-        if constexpr (has_canary<Guard>) p->guarded = guarded_;
+        this->begin_page(*p);
         if (plan_.count_bytes_aside != 0)
             for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         p->state.reset(true);
         return p;
     }
-    void add_page(page& p) noexcept {
-        all_.add(p);
-        ++pages_;
-        make_ready(p);
-    }
-    void give_page(page& p) noexcept {
-        if (census_at_ == &p) census_at_ = all_.after(p);
-        all_.remove(p);
-        --pages_;
+    void give(page& p) noexcept {
         p.ops = nullptr;
         sys::unpoison(p.base(), family_.page_bytes());
         family_.give(p.base(), 1);
-    }
-    void make_ready(page& p) noexcept {
-        p.is_ready = true;
-        ready_.add(p);
-    }
-    void make_unready(page& p) noexcept {
-        p.is_ready = false;
-        ready_.remove(p);
-    }
-    void drain_space() noexcept {
-        for (page* p = space_.take_all(); p != nullptr;) {
-            page* const following = p->space_link.load(std::memory_order_relaxed);
-            make_ready(*p);
-            p = following;
-        }
-    }
-    // Unforced, one empty page stays: a heap that swings around one row does not take and give a page each time.
-    std::size_t collect_locked(bool forced) noexcept {
-        if (empties_.empty()) return 0;
-        drain_space();
-        std::size_t given = 0;
-        bool kept = false;
-        for (page* p = empties_.take_all(); p != nullptr;) {
-            page* const following = p->empty_link.load(std::memory_order_relaxed);
-            if (p->state.empty_or_unnote(p->fresh.load(std::memory_order_relaxed))) {
-                const bool in_flight = p != current_ && !p->is_ready; // its releaser has yet to push it on space_
-                const bool keep = !forced && !orphan_.load(std::memory_order_acquire) && !kept;
-                if ((in_flight && !is_broken(*p)) || keep) {
-                    kept |= keep;
-                    empties_.push(p);
-                } else {
-                    if (p->is_ready) make_unready(*p);
-                    if (p == current_) current_ = nullptr;
-                    give_page(*p);
-                    ++given;
-                }
-            }
-            p = following;
-        }
-        return given;
     }
 
     const heap_plan plan_;
     family_type& family_;
     const slot_geometry cut_;
-    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded_;
-    ALLOT_NO_UNIQUE_ADDRESS waiting_rows<Guard::waits> waiting_;
     std::uint32_t batch_ = 1;
     std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
     std::atomic<bool> orphan_{false}; // its owner has gone: nothing is kept for later
 
     alignas(64) spin_lock lock_; // the members up to the next line
-    page* current_ = nullptr;
-    intrusive_list<page, &page::in_ready> ready_; // with slots to give, but for the current one
-    intrusive_list<page, &page::in_all> all_;
-    page* census_at_ = nullptr; // where the next census goes on; null: at the first page
-    std::size_t pages_ = 0;
     std::size_t users_ = 0;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<takes_notes, damage_notes, no_notes> notes_;
-
-    alignas(64) mpsc_stack<page, &page::space_link> space_;
-    mpsc_stack<page, &page::empty_link> empties_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
+    page_lists<page> pages_;
 
     shared_caches<tally_type> shared_;
 };

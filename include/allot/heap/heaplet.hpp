@@ -66,6 +66,13 @@ struct alignas(64) heaplet : page_header {
         return align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});
     }
 
+    // Slots handed out and not counted as given back: below zero for a moment, where counting lags behind.
+    std::int64_t used() const noexcept { return fresh.load(std::memory_order_relaxed) - state.given(); }
+    // Its list of free slots broke: it stays as it is until all of its rows were released.
+    bool is_broken() const noexcept {
+        if constexpr (encodes_links<Slots, Guard>) return slots.broken() != 0;
+        return false;
+    }
     // No thread may be in the page; so many of its slots were given back and not counted.
     bool valid(std::uint32_t uncounted = 0) noexcept {
         const std::int64_t given = state.given() + uncounted;
