@@ -132,9 +132,13 @@ BUGS = {
     "last_holder_forgets_the_destructor": (
         "unit/row/row_manager.cpp", "row/link_count.hpp",
         "        if ((was & (constructed | sealed)) != 0) return fate::destroyed;\n", ""),
+    "last_of_many_ends_nothing": (
+        "threads/rows.cpp", "row/link_count.hpp",
+        "        if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != 1)) return true;\n",
+        f"        {PAUSE}\n        word.fetch_sub(1, std::memory_order_acq_rel);\n        return true;\n"),
     "shared_row_freed_at_once": (
         "model/rows.cpp", "row/link_count.hpp",
-        "        if (ALLOT_UNLIKELY(load() != 1)) return false;", "        if (ALLOT_UNLIKELY(load() == 0)) return false;"),
+        "        if (ALLOT_UNLIKELY(load() != alone)) return false;", "        if (ALLOT_UNLIKELY(load() == 0)) return false;"),
     "hint_cleared_after_the_look": (
         "conform/slots.cpp", "slots/scanning.hpp", *YIELDS,
         "                hints_[cursor_].fetch_and(~(some & (0 - some)));\n", "",

@@ -6,6 +6,7 @@
 #include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
 #include <allot/slots/scanning.hpp>
+#include <allot/sys/poison.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -95,7 +96,9 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
                 if (!good) break;
                 given[at] = false;
                 page.set_count(rows[i], 1);
-                std::memset(rows[i], 0xff, std::min<std::size_t>(page.cut.stride - page.cut.header, 16));
+                const std::size_t used = std::min<std::size_t>(page.cut.stride - page.cut.header, 16);
+                allot::sys::unpoison(rows[i], used); // as the start of a row does
+                std::memset(rows[i], 0xff, used);
                 out.push_back(at);
                 --count;
             }

@@ -92,6 +92,20 @@ TEST_CASE("linking a released row is told", "[death]") {
     }, "released twice", "heap order", "row type order");
 }
 
+TEST_CASE("linking a released row is told by manager and handles, too", "[death]") {
+    dies([](fixture& f) {
+        void* const p = f.heap.allocate();
+        f.heap.release(p);
+        f.rows.link(p);
+    }, "released", "heap order", "row type order");
+    dies([](fixture& f) {
+        auto local = f.heap.local();
+        void* const p = local.allocate();
+        local.release(p);
+        local.link(p);
+    }, "released", "heap order", "row type order");
+}
+
 TEST_CASE("releasing the inside of a row is told", "[death]") {
     dies([](fixture& f) { f.heap.release(static_cast<char*>(f.heap.allocate()) + 8); }, "inside of a row",
          "heap order", "row type order");

@@ -26,6 +26,14 @@ struct drops : rl::test_suite<drops, 3> {
         word($).store(0, mo_relaxed);
         end();
     }
+    // A release that reads the count first: link_word::drop_shared, then as above.
+    void release_by_count() {
+        if (word($).load(mo_acquire) > 1) {
+            if (word($).fetch_sub(1, mo_acq_rel) != 1) return;
+            word($).store(1, mo_relaxed);
+        }
+        release();
+    }
     void end() {
         ++ended;
         row($) = -1; // the slot's next user
@@ -38,7 +46,7 @@ struct drops : rl::test_suite<drops, 3> {
             RL_ASSERT(row($) == 1);
             release();
         }
-        release();
+        release_by_count();
     }
     void after() { RL_ASSERT(ended == 1); }
 };

@@ -80,7 +80,9 @@ class local_rows {
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        manager_.link(row);
+        if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
+        if constexpr (policies::counts_in_front) rows::counting::word(detail::bytes_of(row)).link();
+        else manager_.link(row);
     }
 
     // Gives the free slots it holds back to their heaps.
@@ -107,9 +109,17 @@ class local_rows {
         guard_.used(manager_.context(), "", nullptr);
         if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
+        if constexpr (policies::counts_first) {
+            const auto word = rows::counting::word(at);
+            if (const std::uint32_t now = word.load(); ALLOT_UNLIKELY(now != word.alone))
+                return word.drop_shared(now) ? void() : release_slowly(at);
+        }
         auto& page = rows::page_at(at, page_mask_);
         bin& b = bins_[bucket(page) & mask_];
-        if (ALLOT_UNLIKELY(page.owner != b.heap || !rows::drop_only(page, at))) return release_slowly(at);
+        const std::size_t in_arena = reinterpret_cast<std::uintptr_t>(row) - begin_;
+        if (ALLOT_UNLIKELY(page.owner != b.heap ||
+                           !rows::template drop_only<policies::counts_first>(page, at, false, in_arena)))
+            return release_slowly(at);
         if (ALLOT_UNLIKELY(!b.push(at))) push_slowly(b, at);
     }
     template <class Visit> void for_each_used(Visit visit) noexcept {

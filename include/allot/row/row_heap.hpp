@@ -76,16 +76,24 @@ class local_row_heap {
         guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);
         if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
+        if constexpr (policies::counts_first) {
+            const auto word = rows::counting::word(at);
+            if (const std::uint32_t now = word.load(); ALLOT_UNLIKELY(now != word.alone))
+                return word.drop_shared(now) ? void() : release_slowly(at);
+        }
         auto& page = rows::page_at(at, page_mask_);
         const std::size_t in_arena = reinterpret_cast<std::uintptr_t>(row) - begin_;
-        if (ALLOT_UNLIKELY(page.owner != &heap_ || !rows::drop_only(page, at, policies::one_type, in_arena)))
+        if (ALLOT_UNLIKELY(page.owner != &heap_ ||
+                           !rows::template drop_only<policies::counts_first>(page, at, policies::one_type, in_arena)))
             return release_slowly(at);
         if (ALLOT_UNLIKELY(!cache_.push(at))) push_slowly(at);
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        manager_.link(row);
+        if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
+        if constexpr (policies::counts_in_front) rows::counting::word(detail::bytes_of(row)).link();
+        else manager_.link(row);
     }
 
   private:

@@ -129,7 +129,7 @@ class row_manager {
     {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        if constexpr (direct) rows::counting::word(at).link();
+        if constexpr (policies::counts_in_front) rows::counting::word(at).link();
         else link_by_page(at);
     }
     // One holder fewer; the last one destroys and frees the row. Never waits.
@@ -139,7 +139,12 @@ class row_manager {
             if (local_rows<Set>* const mine = threads_ != nullptr ? threads_->known() : nullptr) return mine->release(row);
         std::byte* const at = detail::bytes_of(row);
         auto& page = rows::page_at(at, arena().page_mask());
-        if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
+        if constexpr (policies::counts_first) {
+            const auto word = rows::counting::word(at);
+            const std::uint32_t now = word.load();
+            if (ALLOT_LIKELY(now == word.alone && page.ops == &rows::ops)) return rows::release_alone(page, at);
+            if (ALLOT_LIKELY(word.drop_shared(now))) return;
+        } else if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
         allot::release(row);
     }
     // The same for a row that was asked for with so many bytes: quicker under heap::per_thread.
@@ -404,8 +409,6 @@ class row_manager {
     }
 
   private:
-    // The link count of every row of the arena lies in front of it.
-    static constexpr bool direct = std::is_same_v<typename policies::count, count::links> && !policies::shares_arena;
     template <class... More>
     static std::conditional_t<policies::charges, types<allot::limit, allot::name, leak_sink, damage_sink, More...>,
                               types<allot::name, leak_sink, damage_sink, More...>>

@@ -50,6 +50,11 @@ struct row_policies {
     // A heap of one size made with these answers has rows of one type, which the page keeps.
     static constexpr bool one_type = unique || packed || !counts;
     static constexpr bool shares_arena = requires { typename page::arena_type; };
+    // The count lies in front of every row of the manager's arena, so that one holder more need not look at the row's
+    // page, nor one fewer, but for a canary. Checked builds always look.
+    static constexpr bool counts_in_front =
+        std::is_same_v<count, allot::count::links> && !shares_arena && ALLOT_CHECKED == 0;
+    static constexpr bool counts_first = counts_in_front && !has_canary<guard>;
 };
 
 } // namespace detail

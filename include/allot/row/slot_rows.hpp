@@ -60,7 +60,9 @@ struct slot_rows {
             return drop_only(p, row, p.type != nullptr, static_cast<std::size_t>(row - heap_of(p).family().arena().begin()));
         else return drop_only(p, row, false, 0);
     }
-    // For who knows them already: whether the heap has one type, and the row's distance from its arena's start.
+    // For who knows them already: whether the heap has one type, the row's distance from its arena's start, and that
+    // the row has one holder.
+    template <bool Alone = false>
     ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row, [[maybe_unused]] bool one_type,
                                               [[maybe_unused]] std::size_t in_arena) noexcept {
         if constexpr (guard::wipes || guard::waits != 0) return false;
@@ -68,7 +70,8 @@ struct slot_rows {
             if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) return false;
         if constexpr (has_canary<guard>)
             if (ALLOT_UNLIKELY(!p.guarded.intact(row, p.cut.stride - counting::header_bytes(one_type), in_arena))) return false;
-        if constexpr (counting::counts)
+        if constexpr (Alone) counting::word(p, row).clear();
+        else if constexpr (counting::counts)
             if (!counting::word(p, row).drop_only()) return false;
         sys::poison(row, room(p.cut));
         return true;
@@ -149,6 +152,11 @@ struct slot_rows {
     static void release(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (drop_only(p, row) || drop(p, row)) heap_of(p).push(row);
+    }
+    // The same for a row whose count was read: one holder, and no canary to look at.
+    static void release_alone(page_header& h, std::byte* row) noexcept {
+        page& p = static_cast<page&>(h);
+        if (drop_only<true>(p, row, false, 0) || drop(p, row)) heap_of(p).push(row);
     }
     static bool is_shared(page_header& h, std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(static_cast<page&>(h), row).shared();
