@@ -110,9 +110,8 @@ class local_rows {
         if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         if constexpr (policies::counts_first) {
-            const auto word = rows::counting::word(at);
-            if (const std::uint32_t now = word.load(); ALLOT_UNLIKELY(now != word.alone))
-                return word.drop_shared(now) ? void() : release_slowly(at);
+            const std::uint32_t now = rows::counting::word(at).load();
+            if (ALLOT_UNLIKELY(now != detail::link_word::alone)) return release_shared(at, now);
         }
         auto& page = rows::page_at(at, page_mask_);
         bin& b = bins_[bucket(page) & mask_];
@@ -129,6 +128,11 @@ class local_rows {
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
         if constexpr (policies::counts) return manager_.context().types.number(type);
         return 0;
+    }
+    // By a count just read. The compiler forgets the address, or it would prepare this path on the straight one.
+    ALLOT_ALWAYS_INLINE void release_shared(std::byte* row, std::uint32_t count) noexcept {
+        ALLOT_FORGET(row);
+        if (!rows::counting::word(row).drop_shared(count)) release_slowly(row);
     }
     // A row of a heap that this handle has not used, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {

@@ -77,9 +77,8 @@ class local_row_heap {
         if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         if constexpr (policies::counts_first) {
-            const auto word = rows::counting::word(at);
-            if (const std::uint32_t now = word.load(); ALLOT_UNLIKELY(now != word.alone))
-                return word.drop_shared(now) ? void() : release_slowly(at);
+            const std::uint32_t now = rows::counting::word(at).load();
+            if (ALLOT_UNLIKELY(now != detail::link_word::alone)) return release_shared(at, now);
         }
         auto& page = rows::page_at(at, page_mask_);
         const std::size_t in_arena = reinterpret_cast<std::uintptr_t>(row) - begin_;
@@ -104,6 +103,11 @@ class local_row_heap {
     ALLOT_NOINLINE void push_slowly(std::byte* row) noexcept {
         heap_.spill(cache_, cache_.batch);
         cache_.push(row);
+    }
+    // By a count just read. The compiler forgets the address, or it would prepare this path on the straight one.
+    ALLOT_ALWAYS_INLINE void release_shared(std::byte* row, std::uint32_t count) noexcept {
+        ALLOT_FORGET(row);
+        if (!rows::counting::word(row).drop_shared(count)) release_slowly(row);
     }
     // A row of another heap, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
