@@ -114,14 +114,26 @@ BUGS = {
         "allot::cut(page_bytes, sizeof(heaplet), row_bytes, 4, header,"),
     "summary_bit_not_set_again": (
         "conform/slots.cpp", "slots/bitmap.hpp",
-        "                    if (bits != 0) keep(at, bits);\n", ""),
+        "                    if (bits != 0) hold(at, bits);\n", ""),
     "held_bits_without_the_lock": (
         "threads/rows.cpp", "heap/fixed_heap.hpp",
         "        if (lock_.try_lock()) {\n            const std::lock_guard hold(lock_, std::adopt_lock);",
         "        if (true) {"),
-    "pages_told_twice": (
-        "model/rows.cpp", "heap/fixed_heap.hpp",
-        "std::exchange(touched[i]->pending, 0)", "touched[i]->pending"),
+    "held_slots_told_twice": (
+        "model/rows.cpp", "heap/page_lists.hpp",
+        "std::exchange(p.held, {}).slots", "p.held.slots"),
+    "held_slots_not_told_before_collecting": (
+        "unit/heap/held_count.cpp", "heap/page_lists.hpp",
+        "        if (!owing_.empty()) settle_all();\n", ""),
+    "held_slots_not_told_when_none_are_found": (
+        "unit/heap/held_count.cpp", "heap/page_lists.hpp",
+        "if (owing_.empty()) return 0;", "if (size_ != 0 || owing_.empty()) return 0;"),
+    "page_forgotten_when_too_many_owe": (
+        "unit/heap/held_count.cpp", "heap/page_lists.hpp",
+        "if (Page* const first = owing_.room()) settle(*first);", "static_cast<void>(owing_.room());"),
+    "heap_not_noted_beside_held_slots": (
+        "unit/heap/held_count.cpp", "heap/fixed_heap.hpp",
+        "if (change.note || (change.owed && !noted.load(std::memory_order_relaxed)))", "if (change.note)"),
     "chain_linked_to_itself": (
         "conform/slots.cpp", "slots/linked.hpp",
         "set_link(code, rows[i], offset(page, rows[i + 1]));", "set_link(code, rows[i], offset(page, rows[i]));"),

@@ -64,7 +64,7 @@ class heap_family {
         std::size_t pages = 0;
         for (heap_base* heap = noted_.take_all(); heap != nullptr;) {
             heap_base* const following = heap->empty_link.load(std::memory_order_relaxed);
-            heap->noted.store(false, std::memory_order_release);
+            heap->noted.exchange(false, std::memory_order_acq_rel); // sees what was done before it was noted
             pages += heap->reclaim(false);
             heap = following;
         }

@@ -347,42 +347,35 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     // n slots of the page were given back.
     void count(page& p, std::uint32_t n) noexcept {
-        if (pages_.count(p, n)) family_.note(*this);
+        const auto change = pages_.count(p, n); // the page may be gone
+        if (change.note || (change.owed && !noted.load(std::memory_order_relaxed))) family_.note(*this);
     }
 
     // ---- giving back: under the lock, when it is free ---------------------------------------------------------
 
-    // No atomic operation a slot, one a page.
+    // No atomic operation; a page is told now and then.
     void put_held(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
-        constexpr std::size_t most = 64;
-        for (; n > most; rows += most, n -= most) put_held(rows, most, tally);
-        const auto told = [this](std::byte* base, std::uint32_t k) { count_held(*reinterpret_cast<page*>(base), k); };
-        tally.sweep(told);
+        tally.sweep([this](std::byte* base, std::uint32_t k) { count_held(*reinterpret_cast<page*>(base), k); });
         const std::uintptr_t mask = family_.arena().page_mask();
-        page* touched[most];
-        std::size_t pages = 0;
-        const auto tell_later = [&](page& p, std::size_t k) {
-            if (p.pending == 0) touched[pages++] = &p;
-            p.pending += static_cast<std::uint32_t>(k);
-        };
         if (near(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
                 p.slots.put_held(p.base(), cut_, of_page, k);
-                tell_later(p, k);
+                count_held(p, static_cast<std::uint32_t>(k));
             });
         } else { // far apart: looking for neighbours would only mislead the branch predictor
+            const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
             for (std::size_t i = 0; i != n; ++i) {
                 page& p = *reinterpret_cast<page*>(page_of(rows[i], mask));
-                p.slots.put_held(p.base(), cut_, rows + i, 1);
-                tell_later(p, 1);
+                p.slots.put_held(p.base(), cut, rows + i, 1);
+                count_held(p, 1);
             }
         }
-        for (std::size_t i = 0; i != pages; ++i)
-            tally.add(touched[i]->base(), std::exchange(touched[i]->pending, 0), family_.arena().page_shift(),
-                      cut_.capacity, told);
     }
-    void count_held(page& p, std::uint32_t n) noexcept {
-        if (pages_.count_held(p, n)) family_.note(*this);
+    ALLOT_ALWAYS_INLINE void count_held(page& p, std::uint32_t n) noexcept {
+        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);
+    }
+    ALLOT_NOINLINE void look(page& p) noexcept {
+        if (pages_.look(p)) family_.note(*this);
     }
 
     // Rows of a batch whose ends lie so near were probably released in the order of their addresses.
@@ -428,7 +421,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     // Untouched slots only when few were given back: used memory is warm, and the page stays small.
     std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
         const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
-        const std::int64_t given = p.state.given();
+        const std::int64_t given = p.given();
         const std::uint32_t untouched = p.cut.capacity - fresh;
         std::size_t got = 0;
         if (p.is_broken()) return 0;
@@ -451,7 +444,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
         const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
-        if (got != 0) p.state.claim(static_cast<std::uint32_t>(got));
+        if (got != 0) p.claim(static_cast<std::uint32_t>(got));
         if constexpr (scans) scans_.add(p.slots.looked(), got);
         this->note_if_broken(p);
         return got;

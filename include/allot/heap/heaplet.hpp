@@ -14,6 +14,7 @@
 #include <allot/core/category/guard.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/heap/heap_guard.hpp>
+#include <allot/heap/held_count.hpp>
 #include <allot/heap/page_header.hpp>
 #include <allot/slots/geometry.hpp>
 #include <allot/slots/state.hpp>
@@ -36,7 +37,7 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
 
     alignas(64) std::atomic<std::uint32_t> fresh{0};
-    std::uint32_t pending = 0;     // slots put under the lock that `state` is yet to be told of
+    held_count held;               // slots given back under the lock, and not told to `state` yet
     bool is_ready = false;         // on the heap's list of pages with slots to give
     list_place<heaplet> in_ready;  // its place there
     list_place<heaplet> in_all;    // and among all pages of the heap
@@ -67,7 +68,12 @@ struct alignas(64) heaplet : page_header {
     }
 
     // Slots handed out and not counted as given back: below zero for a moment, where counting lags behind.
-    std::int64_t used() const noexcept { return fresh.load(std::memory_order_relaxed) - state.given(); }
+    std::int64_t used() const noexcept { return fresh.load(std::memory_order_relaxed) - given(); }
+    // By the holder of the heap's lock.
+    std::int64_t given() const noexcept { return state.given() + held.slots; }
+    void claim(std::uint32_t n) noexcept {
+        if (const std::uint32_t told = held.claim(n); told != 0) state.claim(told);
+    }
     // Its list of free slots broke: it stays as it is until all of its rows were released.
     bool is_broken() const noexcept {
         if constexpr (encodes_links<Slots, Guard>) return slots.broken() != 0;
@@ -75,9 +81,9 @@ struct alignas(64) heaplet : page_header {
     }
     // No thread may be in the page; so many of its slots were given back and not counted.
     bool valid(std::uint32_t uncounted = 0) noexcept {
-        const std::int64_t given = state.given() + uncounted;
-        return fresh.load() <= cut.capacity && given >= 0 && given <= fresh.load() &&
-               slots.valid(base(), cut, static_cast<std::uint32_t>(given));
+        const std::int64_t all = given() + uncounted;
+        return fresh.load() <= cut.capacity && all >= 0 && all <= fresh.load() &&
+               slots.valid(base(), cut, static_cast<std::uint32_t>(all));
     }
 };
 

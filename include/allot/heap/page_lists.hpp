@@ -13,48 +13,51 @@
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/heap/held_count.hpp>
 #include <allot/sync/mpsc_stack.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
 template <class Page>
 class page_lists {
   public:
-    // n slots of the page were given back; true when that made it empty. It may be gone then, unless a list holds it.
-    bool count(Page& p, std::uint32_t n) noexcept {
+    // n slots of the page were given back: `note` when that made it empty, and it may be gone; `owed` when it may have.
+    slot_state::change count(Page& p, std::uint32_t n) noexcept {
         const auto change = p.state.give_back(n, p.threshold, fresh(p));
         if (change.list) space_.push(&p);
         if (change.note) empties_.push(&p);
-        return change.note;
+        return change;
     }
-    bool count_held(Page& p, std::uint32_t n) noexcept {
-        const auto change = p.state.give_back(n, p.threshold, fresh(p));
-        if (change.list) make_ready(p);
-        if (change.note) empties_.push(&p);
-        return change.note;
+    // The page's held count is to be looked at. True when the page became empty.
+    bool look(Page& p) noexcept {
+        if (!owing_.has(p)) {
+            if (Page* const first = owing_.room()) settle(*first);
+            owing_.add(p);
+            p.state.owe();
+        }
+        return !p.held.put_off(p.state, p.threshold, fresh(p)) && settle(p);
     }
 
     // The slots that claim(page) got from the first page that had some; 0 when no page is worth looking at.
     template <class Claim>
     std::size_t claim(Claim claim) noexcept {
-        while (current_ != nullptr || next_current()) {
-            if (const std::size_t got = claim(*current_)) return got;
-            Page& p = *current_;
-            current_ = nullptr;
-            if (!p.is_broken() && !p.state.unlist_below(p.threshold)) make_ready(p);
+        for (;;) {
+            if (const std::size_t got = claim_listed(claim)) return got;
+            if (owing_.empty()) return 0;
+            settle_all();
         }
-        return 0;
     }
     // The last resort before failing: any slot, however few its page has.
     template <class Claim>
     std::size_t scrape(Claim claim_one) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
-            if (p->state.given() <= 0 || !p->state.try_list()) continue;
+            if (p->given() <= 0 || !p->state.try_list()) continue;
             current_ = p;
-            if (const std::size_t got = claim(claim_one)) return got;
+            if (const std::size_t got = claim_listed(claim_one)) return got;
         }
         return 0;
     }
@@ -68,6 +71,7 @@ class page_lists {
     // around one row does not take and give a page each time.
     template <class Give>
     std::size_t collect(bool keep_one, Give give) noexcept {
+        if (!owing_.empty()) settle_all();
         if (empties_.empty()) return 0;
         drain_space();
         std::size_t given = 0;
@@ -95,6 +99,7 @@ class page_lists {
     std::size_t drop(Give give) noexcept {
         space_.take_all();
         empties_.take_all();
+        owing_.clear();
         current_ = nullptr;
         ready_.clear();
         const std::size_t dropped = size_;
@@ -130,6 +135,28 @@ class page_lists {
   private:
     static std::uint32_t fresh(Page& p) noexcept { return p.fresh.load(std::memory_order_relaxed); }
 
+    template <class Claim>
+    std::size_t claim_listed(Claim claim) noexcept {
+        while (current_ != nullptr || next_current()) {
+            if (const std::size_t got = claim(*current_)) return got;
+            Page& p = *current_;
+            current_ = nullptr;
+            if (!p.is_broken() && !p.state.unlist_below(p.threshold)) make_ready(p);
+        }
+        return 0;
+    }
+    // Tells the page's state word what was counted under the lock. True when the page became empty.
+    bool settle(Page& p) noexcept {
+        owing_.remove(p);
+        const auto change = p.state.settle(std::exchange(p.held, {}).slots, p.threshold, fresh(p));
+        if (change.list) make_ready(p);
+        if (change.note) empties_.push(&p);
+        return change.note;
+    }
+    // The heap is noted already if one is empty now: by who gave slots back and saw that the page owed.
+    void settle_all() noexcept {
+        owing_.for_each([this](Page& p) { settle(p); });
+    }
     void make_ready(Page& p) noexcept {
         p.is_ready = true;
         ready_.add(p);
@@ -161,6 +188,7 @@ class page_lists {
     Page* current_ = nullptr;
     intrusive_list<Page, &Page::in_ready> ready_; // with slots to give, but for the current one
     intrusive_list<Page, &Page::in_all> all_;
+    owing_pages<Page> owing_;
     Page* walk_at_ = nullptr; // where the next walk goes on; null: at the first page
     std::size_t size_ = 0;
 

@@ -1,15 +1,16 @@
 // slots::bitmap: bits outside the rows: a slot that was given back is a set bit.
 //
-//   header | shared: summary, words | held: summary, words | rows ...      summary: 1 bit a word; word: 64 slots
+//   header | shared: summary, words | held: words | rows ...      summary: 1 bit a word; word: 64 slots
 //
 // Whoever has the heap's lock sets and takes `held` bits by plain operations; any other thread sets `shared` bits
 // by atomic ones. Slots are claimed in the order of their addresses, whatever the order of release. Slots of 16
 // bytes and less have no `held` bits: two bits each would be too much of the page. The row's memory is not touched,
 // so it may be memory that the host cannot reach.
-// A summary has the bit of every word that may be non-zero. The claimer clears a shared one before it takes the
+// The summary has the bit of every shared word that may be non-zero. The claimer clears it before it takes the
 // word, a releaser looks at it after it set its bits (all in one total order), so every slot that was counted as
-// given back can be found; a summary bit too many costs one look.
-// Cost: 2.03 bits a slot, 1.02 for small ones. Under the lock no atomic operation a slot; otherwise one a word of
+// given back can be found; a summary bit too many costs one look. Held words are looked through round and round: a
+// page worth claiming from has so many free slots that this is less than a word a slot.
+// Cost: 2.02 bits a slot, 1.02 for small ones. Under the lock no atomic operation a slot; otherwise one a word of
 // slots given back. Threads: put by any; put_held and claim by the holder of the heap's lock.
 // Source: out-of-band bitmaps as in Go's mspan and rpmalloc; local and shared free lists: mimalloc, 2019.
 #pragma once
@@ -34,14 +35,14 @@ struct bitmap {
     using needs = types<>;
     using provides = types<property::concurrent>;
     static constexpr std::string_view about = "bits out of band; claimed in address order";
-    static constexpr std::string_view cost = "2.03 bits a slot (of 16 bytes and less: 1.02); no atomic operation a slot under the heap's lock";
+    static constexpr std::string_view cost = "2.02 bits a slot (of 16 bytes and less: 1.02); no atomic operation a slot under the heap's lock";
 
     static constexpr std::size_t min_row_bytes = 1;
     static constexpr std::size_t most_shared_only = 16; // bytes from one slot to the next
 
     static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t stride, std::size_t) noexcept {
         const std::size_t words = ceil_div(slots, std::size_t{64});
-        return (words + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t) * (stride > most_shared_only ? 2 : 1);
+        return (words * (stride > most_shared_only ? 2 : 1) + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
     }
 
     class in_page {
@@ -55,8 +56,9 @@ struct bitmap {
             for (std::uint32_t i = 0; i != n; ++i) ::new (shared_ + i) word{0};
             held_ = cut.stride > most_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
             if (held_ != nullptr)
-                for (std::uint32_t i = 0; i != n; ++i) ::new (held_ + i) std::uint64_t{0};
+                for (std::uint32_t i = 0; i != word_count_; ++i) ::new (held_ + i) std::uint64_t{0};
             cursor_ = 0;
+            held_count_ = 0;
         }
 
         // Gives back n > 0 rows of this page.
@@ -65,25 +67,17 @@ struct bitmap {
         }
         ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
                                           std::size_t n) noexcept {
-            by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { keep(at, bits); });
+            if (ALLOT_UNLIKELY(held_ == nullptr)) return put(page, cut, rows, n);
+            by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { held_[at] |= bits; });
+            held_count_ += static_cast<std::uint32_t>(n);
         }
 
         // Fills `out` from its end, so that the lowest address is used first.
         std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
             std::size_t left = n;
-            for (std::uint32_t looked = held_ != nullptr ? 0 : summary_count_; left != 0;) {
-                if (looked == summary_count_) {
-                    const std::size_t before = left;
-                    left = take_shared(page, cut, out, left);
-                    if (left == before) break;
-                } else if (const std::uint64_t some = held_[cursor_]; some != 0) {
-                    left = take_held(cursor_ * 64 + low(some), page, cut, out, left);
-                    looked = 0;
-                } else {
-                    cursor_ = cursor_ + 1 == summary_count_ ? 0 : cursor_ + 1;
-                    ++looked;
-                }
-            }
+            do {
+                left = take_held(page, cut, out, left);
+            } while (left != 0 && take_shared(page, cut, out, left));
             if (left != 0) std::memmove(out, out + left, (n - left) * sizeof *out);
             return n - left;
         }
@@ -95,24 +89,23 @@ struct bitmap {
         }
 
         bool valid(std::byte*, const slot_geometry& cut, std::uint32_t given) const noexcept {
-            std::uint32_t n = 0;
+            std::uint32_t n = 0, n_held = 0;
             for (std::uint32_t i = 0; i != word_count_; ++i) {
                 const std::uint64_t shared = shared_words()[i].load(std::memory_order_acquire), held = held_word(i);
                 const bool told = (shared_[i / 64].load(std::memory_order_acquire) & bit(i)) != 0;
                 if ((held & shared) != 0 || (shared != 0 && !told)) return false;
-                if (held_ != nullptr && (held != 0) != ((held_[i / 64] & bit(i)) != 0)) return false;
                 if (i == cut.capacity / 64 && ((held | shared) >> (cut.capacity % 64)) != 0) return false;
                 n += static_cast<std::uint32_t>(std::popcount(held | shared));
+                n_held += static_cast<std::uint32_t>(std::popcount(held));
             }
-            return n == given;
+            return n == given && n_held == held_count_;
         }
 
       private:
         using word = std::atomic<std::uint64_t>;
 
         word* shared_words() const noexcept { return shared_ + summary_count_; }
-        std::uint64_t* held_words() const noexcept { return held_ + summary_count_; }
-        std::uint64_t held_word(std::uint32_t at) const noexcept { return held_ != nullptr ? held_words()[at] : 0; }
+        std::uint64_t held_word(std::uint32_t at) const noexcept { return held_ != nullptr ? held_[at] : 0; }
         static constexpr std::uint64_t bit(std::uint32_t at) noexcept { return std::uint64_t{1} << (at % 64); }
         static std::uint32_t low(std::uint64_t bits) noexcept {
             return static_cast<std::uint32_t>(std::countr_zero(bits));
@@ -142,23 +135,23 @@ struct bitmap {
             shared_words()[at].fetch_or(bits);
             if ((shared_[at / 64].load() & bit(at)) == 0) shared_[at / 64].fetch_or(bit(at));
         }
-        // By the lock's holder.
-        ALLOT_ALWAYS_INLINE void keep(std::uint32_t at, std::uint64_t bits) noexcept {
-            if (ALLOT_UNLIKELY(held_ == nullptr)) return share(at, bits);
-            held_words()[at] |= bits;
-            held_[at / 64] |= bit(at);
-        }
 
-        // Both take slots of a word into out[left - 1] and down, and return what is left of `left`.
-        std::size_t take_held(std::uint32_t at, std::byte* page, const slot_geometry& cut, std::byte** out,
-                              std::size_t left) noexcept {
-            std::uint64_t bits = held_words()[at];
-            left = take(bits, at, page, cut, out, left);
-            held_words()[at] = bits;
-            if (bits == 0) held_[at / 64] &= ~bit(at);
+        // Takes held slots into out[left - 1] and down, and returns what is left of `left`.
+        std::size_t take_held(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
+            const std::size_t wanted = left;
+            for (std::size_t end = left - (left < held_count_ ? left : held_count_); left != end;) {
+                if (std::uint64_t bits = held_[cursor_]; bits != 0) {
+                    left = take(bits, cursor_, page, cut, out, left);
+                    held_[cursor_] = bits;
+                    if (bits != 0) break;
+                }
+                cursor_ = cursor_ + 1 == word_count_ ? 0 : cursor_ + 1;
+            }
+            held_count_ -= static_cast<std::uint32_t>(wanted - left);
             return left;
         }
-        std::size_t take_shared(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
+        // The same for those of one shared word, and holds the rest of it; false when there are none.
+        bool take_shared(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t& left) noexcept {
             for (std::uint32_t i = 0; i != summary_count_; ++i) {
                 while (const std::uint64_t some = shared_[i].load(std::memory_order_relaxed)) {
                     const std::uint32_t at = i * 64 + low(some);
@@ -166,11 +159,18 @@ struct bitmap {
                     std::uint64_t bits = shared_words()[at].exchange(0);
                     if (bits == 0) continue;
                     left = take(bits, at, page, cut, out, left);
-                    if (bits != 0) keep(at, bits);
-                    return left;
+                    if (bits != 0) hold(at, bits);
+                    return true;
                 }
             }
-            return left;
+            return false;
+        }
+        // What a claim did not want of a word that was shared.
+        void hold(std::uint32_t at, std::uint64_t bits) noexcept {
+            if (held_ == nullptr) return share(at, bits);
+            held_[at] |= bits;
+            if (held_count_ == 0) cursor_ = at;
+            held_count_ += static_cast<std::uint32_t>(std::popcount(bits));
         }
         static std::size_t take(std::uint64_t& bits, std::uint32_t at, std::byte* page, const slot_geometry& cut,
                                 std::byte** out, std::size_t left) noexcept {
@@ -180,10 +180,11 @@ struct bitmap {
         }
 
         word* shared_ = nullptr;        // summary, then words
-        std::uint64_t* held_ = nullptr; // the same, for the lock's holder; null when the slots are small
+        std::uint64_t* held_ = nullptr; // words for the lock's holder; null when the slots are small
         std::uint32_t word_count_ = 0;
         std::uint32_t summary_count_ = 0;
-        std::uint32_t cursor_ = 0; // held summary word to look at next
+        std::uint32_t cursor_ = 0; // held word to look at next
+        std::uint32_t held_count_ = 0;
     };
 };
 

@@ -1,10 +1,11 @@
 // The one word that tells how a heaplet stands: how many of its slots were given back, and on which lists it is.
 //
-//   63            34      33       32  31                 0
-//   |  unused     | noted | listed | slots given back + 2^31 |
+//   63        35    34     33       32  31                 0
+//   |  unused | owed | noted | listed | slots given back + 2^31 |
 //
 // The count is biased because a slot may be claimed by the next user before its releaser has counted it: the
-// count is then below zero for a moment, and cannot be `whole` before every releaser is through.
+// count is then below zero for a moment, and cannot be `whole` before every releaser is through. `owed`: the holder of
+// the heap's lock has more slots that were given back (heap/held_count.hpp) and that the count does not have yet.
 // Invariant: a releaser's change of this word is its last access to the page unless it set a flag here; a page
 // whose `noted` or `listed` flag is set stays until the list's consumer has seen it. So a page can be returned
 // to the arena as soon as its consumer finds every slot given back, with no releaser still inside it.
@@ -17,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -25,19 +27,25 @@ class slot_state {
     struct change {
         bool list; // the caller must push the page on the heap's space list
         bool note; // the caller must push the page on the heap's list of empty pages
+        bool owed; // there are more, so it may be empty
     };
 
     // Counts n slots as given back. `threshold` slots make the page worth listing, `whole` make it empty.
     change give_back(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
-        std::uint64_t was = word_.load(std::memory_order_acquire);
-        for (;;) {
-            std::uint64_t now = was + n;
-            const bool list = (was & listed) == 0 && count(now) >= static_cast<std::int64_t>(threshold);
-            const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);
-            now |= (list ? listed : 0) | (note ? noted : 0);
-            if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))
-                return {list, note};
-        }
+        return give_back(n, threshold, whole, 0);
+    }
+    // The same for the lock's holder, who owes no more then.
+    change settle(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
+        return give_back(n, threshold, whole, owed);
+    }
+    // The lock's holder owes from now on.
+    void owe() noexcept { word_.fetch_or(owed, std::memory_order_acq_rel); }
+    // Slots given back that would change what lists the page is on.
+    std::int64_t due(std::uint32_t threshold, std::uint32_t whole) const noexcept {
+        const std::uint64_t now = word_.load(std::memory_order_acquire);
+        std::int64_t at = (now & noted) != 0 ? std::numeric_limits<std::uint32_t>::max() : whole;
+        if ((now & listed) == 0 && threshold < at) at = threshold;
+        return at;
     }
 
     // The lock's holder claims n slots that were given back.
@@ -73,12 +81,24 @@ class slot_state {
     bool is_noted() const noexcept { return (word_.load(std::memory_order_acquire) & noted) != 0; }
 
   private:
+    change give_back(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole, std::uint64_t without) noexcept {
+        std::uint64_t was = word_.load(std::memory_order_acquire);
+        for (;;) {
+            std::uint64_t now = (was & ~without) + n;
+            const bool list = (was & listed) == 0 && count(now) >= static_cast<std::int64_t>(threshold);
+            const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);
+            now |= (list ? listed : 0) | (note ? noted : 0);
+            if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))
+                return {list, note, (was & owed) != 0};
+        }
+    }
     static constexpr std::int64_t count(std::uint64_t word) noexcept {
         return static_cast<std::int64_t>(static_cast<std::uint32_t>(word)) - static_cast<std::int64_t>(bias);
     }
     static constexpr std::uint64_t bias = std::uint64_t{1} << 31;
     static constexpr std::uint64_t listed = std::uint64_t{1} << 32;
     static constexpr std::uint64_t noted = std::uint64_t{1} << 33;
+    static constexpr std::uint64_t owed = std::uint64_t{1} << 34;
     std::atomic<std::uint64_t> word_{bias};
 };
 

@@ -1,0 +1,111 @@
+// Slots given back under the heap's lock: counted by plain operations, told to the page's state word late, and never
+// so late that a page is forgotten.
+#include <support/one_heap.hpp>
+
+#include <allot/slots/bitmap.hpp>
+#include <allot/slots/linked.hpp>
+#include <allot/slots/scanning.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <vector>
+
+namespace {
+
+using policies = std::tuple<allot::slots::bitmap, allot::slots::linked, allot::slots::scanning>;
+
+template <class Slots> struct held_heap : one_heap<Slots> {
+    using base = one_heap<Slots>;
+    using page = typename base::heap_type::page;
+
+    typename base::cache_type cache;
+
+    explicit held_heap(std::size_t row_bytes) : base(row_bytes) { this->heap->adopt(cache, cache.capacity); }
+    ~held_heap() { this->heap->leave(cache); }
+
+    std::vector<std::byte*> take(std::size_t n) {
+        std::vector<std::byte*> rows(n);
+        for (std::byte*& row : rows)
+            while (!cache.pop(row)) REQUIRE(this->heap->refill(cache));
+        return rows;
+    }
+    // Through the cache, so under the heap's lock; nothing stays in it.
+    void give(const std::vector<std::byte*>& rows) {
+        for (std::byte* row : rows) {
+            if (cache.push(row)) continue;
+            this->heap->spill(cache, cache.batch);
+            cache.push(row);
+        }
+        this->heap->flush(cache);
+    }
+    page& page_of_row(std::byte* row) {
+        return *reinterpret_cast<page*>(allot::page_of(row, this->arena.page_mask()));
+    }
+};
+
+} // namespace
+
+TEMPLATE_LIST_TEST_CASE("held counts: a heap of one thread leaves the state word alone", "[heap]", policies) {
+    held_heap<TestType> h(64);
+    auto rows = h.take(h.per_page());
+    auto& page = h.page_of_row(rows[0]);
+    const std::vector<std::byte*> some(rows.begin(), rows.begin() + 20);
+    h.give(some);
+    CHECK(page.held.slots == 20);
+    CHECK(page.state.given() == 0);
+    CHECK(page.given() == 20);
+    CHECK(h.heap->usage().live_rows == rows.size() - 20);
+    CHECK(h.heap->valid());
+    const auto again = h.take(20); // of them, for there are no others
+    CHECK(h.heap->pages() == 1);
+    CHECK(page.held.slots == 0);
+    CHECK(std::is_permutation(again.begin(), again.end(), some.begin(), some.end()));
+    h.give(rows);
+}
+
+TEMPLATE_LIST_TEST_CASE("held counts: an empty page is told at once", "[heap]", policies) {
+    held_heap<TestType> h(64);
+    const auto rows = h.take(3 * h.per_page());
+    REQUIRE(h.heap->pages() == 3);
+    h.give(rows);
+    CHECK(h.heap->usage().live_rows == 0);
+    h.family.collect();
+    CHECK(h.heap->pages() == 1); // one is kept
+    CHECK(h.heap->valid());
+}
+
+TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock, a page is empty and found", "[heap]", policies) {
+    held_heap<TestType> h(64);
+    const auto rows = h.take(h.per_page());
+    h.give({rows.begin(), rows.end() - 1}); // one slot short of what would be told
+    auto& page = h.page_of_row(rows[0]);
+    REQUIRE(page.held.slots == rows.size() - 1);
+    h.heap->set_orphan(); // slots go straight to their page now, without the lock
+    h.heap->push(rows.back());
+    CHECK_FALSE(page.state.is_noted()); // nobody could see that it is empty
+    h.family.collect();
+    CHECK(h.heap->pages() == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of", "[heap]", policies) {
+    held_heap<TestType> h(64);
+    const std::size_t most = allot::owing_pages<typename held_heap<TestType>::page>::most;
+    const auto rows = h.take((most + 8) * h.per_page()); // more pages than may owe
+    std::vector<std::byte*> given, kept;
+    for (std::size_t i = 0; i < rows.size(); ++i) (i % (h.per_page() / 2) == 0 ? given : kept).push_back(rows[i]);
+    h.give(given);
+    CHECK(h.heap->usage().live_rows == kept.size());
+    CHECK(h.heap->valid());
+    std::size_t owing = 0;
+    for (std::size_t i = 0; i < rows.size(); i += h.per_page()) owing += h.page_of_row(rows[i]).held.slots != 0;
+    CHECK(owing == most);
+    // So few of each page that none is listed: only at the limit are they looked for.
+    const std::size_t room = h.ledger.limit() / h.family.page_bytes();
+    const auto more = h.take((room - h.heap->pages()) * h.per_page() + given.size());
+    CHECK(h.heap->pages() == room);
+    CHECK(h.heap->usage().live_rows == kept.size() + more.size());
+    h.give(more);
+    h.give(kept);
+    CHECK(h.heap->usage().live_rows == 0);
+}
