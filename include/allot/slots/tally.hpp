@@ -1,4 +1,5 @@
-// Slots that were given back to their heaplets and not counted there yet: a small table beside each slot cache.
+// Slots that were given back to their heaplets without the heap's lock and not counted there yet: a small table beside
+// each slot cache.
 //
 //   place = page number % 64:  | address of the page | slots, in the address's low bits |
 //

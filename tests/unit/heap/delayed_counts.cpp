@@ -100,7 +100,9 @@ TEST_CASE("slots that are not counted yet are told as cached, not as rows", "[he
     h.heap->adopt(cache, cache.capacity);
     std::vector<std::byte*> rows;
     for (int i = 0; i < 1000; ++i) rows.push_back(take(*h.heap, cache));
-    for (int i = 0; i < 70; ++i) give(*h.heap, cache, rows[static_cast<std::size_t>(i)]);
+    h.locked([&] {
+        for (int i = 0; i < 70; ++i) give(*h.heap, cache, rows[static_cast<std::size_t>(i)]);
+    });
     CHECK(cache.tally.pending() > 0);
     CHECK(h.heap->usage().live_rows == 930);
     CHECK(h.heap->usage().cached_rows == cache.size() + cache.tally.pending());
@@ -120,8 +122,10 @@ TEST_CASE("a cache tells what it knows before it asks for another page", "[heap]
     std::vector<std::byte*> rows;
     while (std::byte* const row = take(*h.heap, cache)) rows.push_back(row);
     CHECK(rows.size() == h.per_page());
-    for (std::size_t i = 0; i < 40; ++i) give(*h.heap, cache, rows[i * 50]);
-    h.heap->spill(cache, cache.size());
+    h.locked([&] {
+        for (std::size_t i = 0; i < 40; ++i) give(*h.heap, cache, rows[i * 50]);
+        h.heap->spill(cache, cache.size());
+    });
     CHECK(cache.tally.pending() > 0); // and these are all there are
     std::set<std::byte*> again;
     for (std::size_t i = 0; i < 40; ++i) {
@@ -144,8 +148,10 @@ TEST_CASE("slots claimed before they are counted take the count below zero, and 
     std::vector<std::byte*> rows;
     while (std::byte* const row = h.heap->pop()) rows.push_back(row);
     const std::size_t all = rows.size();
-    for (std::size_t i = 0; i < 30; ++i) give(*h.heap, one, rows[i]);
-    h.heap->spill(one, one.size()); // marked, not counted
+    h.locked([&] {
+        for (std::size_t i = 0; i < 30; ++i) give(*h.heap, one, rows[i]);
+        h.heap->spill(one, one.size()); // marked, not counted
+    });
     CHECK(one.tally.pending() == 30);
     for (std::size_t i = 30; i < 38; ++i) give(*h.heap, two, rows[i]);
     h.heap->flush(two); // counted
@@ -174,8 +180,10 @@ TEST_CASE("a page is not returned before all its slots are counted", "[heap]") {
     for (std::size_t i = 0; i < 2 * h.per_page(); ++i) rows.push_back(take(*h.heap, cache));
     for (std::byte* row = nullptr; cache.pop(row);) rows.push_back(row);
     std::sort(rows.begin(), rows.end());
-    for (std::byte* row : rows) give(*h.heap, cache, row);
-    h.heap->spill(cache, cache.size());
+    h.locked([&] {
+        for (std::byte* row : rows) give(*h.heap, cache, row);
+        h.heap->spill(cache, cache.size());
+    });
     const std::size_t held = h.heap->pages();
     CHECK(cache.tally.pending() > 0);
     h.family.reclaim(true);
@@ -195,7 +203,9 @@ TEST_CASE("a cache that releases page after page holds back few of them", "[heap
     std::vector<std::byte*> rows;
     for (std::size_t i = 0; i < 60 * h.per_page(); ++i) rows.push_back(take(*h.heap, cache));
     std::sort(rows.begin(), rows.end());
-    for (std::byte* row : rows) give(*h.heap, cache, row);
+    h.locked([&] {
+        for (std::byte* row : rows) give(*h.heap, cache, row);
+    });
     h.family.reclaim(true);
     CHECK(h.heap->pages() <= 3);
     h.heap->leave(cache);
