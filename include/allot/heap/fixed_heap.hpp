@@ -357,13 +357,13 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     void put_held(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
         tally.sweep([this](std::byte* base, std::uint32_t k) { count_held(*reinterpret_cast<page*>(base), k); });
         const std::uintptr_t mask = family_.arena().page_mask();
+        const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
         if (near(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
-                p.slots.put_held(p.base(), cut_, of_page, k);
+                p.slots.put_held(p.base(), cut, of_page, k);
                 count_held(p, static_cast<std::uint32_t>(k));
             });
         } else { // far apart: looking for neighbours would only mislead the branch predictor
-            const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
             for (std::size_t i = 0; i != n; ++i) {
                 page& p = *reinterpret_cast<page*>(page_of(rows[i], mask));
                 p.slots.put_held(p.base(), cut, rows + i, 1);
