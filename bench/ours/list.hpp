@@ -3,6 +3,7 @@
 
 #include <harness/rounds.hpp>
 #include <ours/subjects.hpp>
+#include <ours/walk.hpp>
 #include <workloads/bytes.hpp>
 #include <workloads/pages.hpp>
 #include <workloads/release_all.hpp>
@@ -64,6 +65,7 @@ inline void add_ours(std::vector<subject>& to) {
     OURS_UNCOUNTED("heap.local uncounted", local_heap_subject<uncounted_rows, unique>);
     OURS_UNCOUNTED("heap.local shared uncounted", local_heap_subject<uncounted_rows>);
     OURS_UNCOUNTED("rows.local uncounted", local_rows_subject<uncounted_rows>);
+    add_walks(ours);
 #undef OURS
 #undef OURS_UNCOUNTED
     // What only we can do, or what is asked of the set alone.
