@@ -188,7 +188,8 @@ def main():
         except ImportError as missing:
             print(f"skipped - the plot: {missing} (./run bench has a Python of its own for it)", file=sys.stderr)
         else:
-            plot.draw(run, options.plot)
+            if not plot.draw(run, options.plot):
+                print("skipped - the plot: none of the run's workloads is in it", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -73,12 +73,16 @@ inline constexpr std::array workloads{
              how::timed, false},
     workload{work::pages, "pages/100", "the same beside 100 heaps", cpu_only, 100, how::timed, false},
     workload{work::pages, "pages/4000", "the same beside 4000 heaps", cpu_only, 4000, how::timed, false},
-    workload{work::single, "tail/10", "one call, ns, 10 % of the slots taken", tails, 10, how::timed, false},
-    workload{work::single, "tail/50", "one call, ns, 50 % of the slots taken", tails, 50, how::timed, false},
-    workload{work::single, "tail/90", "one call, ns, 90 % of the slots taken", tails, 90, how::timed, false},
-    workload{work::single, "tail/99", "one call, ns, 99 % of the slots taken", tails, 99, how::timed, false},
-    workload{work::single, "tail/100", "one call, ns, every slot taken", tails, 100, how::timed, false},
+    workload{work::single, "tail/10", "one call, ns, 10 % of the slots taken", tails, 10, how::timed, false, when::always, 3},
+    workload{work::single, "tail/50", "one call, ns, 50 % of the slots taken", tails, 50, how::timed, false, when::always, 3},
+    workload{work::single, "tail/90", "one call, ns, 90 % of the slots taken", tails, 90, how::timed, false, when::always, 3},
+    workload{work::single, "tail/99", "one call, ns, 99 % of the slots taken", tails, 99, how::timed, false, when::always, 3},
+    workload{work::single, "tail/100", "one call, ns, every slot taken", tails, 100, how::timed, false, when::always, 3},
+    workload{work::single, "most/10", "instructions of one call, 10 % of the slots taken", worst_steps, 10,
+             how::counted, false, when::not_in_smoke},
     workload{work::single, "most/50", "instructions of one call, 50 % of the slots taken", worst_steps, 50,
+             how::counted, false, when::not_in_smoke},
+    workload{work::single, "most/90", "instructions of one call, 90 % of the slots taken", worst_steps, 90,
              how::counted, false, when::not_in_smoke},
     workload{work::single, "most/99", "instructions of one call, 99 % of the slots taken", worst_steps, 99,
              how::counted, false, when::not_in_smoke},
@@ -95,7 +99,7 @@ inline constexpr std::array workloads{
     workload{work::bytes, "bytes", "bytes of one more row of 64; what a trim gives back after all went", footprint,
              1'000'000, how::timed, false},
     workload{work::walk, "walk", "a random walk over 1 GiB of rows; growing so far, releasing all, growing again",
-             walking, 0, how::timed, false, when::always, 3, false, true},
+             walking, 0, how::timed, false, when::always, 2, false, true},
 };
 
 struct job {
@@ -144,15 +148,15 @@ struct job {
     // About how long a subject takes, where nobody else uses the cores; for the estimate that a run begins with.
     double seconds() const noexcept {
         if (scale > 1) return 0.02;
-        if (of->measured == how::counted) return of->id == work::single ? 3 : 0.5;
+        if (of->measured == how::counted) return of->id == work::single ? 2 : 0.6;
         switch (of->id) {
         case work::replace:
         case work::replace_2: return mixed() ? 0.4 : 0.25;
-        case work::growth: return static_cast<double>(live_rows()) * (mixed() ? 350e-9 : 250e-9);
+        case work::growth: return 0.1 + static_cast<double>(live_rows()) * (mixed() ? 250e-9 : 140e-9);
         case work::single: return 0.2;
         case work::bytes: return 0.5;
-        case work::walk: return 4;
-        default: return 0.08;
+        case work::walk: return 3.5;
+        default: return 0.06;
         }
     }
 };

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ using transparent_pages = allot::page::mapped<>;
 using preallocated_pages = allot::page::huge_pages<>;
 using soon_idle = allot::retain::idle<allot::time_span{20}>;
 
-template <class Page, class Retain> struct walk_rows : allot::policies<allot::slots::bitmap, Page, Retain> {
+template <class Page, class Retain> struct walk_rows
+    : allot::policies<allot::slots::bitmap, allot::size::bucketed<allot::size::list::fine>, Page, Retain> {
     static constexpr bool preallocated = std::is_same_v<Page, preallocated_pages>;
     using retain = Retain;
 };

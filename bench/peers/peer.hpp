@@ -57,6 +57,8 @@ inline std::string jemalloc_version(void* library) {
     const std::string all = v;
     return all.substr(0, all.find('-'));
 }
+// jemalloc's sized free takes flags, too.
+inline void (*jemalloc_sized)(void*, std::size_t, int) = nullptr;
 inline std::string tcmalloc_version(void* library) {
     const auto ask = symbol<const char* (*)(int*, int*, const char**)>(library, "tc_version");
     return ask != nullptr ? ask(nullptr, nullptr, nullptr) : "";
@@ -142,7 +144,13 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
             if (p.release_sized == nullptr)
                 p.release_sized = symbol<void (*)(void*, std::size_t)>(library, sized);
         for (const peer& known : to)
-            if (object_of(reinterpret_cast<void*>(known.allocate)) == object_of(taken)) return skip("it is the same library as " + known.name);
+            if (object_of(reinterpret_cast<void*>(known.allocate)) == object_of(taken))
+                return skip("it is the same library as " + known.name);
+        if (const auto with_flags = symbol<void (*)(void*, std::size_t, int)>(library, prefix + "sdallocx");
+            with_flags != nullptr && p.release_sized == nullptr && jemalloc_sized == nullptr) {
+            jemalloc_sized = with_flags;
+            p.release_sized = [](void* block, std::size_t bytes) { jemalloc_sized(block, bytes, 0); };
+        }
         if (const char* const fault = fault_of(p)) return skip(fault);
         p.version = version != nullptr ? version(library) : file_version(taken);
         to.push_back(std::move(p));

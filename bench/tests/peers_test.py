@@ -10,7 +10,7 @@ import sys
 import tempfile
 import unittest
 
-BENCH, BROKEN = sys.argv[1], pathlib.Path(sys.argv[2])
+BENCH, BROKEN = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 
 
 class Peers(unittest.TestCase):

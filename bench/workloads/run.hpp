@@ -1,7 +1,7 @@
 // From a job to the workload's code for a subject. A subject is shared by its users, one user a thread.
 //
-// A subject says what it can do: `walks`, over 1 GiB, if it says so; `threads`, several users at once; `hands_over`, rows that one allocates may all be
-// released by another; `any_size`, `one_size`; `any_order`, of releases; and `fits(job)` where it does only some jobs.
+// A subject says what it can do: `threads`, several users at once; `hands_over`, rows that one allocates may all be
+// released by another; `walks`, over 1 GiB, where it is told; `any_size`, `one_size`; `any_order`, of releases; and `fits(job)` where it does only some jobs.
 #pragma once
 
 #include <harness/job.hpp>
