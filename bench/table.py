@@ -52,6 +52,8 @@ def goal_table(run):
     lines = goals.judge(run)
     states = [line.state for line in lines]
     yield "## Goals\n"
+    if "--smoke" in run["command"].split():
+        yield "**Of a smoke run: its figures mean nothing, and neither do the results.**\n"
     yield ", ".join(f"{states.count(s)} {s}" for s in ("met", "missed", "measured", goals.ABSENT)) + ".\n"
     yield ("Ours is the best set in the cell; *is*: its figure. Ratios are medians over paired rounds with their quartiles, to the "
            "best general peer in the cell. Peers are met twice: as *rows* (malloc(n + 8) with a link count that an atomic "
