@@ -3,8 +3,6 @@
 
     bench/check.py smoke.json
 """
-import json
-import pathlib
 import sys
 
 import goals
@@ -38,7 +36,7 @@ def faults(run):
 
 
 def main():
-    found = list(faults(json.loads(pathlib.Path(sys.argv[1]).read_text())))
+    found = list(faults(goals.load(sys.argv[1])))
     for fault in found:
         print(f"check.py: {fault}", file=sys.stderr)
     sys.exit(1 if found else 0)

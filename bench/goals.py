@@ -1,14 +1,32 @@
-"""The goals of goals.json, judged from the JSON of allot_bench.
+"""The goals of goals.json, judged from the JSON of allot_bench: a line for each goal and size.
 
 A ratio is taken round by round, ours over the other one, and its median is judged: met, missed, or within noise when
 the goal lies between the quartiles. Ours is the quickest of our subjects in that cell; the peer is the quickest general
-one, which favours the peers. Every goal gives rows, also when the run has no figures for it.
+one, which favours the peers. A goal that the run has no figures for is told as not measured, never as met.
 """
 import json
 import pathlib
 import statistics
 
 HERE = pathlib.Path(__file__).parent
+FORMAT = "allot_bench 2"
+ABSENT = "not measured"
+
+
+class Foreign(Exception):
+    """The file is no run of this allot_bench."""
+
+
+def load(path):
+    try:
+        run = json.loads(pathlib.Path(path).read_text())
+    except (OSError, ValueError) as error:
+        raise Foreign(f"{path} cannot be read as JSON: {error}") from error
+    told = run.get("format") if isinstance(run, dict) else None
+    if told != FORMAT:
+        raise Foreign(f"{path} was not written by this allot_bench: its format is {json.dumps(told)}, not \"{FORMAT}\". "
+                      "Make one: ./run bench, or allot_bench --json FILE")
+    return run
 
 
 def quartiles(values):
@@ -27,7 +45,7 @@ class Cell:
         self.subjects = {s["subject"]: (s["kind"], dict(zip(self.figures, s["samples"]))) for s in raw["series"]}
 
     def samples(self, subject, figure=None):
-        return self.subjects[subject][1][figure or self.figures[0]]
+        return self.subjects[subject][1].get(figure or self.figures[0], []) if subject in self.subjects else []
 
     def median(self, subject, figure=None):
         found = quartiles(self.samples(subject, figure))
@@ -40,94 +58,124 @@ class Cell:
         return min(self.of_kinds(kinds), key=lambda s: self.median(s, figure), default=None)
 
     def ratio(self, subject, other, figure=None):
-        if other not in self.subjects:
-            return None
-        pairs = zip(self.samples(subject, figure), self.samples(other, figure))
-        return quartiles([a / b if b else None for a, b in pairs])
+        return quartiles(divided(self.samples(subject, figure), self.samples(other, figure)))
+
+
+def divided(these, those):
+    return [a / b if a is not None and b else None for a, b in zip(these, those)]
 
 
 def run_cells(run):
     return {(c["workload"], c["size"]): Cell(c) for c in run["cells"]}
 
 
-def verdict(spread, goal, least=False):
-    met = spread[1] >= goal if least else spread[1] <= goal
-    return ("met" if met else "missed") + (", within noise" if spread[0] <= goal < spread[2] else "")
+def verdict(spread, limit, least=False):
+    if spread is None:
+        return ABSENT
+    if limit is None:
+        return "measured"
+    met = spread[1] >= limit if least else spread[1] <= limit
+    return ("met" if met else "missed") + (", within noise" if spread[0] <= limit < spread[2] else "")
 
 
-def row(goal, size, how, ours="-", other="-", spread=None, most=0.0, bound=None):
-    """One line of the table of goals."""
-    return {"id": goal["id"], "text": goal["text"], "size": size, "how": how, "ours": ours, "other": other,
-            "spread": spread, "most": most, "bound": bound, "least": goal.get("least", False),
-            "verdict": verdict(spread, most, goal.get("least", False)) if spread else "not run"}
+class Line:
+    """A goal at a size: what was found, and the verdicts, each for one way to judge it."""
+
+    def __init__(self, goal, size, limit):
+        self.id, self.text, self.size, self.limit = goal["id"], goal["text"], size, limit
+        self.least, self.unit = goal.get("least", False), goal.get("unit", "")
+        self.ours, self.figure = None, None          # our subject, quartiles of the figure
+        self.rows = self.raw = self.other = None     # (name, quartiles of the ratio, our subject)
+        self.verdicts, self.over, self.why = {}, [], ""
+
+    def judge(self, way, spread):
+        self.verdicts[way] = verdict(spread, self.limit, self.least)
+
+    @property
+    def missed(self):
+        return any(v.startswith("missed") for v in self.verdicts.values())
+
+    @property
+    def state(self):
+        """In one word."""
+        if self.missed:
+            return "missed"
+        told = set(self.verdicts.values())
+        return ABSENT if not told or ABSENT in told else "measured" if "measured" in told else "met"
 
 
-def of_one_figure(goal, size, most, cells):
+def of_one_figure(goal, line, cells):
     """Goals on a figure itself. With "all", every subject of ours in every cell must meet it: the worst is told."""
     works = goal["work"] if isinstance(goal["work"], list) else [goal["work"]]
     figures = goal["figure"] if isinstance(goal["figure"], list) else [goal["figure"]]
     kinds = goal.get("kinds") or (["ours"] if goal.get("counted") else ["ours", "ours uncounted"])
-    found = []
+    found, absent = [], [work for work in works if (work, line.size) not in cells]
     for work in works:
-        cell = cells.get((work, size))
+        cell = cells.get((work, line.size))
         for figure in figures if cell else []:
-            floor = cell.median(goal["minus"], figure) if goal.get("minus") in cell.subjects else 0
+            floor = cell.median(goal["minus"], figure) if goal.get("minus") else 0
             for name in cell.of_kinds(kinds):
-                values = [(v - floor) / goal.get("share", 1) for v in cell.samples(name, figure)]
-                told = f"{name} ({work}, {figure})" if len(works) > 1 else name
-                found.append((quartiles(values), told))
+                values = [(v - floor) / goal.get("share", 1) for v in cell.samples(name, figure) if v is not None]
+                if values and floor != float("inf"):
+                    found.append((quartiles(values), f"{name} ({work}, {figure})" if len(works) > 1 else name))
     if not found:
-        return row(goal, size, "figure", most=most)
-    worst_is_most = not goal.get("least")
-    last = (max if worst_is_most else min) if goal.get("all") else (min if worst_is_most else max)
-    spread, name = last(found, key=lambda f: f[0][1])
-    line = row(goal, size, "worst of ours" if goal.get("all") else "best of ours", name, "-", spread, most)
+        return line.judge("", None)
+    larger_is_worse = not goal.get("least")
+    last = (max if larger_is_worse else min) if goal.get("all") else (min if larger_is_worse else max)
+    line.figure, line.ours = last(found, key=lambda f: f[0][1])
+    line.judge("", line.figure)
     if goal.get("all"):
-        over = sorted({told for values, told in found if (values[1] > most) == worst_is_most and values[1] != most})
-        line["over"] = over
-    return line
+        line.ours = "worst: " + line.ours
+        line.over = sorted(told for values, told in found if values[1] != line.limit and (values[1] > line.limit) == larger_is_worse)
+        if absent and not line.missed:
+            line.verdicts[""] = ABSENT # a part of it
+            line.why = f"no figures of {', '.join(absent)}"
 
 
-def of_growth(goal, size, most, cells):
+def of_growth(goal, line, cells):
     """How a figure grows from one cell to another; with "to" beside how the bound's grows."""
-    large, small = cells.get((goal["work"], size)), cells.get((goal["growth"], size))
+    large, small = cells.get((goal["work"], line.size)), cells.get((goal["growth"], line.size))
     if not large or not small:
-        return row(goal, size, "growth", most=most)
+        return line.judge("", None)
     figure = goal.get("figure", large.figures[0])
 
     def growth(subject):
-        return [a / b for a, b in zip(large.samples(subject, figure), small.samples(subject, figure))]
+        return divided(large.samples(subject, figure), small.samples(subject, figure))
     ours = large.best(["ours"], figure)
-    if ours not in small.subjects:
-        return row(goal, size, "growth", most=most)
-    other = goal.get("to", [None])[0]
-    if other not in large.subjects:
-        return row(goal, size, "growth", ours, goal["growth"], quartiles(growth(ours)), most)
-    return row(goal, size, "to the bound's", ours, other,
-               quartiles([a / b for a, b in zip(growth(ours), growth(other))]), most)
+    mine = growth(ours)
+    line.ours, line.figure = ours, quartiles(mine)
+    if "to" not in goal:
+        return line.judge("", line.figure)
+    spread = quartiles(divided(mine, growth(goal["to"])))
+    line.other = (goal["to"], spread, ours)
+    line.judge("", spread)
 
 
-def of_ratios(goal, size, most, cells):
-    """Once against the best peer's rows, once against the best raw peer; or against the subjects named in "to"."""
-    cell = cells.get((goal["work"], size))
-    figure = goal.get("figure")
-    ways = [("to " + t, ["ours"], t) for t in goal.get("to", [])]
-    if not ways:
-        raw = ["ours"] if goal.get("counted") else ["ours", "ours uncounted"]
-        ways = [("peers' rows", ["ours"], ["peer rows"])]
-        has_raw = cell is None or cell.of_kinds(["peer raw"])
-        if goal.get("only") != "rows" and has_raw:
-            ways.append(("peers raw", raw, ["peer raw"]))
-    for how, kinds, other in ways:
-        ours = cell.best(kinds, figure) if cell else None
-        other = cell.best(other, figure) if cell and isinstance(other, list) else other
-        spread = cell.ratio(ours, other, figure) if ours and other else None
-        bound = cell.ratio(ours, cell.bound, figure) if spread and cell.bound and other != cell.bound else None
-        yield row(goal, size, how, ours or "-", other if isinstance(other, str) else "-", spread, most,
-                  (cell.bound, bound[1]) if bound else None)
+def of_ratios(goal, line, cells):
+    """Once to the best peer's rows, once to the best raw peer; or to the subject named in "to"."""
+    cell, figure = cells.get((goal["work"], line.size)), goal.get("figure")
+    if cell is None:
+        return line.judge("", None)
+
+    def ratio(kinds, other):
+        ours = goal.get("of") or cell.best(kinds, figure)
+        return (other, cell.ratio(ours, other, figure), ours) if ours and other else None
+    if "to" in goal:
+        line.other = ratio(["ours"], goal["to"])
+        line.judge("", line.other and line.other[1])
+        best = line.other
+    else:
+        best = line.rows = ratio(["ours"], cell.best(["peer rows"], figure))
+        line.judge("rows", line.rows and line.rows[1])
+        if goal.get("only") != "rows":
+            line.raw = ratio(["ours"] if goal.get("counted") else ["ours", "ours uncounted"], cell.best(["peer raw"], figure))
+            line.judge("raw", line.raw and line.raw[1])
+        line.other = ratio(["ours"], cell.bound)
+    if best and best[2] in cell.subjects:
+        line.ours, line.figure = best[2], quartiles(cell.samples(best[2], figure))
 
 
-JUDGES = {"ratio": of_ratios, "growth": lambda *a: [of_growth(*a)], "figure": lambda *a: [of_one_figure(*a)]}
+JUDGES = {"ratio": of_ratios, "growth": of_growth, "figure": of_one_figure}
 
 
 def reasons(path=HERE / "reasons.txt"):
@@ -135,12 +183,13 @@ def reasons(path=HERE / "reasons.txt"):
     return {name.strip(): text.strip() for name, _, text in (line.partition(":") for line in lines)}
 
 
-def judge(run, path=HERE / "goals.json"):
-    cells, why = run_cells(run), reasons()
+def judge(run, path=HERE / "goals.json", why=None):
+    cells, why = run_cells(run), reasons() if why is None else why
     lines = []
-    for goal in json.loads(path.read_text()):
-        for size, most in goal["sizes"].items():
-            lines += JUDGES[goal["judge"]](goal, size, most, cells)
-    for line in lines:
-        line["why"] = why.get(f"{line['id']}/{line['size']}") or why.get(line["id"], "")
+    for goal in json.loads(pathlib.Path(path).read_text()):
+        for size, limit in goal["sizes"].items():
+            line = Line(goal, size, limit)
+            JUDGES[goal["judge"]](goal, line, cells)
+            line.why = why.get(f"{line.id}/{size}") or why.get(line.id) or line.why
+            lines.append(line)
     return lines

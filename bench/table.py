@@ -8,7 +8,7 @@ Goals, and the reasons for those missed, stand in goals.json and reasons.txt bes
 import argparse
 import json
 import pathlib
-import statistics
+import sys
 
 import goals
 
@@ -22,7 +22,7 @@ def table(head, rows):
 
 
 def number(value):
-    return "-" if value is None else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1e4 else f"{value:.0f}"
+    return "-" if value is None or value == float("inf") else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1e4 else f"{value:.0f}"
 
 
 def spread(values):
@@ -30,43 +30,52 @@ def spread(values):
     return "-" if not found else number(found[1]) + (f" [{number(found[0])}-{number(found[2])}]" if len(values) > 1 else "")
 
 
+def told(found):
+    """The median, and the quartiles where there was more than one round."""
+    low, median, high = found
+    return number(median) + (f" [{number(low)}-{number(high)}]" if low != high else "")
+
+
 def goal_line(line):
-    is_now = "-"
-    if line["spread"]:
-        low, median, high = line["spread"]
-        is_now = number(median) + (f" [{number(low)}-{number(high)}]" if low != high else "")
-    bound = f"{number(line['bound'][1])} of {line['bound'][0]}" if line["bound"] else "-"
-    result = line["verdict"].replace("missed", "**missed**")
-    return [line["text"], line["size"], line["how"], line["ours"], line["other"], is_now,
-            ("at least " if line["least"] else "") + f"{line['most']:g}", bound, result]
+    def ratio(of):
+        return f"{told(of[1])} of {of[0]}" if of and of[1] else "-"
+    bare = [f"{way}: {v}" if way else v for way, v in line.verdicts.items()]
+    result = "; ".join(bare).replace("missed", "**missed**").replace(goals.ABSENT, f"**{goals.ABSENT}**")
+    limit = "-" if line.limit is None else ("at least " if line.least else "") + f"{line.limit:g}"
+    also = f" (raw: {line.raw[2]})" if line.raw and line.raw[2] != line.ours else ""
+    return [line.text, line.size, limit, (line.ours or "-") + also,
+            told(line.figure) + (f" {line.unit}" if line.unit else "") if line.figure else "-",
+            ratio(line.rows), ratio(line.raw), ratio(line.other), result]
 
 
 def goal_table(run):
-    yield "## Goals\n"
-    yield ("Ratios are medians over paired rounds with their quartiles, the best of ours in the cell over the best general "
-           "peer in it. Peers are met twice: as *rows* (malloc(n + 8) with a link count that an atomic subtraction drops; "
-           "ours is dropped without one, which favours us) and *raw* (malloc and free: no count, so they do less; ours may "
-           "be uncounted too there, unless the goal counts). *Within noise*: the goal lies between the quartiles, so another "
-           "run may say otherwise. *To the bound*: what the free list would leave of it.\n")
     lines = goals.judge(run)
-    yield from table(["goal", "size", "against", "ours", "the other", "is [quartiles]", "goal", "to the bound", "result"],
-                     [goal_line(line) for line in lines])
+    states = [line.state for line in lines]
+    yield "## Goals\n"
+    if "--smoke" in run["command"].split():
+        yield "**Of a smoke run: its figures mean nothing, and neither do the results.**\n"
+    yield ", ".join(f"{states.count(s)} {s}" for s in ("met", "missed", "measured", goals.ABSENT)) + ".\n"
+    yield ("Ours is the best set in the cell; *is*: its figure. Ratios are medians over paired rounds with their quartiles, to the "
+           "best general peer in the cell. Peers are met twice: as *rows* (malloc(n + 8) with a link count that an atomic "
+           "subtraction drops; ours is dropped without one, which favours us) and *raw* (malloc and free: no count, so they "
+           "do less; ours may be uncounted too there, unless the goal counts). *Bound*: what no allocator can beat; or "
+           "what else the goal names. *Within noise*: the goal lies between the quartiles, so another run may say otherwise. "
+           "*Measured*: the issue sets no limit.\n")
+    yield from table(["goal", "size", "at most", "ours", "is", "to the best peer's rows", "to the best raw peer", "to the bound",
+                      "result"], [goal_line(line) for line in lines])
     yield from misses(lines)
 
 
 def misses(lines):
-    missed = {}
-    for line in lines:
-        if line["verdict"].startswith("missed"):
-            told = missed.setdefault((line["text"], line["size"]), {"why": line["why"], "over": []})
-            told["over"] += line.get("over", [])
-    if not missed:
-        return
-    yield "### Why they are missed\n"
-    for (text, size), told in missed.items():
-        over = f" By: {'; '.join(told['over'][:12])}{' ...' if len(told['over']) > 12 else ''}." if told["over"] else ""
-        yield f"- {text}, {size}: {told['why'] or 'no reason written down yet.'}{over}"
-    yield ""
+    for title, state, unknown in (("Why they are missed", "missed", "no reason given yet"), ("Not measured in this run", goals.ABSENT, "")):
+        mine = [line for line in lines if line.state == state]
+        if mine:
+            yield f"### {title}\n"
+            for line in mine:
+                more = "; ..." if len(line.over) > 12 else ""
+                told = [line.why or unknown, f"By: {'; '.join(line.over[:12])}{more}" if line.over else ""]
+                yield ": ".join([f"- {line.text}, {line.size}"] + [". ".join(t.rstrip(".") for t in told if t) + "."] * any(told))
+            yield ""
 
 
 def summaries(cells):
@@ -91,13 +100,24 @@ def tails(cells):
     yield "## One call, p99.9 ns: allocate / release\n"
     yield "Marked where it takes more than 1 us. The bounds tell what the machine itself does to a tail.\n"
 
-    def told(c, name):
+    def pair_of(c, name):
         pair = [c.median(name, f"{what} p99.9") for what in ("allocate", "release")]
         return " / ".join(f"**{v:.0f}**" if v > 1000 else f"{v:.0f}" for v in pair)
     names = {name: kind for c in mine for name, (kind, _) in c.subjects.items()}
     yield from table(["subject", "kind"] + [f"{c.work[5:]} % taken" for c in mine],
-                     [[name, kind] + [told(c, name) if name in c.subjects else "-" for c in mine]
+                     [[name, kind] + [pair_of(c, name) if name in c.subjects else "-" for c in mine]
                       for name, kind in names.items()])
+
+
+def walks(cells):
+    """The random walk, a line a kind of OS pages: every figure."""
+    for c in cells:
+        if c.work == "walk":
+            yield f"## {c.about}: {c.size} bytes\n"
+            yield ("Step, read, write: a row of the walk. Cold, give back, again: a row built first, released, built once more. "
+                   "\"huge %\" of what was resident lay in huge OS pages, \"kept %\" stayed resident after all was released.\n")
+            yield from table(["subject", "kind"] + c.figures,
+                             [[name, kind] + [number(c.median(name, f)) for f in c.figures] for name, (kind, _) in c.subjects.items()])
 
 
 def instructions(found):
@@ -135,6 +155,7 @@ def markdown(run, counts):
     yield from goal_table(run)
     yield from summaries(cells)
     yield from tails(cells)
+    yield from walks(cells)
     if counts:
         yield from instructions(counts)
     yield "## Every cell\n"
@@ -145,29 +166,6 @@ def markdown(run, counts):
         yield f"```\n{text.rstrip()}\n```\n"
 
 
-def plot(run, path):
-    import matplotlib
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    cells = [c for c in goals.run_cells(run).values() if c.figures[0] == "CPU ns"]
-    figure, axes = plt.subplots(len(cells), 1, figsize=(8, 5 * len(cells)), squeeze=False)
-    colours = {"ours": "tab:blue", "ours uncounted": "tab:cyan", "peer rows": "tab:orange", "peer raw": "tab:gray",
-               "pool rows": "tab:red", "pool raw": "tab:pink", "bound": "tab:green"}
-    for axis, c in zip(axes[:, 0], cells):
-        names = list(c.subjects)
-        found = [goals.quartiles(c.samples(name)) for name in names]
-        medians = [f[1] for f in found]
-        axis.barh(names, medians, xerr=[[f[1] - f[0] for f in found], [f[2] - f[1] for f in found]],
-                  color=[colours[c.subjects[name][0]] for name in names])
-        # A bar that dwarfs the others is cut off.
-        axis.set_xlim(0, min(max(medians), 8 * statistics.median(medians)) * 1.1 or 1)
-        axis.invert_yaxis()
-        axis.set_title(f"{c.work}, {c.size}: {c.about} (CPU ns)", fontsize=9)
-        axis.tick_params(labelsize=6)
-    figure.tight_layout()
-    figure.savefig(path)
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("json", type=pathlib.Path)
@@ -176,7 +174,10 @@ def main():
     parser.add_argument("--plot", metavar="FILE", help="needs matplotlib")
     parser.add_argument("--instructions", type=pathlib.Path, metavar="FILE", help="of bench/instructions.py --json")
     options = parser.parse_args()
-    run = json.loads(options.json.read_text())
+    try:
+        run = goals.load(options.json)
+    except goals.Foreign as error:
+        sys.exit(f"table.py: {error}")
     counts = json.loads(options.instructions.read_text()) if options.instructions else None
     text = "\n".join(goal_table(run) if options.goals else markdown(run, counts)) + "\n"
     if options.out:
@@ -184,7 +185,13 @@ def main():
     else:
         print(text)
     if options.plot:
-        plot(run, options.plot)
+        try:
+            import plot
+        except ImportError as missing:
+            print(f"skipped - the plot: {missing} (./run bench has a Python of its own for it)", file=sys.stderr)
+        else:
+            if not plot.draw(run, options.plot):
+                print("skipped - the plot: none of the run's workloads is in it", file=sys.stderr)
 
 
 if __name__ == "__main__":

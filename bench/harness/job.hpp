@@ -14,22 +14,25 @@ namespace bench {
 
 enum class work {
     pair, lifo, fifo, random, replace, hand_over, replace_2, larson, churn, churn_2, growth, pair_2, batches_2,
-    link, constant, single, pages, release_all, bytes
+    link, constant, single, pages, release_all, bytes, walk
 };
 
 // Counted ones run under a tracer that counts what the timed part executes, and tell no times.
 enum class how { timed, counted };
 
-enum class when { always, not_in_smoke, by_wish };
+enum class when { always, not_in_smoke };
 
 using figure_names = std::array<std::string_view, most_figures>;
 inline constexpr figure_names cpu_only{"CPU ns"}, cpu_wall{"CPU ns", "wall ns"},
     growing{"build ns", "replace ns", "teardown ns", "resident a payload byte"},
-    tails{"allocate p50", "allocate p99.9", "allocate max", "release p50", "release p99.9", "release max"},
+    tails{"allocate p50", "allocate p99.9", "allocate max", "release p50", "release p99.9", "release max",
+          "looks a free slot"},
     steps{"instructions", "locked"},
     worst_steps{"allocate mean", "allocate p99.9", "allocate most",
                 "release mean", "release p99.9", "release most"},
-    footprint{"charged", "resident", "given back %"};
+    footprint{"charged", "charged at 1 M", "resident", "given back %"},
+    walking{"step ns", "read ns", "write ns", "cold ns", "give back ns", "again ns", "resident a payload byte", "huge %",
+            "kept %", "faults cold", "faults again"};
 
 struct workload {
     work id;
@@ -39,6 +42,9 @@ struct workload {
     how measured = how::timed;
     bool any_size = true; // it is run at every size asked for; otherwise at 64 bytes alone
     when runs = when::always;
+    std::size_t most_rounds = 10'000;
+    bool few = false;       // only subjects that stand for their kind
+    bool mixed_too = false; // at 64 bytes, and at mixed sizes where they are asked for
 };
 
 inline constexpr std::array workloads{
@@ -55,7 +61,7 @@ inline constexpr std::array workloads{
     workload{work::growth, "W10/1e4", "growth of a fresh process to 10k rows", growing, 10'000},
     workload{work::growth, "W10/1e6", "growth of a fresh process to 1 M rows", growing, 1'000'000},
     workload{work::growth, "W10/3e7", "growth of a fresh process to 30 M rows", growing, 30'000'000, how::timed,
-             false, when::by_wish},
+             false, when::not_in_smoke, 3, true},
     workload{work::pair_2, "T1", "W1 in two threads, one heap", cpu_wall},
     workload{work::batches_2, "T2", "16 rows and back in two threads, one heap", cpu_wall, 16},
     workload{work::batches_2, "T3", "256 rows and back in two threads, one heap", cpu_wall, 256},
@@ -67,12 +73,16 @@ inline constexpr std::array workloads{
              how::timed, false},
     workload{work::pages, "pages/100", "the same beside 100 heaps", cpu_only, 100, how::timed, false},
     workload{work::pages, "pages/4000", "the same beside 4000 heaps", cpu_only, 4000, how::timed, false},
-    workload{work::single, "tail/10", "one call, ns, 10 % of the slots taken", tails, 10, how::timed, false},
-    workload{work::single, "tail/50", "one call, ns, 50 % of the slots taken", tails, 50, how::timed, false},
-    workload{work::single, "tail/90", "one call, ns, 90 % of the slots taken", tails, 90, how::timed, false},
-    workload{work::single, "tail/99", "one call, ns, 99 % of the slots taken", tails, 99, how::timed, false},
-    workload{work::single, "tail/100", "one call, ns, every slot taken", tails, 100, how::timed, false},
+    workload{work::single, "tail/10", "one call, ns, 10 % of the slots taken", tails, 10, how::timed, false, when::always, 3},
+    workload{work::single, "tail/50", "one call, ns, 50 % of the slots taken", tails, 50, how::timed, false, when::always, 3},
+    workload{work::single, "tail/90", "one call, ns, 90 % of the slots taken", tails, 90, how::timed, false, when::always, 3},
+    workload{work::single, "tail/99", "one call, ns, 99 % of the slots taken", tails, 99, how::timed, false, when::always, 3},
+    workload{work::single, "tail/100", "one call, ns, every slot taken", tails, 100, how::timed, false, when::always, 3},
+    workload{work::single, "most/10", "instructions of one call, 10 % of the slots taken", worst_steps, 10,
+             how::counted, false, when::not_in_smoke},
     workload{work::single, "most/50", "instructions of one call, 50 % of the slots taken", worst_steps, 50,
+             how::counted, false, when::not_in_smoke},
+    workload{work::single, "most/90", "instructions of one call, 90 % of the slots taken", worst_steps, 90,
              how::counted, false, when::not_in_smoke},
     workload{work::single, "most/99", "instructions of one call, 99 % of the slots taken", worst_steps, 99,
              how::counted, false, when::not_in_smoke},
@@ -86,8 +96,10 @@ inline constexpr std::array workloads{
              when::not_in_smoke},
     workload{work::link, "steps/link", "of link and release", steps, 0, how::counted, false},
     workload{work::constant, "steps/constant", "of link and release of a constant", steps, 0, how::counted, false},
-    workload{work::bytes, "bytes", "bytes of a row of 64, of 1 M rows; what a trim gives back after all went",
-             footprint, 1'000'000, how::timed, false},
+    workload{work::bytes, "bytes", "bytes of one more row of 64; what a trim gives back after all went", footprint,
+             1'000'000, how::timed, false},
+    workload{work::walk, "walk", "a random walk over 1 GiB of rows; growing so far, releasing all, growing again",
+             walking, 0, how::timed, false, when::always, 2, false, true},
 };
 
 struct job {
@@ -120,12 +132,32 @@ struct job {
         case work::constant: return 1024;
         case work::hand_over: return 8192;
         case work::growth: return scaled(std::min(of->n, (std::size_t{2048} << 20) / mean_bytes()));
+        case work::walk: return scaled((std::size_t{1024} << 20) / mean_bytes());
         case work::batches_2: return of->n;
         case work::larson: return std::min(std::size_t{32'000}, (std::size_t{256} << 20) / mean_bytes());
         default: break;
         }
         const std::size_t many = of->id == work::replace || of->id == work::replace_2 ? 1'000'000 : 100'000;
         return scaled(std::min(many, (std::size_t{256} << 20) / mean_bytes()));
+    }
+    // What its process may take, with room to spare.
+    std::size_t memory() const noexcept { return live_rows() * (mean_bytes() * 3 / 2 + 24); }
+    bool large() const noexcept { return memory() > std::size_t{1} << 30; }
+    // Page faults are in its figures.
+    bool faults() const noexcept { return of->id == work::growth || of->id == work::walk; }
+    // About how long a subject takes, where nobody else uses the cores; for the estimate that a run begins with.
+    double seconds() const noexcept {
+        if (scale > 1) return 0.02;
+        if (of->measured == how::counted) return of->id == work::single ? 2 : 0.6;
+        switch (of->id) {
+        case work::replace:
+        case work::replace_2: return mixed() ? 0.4 : 0.25;
+        case work::growth: return 0.1 + static_cast<double>(live_rows()) * (mixed() ? 250e-9 : 140e-9);
+        case work::single: return 0.2;
+        case work::bytes: return 0.5;
+        case work::walk: return 3.5;
+        default: return 0.06;
+        }
     }
 };
 

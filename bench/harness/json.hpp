@@ -81,6 +81,7 @@ inline bool write_json(const results& all, const std::string& path) {
     if (file == nullptr) return false;
     json_writer out(file);
     out.open('{');
+    out.text("format", "allot_bench 2"); // as goals.py wants it
     out.text("command", all.command);
     out.number("rounds", static_cast<double>(all.rounds));
     out.open('{', "machine");

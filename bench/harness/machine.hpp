@@ -25,6 +25,12 @@ inline std::string field_of(const char* file, const std::string& start) {
     return "unknown";
 }
 
+// What the system could give without swapping; very much where it does not say.
+inline std::size_t available_memory() {
+    const std::string text = field_of("/proc/meminfo", "MemAvailable:");
+    return text.empty() || text[0] < '0' || text[0] > '9' ? ~std::size_t{0} : std::stoul(text) * 1024;
+}
+
 inline std::vector<std::pair<std::string, std::string>> machine() {
     utsname kernel{};
     uname(&kernel);

@@ -17,8 +17,9 @@ namespace bench {
 
 struct options {
     std::size_t rounds = 5;
-    std::vector<std::string> sizes{"64"};
-    std::vector<std::string> works; // empty: all but those by wish
+    std::vector<std::string> sizes{"64", "mixed"};
+    std::vector<std::string> works; // empty: all
+    std::vector<std::string> subjects; // empty: all
     std::vector<std::pair<std::string, std::string>> peers; // name, library
     std::string json;
     std::string command;
@@ -27,10 +28,11 @@ struct options {
 
 inline constexpr const char* usage =
     "allot_bench [--rounds N] [--sizes 64,mixed,...] [--workloads W1,tail/*,...] [--peer NAME=LIBRARY]...\n"
-    "            [--json FILE] [--smoke]\n"
+    "            [--subjects NAME,...] [--json FILE] [--smoke]\n"
     "  --rounds     interleaved rounds (5)\n"
-    "  --sizes      row sizes from 8 to 65536 bytes, or mixed (24 to 600 bytes) (64)\n"
-    "  --workloads  names, or beginnings of names and a star (all but W10/3e7, which needs 5 GB)\n"
+    "  --sizes      row sizes from 8 to 65536 bytes, or mixed (24 to 600 bytes) (64,mixed)\n"
+    "  --workloads  names, or beginnings of names and a star (all)\n"
+    "  --subjects   the same of those that are measured, whose names a run tells (all)\n"
     "  --peer       one more malloc library; may be given several times\n"
     "  --json       write every sample there; bench/table.py makes Markdown from it\n"
     "  --smoke      seconds instead of minutes; the figures mean nothing\n"
@@ -73,6 +75,10 @@ inline bool matches(std::string_view asked, std::string_view name) noexcept {
     return asked == name;
 }
 
+inline bool named(const std::vector<std::string>& asked, std::string_view name) noexcept {
+    return std::any_of(asked.begin(), asked.end(), [&](auto& one) { return matches(one, name); });
+}
+
 inline options parse(int argc, char** argv) {
     options all;
     for (int i = 0; i < argc; ++i)
@@ -89,10 +95,12 @@ inline options parse(int argc, char** argv) {
             all.sizes = split(value());
         else if (flag == "--workloads")
             all.works = split(value());
+        else if (flag == "--subjects")
+            all.subjects = split(value());
         else if (flag == "--peer") {
             const std::string text = value();
             const auto at = text.find('=');
-            if (at == text.npos || at == 0) refuse("--peer takes NAME=LIBRARY");
+            if (at == text.npos || at == 0 || at + 1 == text.size()) refuse("--peer takes NAME=LIBRARY");
             all.peers.emplace_back(text.substr(0, at), text.substr(at + 1));
         } else if (flag == "--json")
             all.json = value();
@@ -115,7 +123,7 @@ inline options parse(int argc, char** argv) {
 
 inline bool chosen(const options& all, const workload& work) {
     if (all.works.empty()) return work.runs == when::always || (work.runs == when::not_in_smoke && !all.smoke);
-    return std::any_of(all.works.begin(), all.works.end(), [&](auto& name) { return matches(name, work.name); });
+    return named(all.works, work.name);
 }
 
 } // namespace bench

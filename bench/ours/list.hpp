@@ -3,9 +3,13 @@
 
 #include <harness/rounds.hpp>
 #include <ours/subjects.hpp>
+#include <ours/walk.hpp>
 #include <workloads/bytes.hpp>
 #include <workloads/pages.hpp>
 #include <workloads/release_all.hpp>
+
+#include <allot/use/roxie.hpp>
+#include <allot/use/thor.hpp>
 
 #include <string>
 #include <vector>
@@ -36,7 +40,8 @@ template <class... Sets> std::vector<std::string> describe_all() {
     return {std::string(allot::describe<Sets>().text().view())...};
 }
 inline std::vector<std::string> described_sets() {
-    return describe_all<bitmap_rows, linked_rows, scanning_rows, delayed_rows, guarded_rows, fine_rows, thread_rows, packed_rows, bare_rows>();
+    return describe_all<bitmap_rows, linked_rows, scanning_rows, delayed_rows, guarded_rows, fine_rows, thread_rows,
+                        packed_rows, bare_rows, allot::use::thor, allot::use::roxie>();
 }
 
 inline void add_ours(std::vector<subject>& to) {
@@ -60,10 +65,13 @@ inline void add_ours(std::vector<subject>& to) {
     OURS("rows.local linked", local_rows_subject<linked_rows>);
     OURS("manager, shared", manager_subject<bitmap_rows>);
     OURS("manager, per_thread", manager_subject<thread_rows>);
+    OURS("manager, thor", manager_subject<allot::use::thor>);
+    OURS("manager, roxie", manager_subject<allot::use::roxie>);
     OURS("free functions", free_functions_subject<bitmap_rows>);
     OURS_UNCOUNTED("heap.local uncounted", local_heap_subject<uncounted_rows, unique>);
     OURS_UNCOUNTED("heap.local shared uncounted", local_heap_subject<uncounted_rows>);
     OURS_UNCOUNTED("rows.local uncounted", local_rows_subject<uncounted_rows>);
+    add_walks(ours);
 #undef OURS
 #undef OURS_UNCOUNTED
     // What only we can do, or what is asked of the set alone.

@@ -18,6 +18,7 @@ template <bool Rows> void add_peers(std::vector<subject>& to, const std::vector<
     const std::string as = Rows ? " rows" : " raw";
     for (const peer& p : peers) {
         to.push_back(make_subject<peer_subject<Rows, false>>(p.name + as, general, p));
+        to.back().few = Rows;
         if (p.release_sized != nullptr)
             to.push_back(make_subject<peer_subject<Rows, true>>(p.name + " sized" + as, general, p));
         to.push_back({p.name + as + ", bytes", general, [](const job& j) { return j.of->id == work::bytes; },

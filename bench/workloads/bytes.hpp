@@ -1,11 +1,15 @@
-// What a row of 64 bytes takes: charged bytes a row; the growth of the process's resident memory a row, every row
-// written; and how much of that growth goes back when all rows are released and the arena is trimmed. Peers have no
-// charge and are not asked to trim.
+// What a row of 64 bytes takes: charged bytes and the process's resident bytes for one more row, every row written; and
+// how much of the growth goes back when all rows are released and the arena is trimmed. Peers have no charge and are not
+// asked to trim.
+//
+// For one more row: both are looked at when some 1 M rows fill whole pages, and again when about five times as many do,
+// and divided by the rows between. Charged bytes over the rows at exactly 1 M are told beside it: they hold the last
+// page's rest, up to 1 MiB, so up to 1 byte a row, which tells where 1 M falls and not what a row costs.
 #pragma once
 
 #include <harness/job.hpp>
 #include <harness/measure.hpp>
-#include <workloads/growth.hpp>
+#include <harness/resident.hpp>
 
 #include <allot/row_manager.hpp>
 
@@ -17,19 +21,38 @@ namespace bench {
 // `take` must not need more memory than that of its rows.
 template <class Take, class Give, class Charged>
 sample measure_bytes(const job& what, Take take, Give give, Charged charged) {
-    const auto n = static_cast<double>(what.scaled(what.of->n));
-    std::vector<void*> rows(what.scaled(what.of->n), &give);
+    constexpr std::size_t page_of_rows = 20'000; // more rows than the largest page has
+    const std::size_t n = what.scaled(what.of->n);
+    std::vector<void*> rows(5 * n + 2 * page_of_rows, &give); // touched
+    std::size_t taken = 0;
+    const auto take_one = [&] {
+        rows[taken] = take();
+        touch(rows[taken++], 64, 1);
+    };
+    struct figures {
+        double rows, charged, resident;
+    };
+    // All pages but one are full, and that one has a single row. Peers are just asked for so many rows.
+    const auto to_whole_pages = [&] {
+        const double before = charged();
+        double now = before;
+        for (std::size_t i = 0; i < page_of_rows && now == before; ++i) take_one(), now = charged();
+        return figures{static_cast<double>(taken), now, static_cast<double>(resident_bytes())};
+    };
+
     static_cast<void>(resident_bytes()); // takes some memory of its own, once
-    const std::size_t before = resident_bytes();
-    for (void*& row : rows) {
-        row = take();
-        touch(row, 64, 1);
-    }
-    const auto grown = static_cast<double>(resident_bytes() - before);
-    const double charge = charged();
+    const auto before = static_cast<double>(resident_bytes());
+    while (taken < n) take_one();
+    const double at_n = charged() / static_cast<double>(n);
+    const figures small = to_whole_pages();
+    while (taken < 5 * n) take_one();
+    const figures large = to_whole_pages();
+    const double more = large.rows - small.rows;
+    rows.resize(taken);
     give(rows);
-    const auto left = static_cast<double>(resident_bytes()) - static_cast<double>(before);
-    return {charge / n, grown / n, 100 * (1 - left / grown)};
+    const double left = static_cast<double>(resident_bytes()) - before;
+    return {(large.charged - small.charged) / more, at_n, (large.resident - small.resident) / more,
+            100 * (1 - left / (large.resident - before))};
 }
 
 template <class Set> sample bytes_of_set(const job& what) {

@@ -5,23 +5,14 @@
 
 #include <harness/job.hpp>
 #include <harness/measure.hpp>
+#include <harness/resident.hpp>
 #include <workloads/one_thread.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <fstream>
-#include <string>
 #include <vector>
 
 namespace bench {
-
-// Of this process, exact (smaps_rollup; the counters of statm lag by some pages).
-inline std::size_t resident_bytes() {
-    std::ifstream file("/proc/self/smaps_rollup");
-    for (std::string line; std::getline(file, line);)
-        if (line.starts_with("Anonymous:")) return std::stoul(line.substr(10)) * 1024;
-    return 0;
-}
 
 template <class User, class Sizes> sample run_growth(User& user, const Sizes& sizes, const job& what) {
     std::vector<word> rows(what.live_rows(), 1); // touched

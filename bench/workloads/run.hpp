@@ -1,7 +1,7 @@
 // From a job to the workload's code for a subject. A subject is shared by its users, one user a thread.
 //
 // A subject says what it can do: `threads`, several users at once; `hands_over`, rows that one allocates may all be
-// released by another; `any_size`, `one_size`; `any_order`, of releases; and `fits(job)` where it does only some jobs.
+// released by another; `walks`, over 1 GiB, where it is told; `any_size`, `one_size`; `any_order`, of releases; and `fits(job)` where it does only some jobs.
 #pragma once
 
 #include <harness/job.hpp>
@@ -11,6 +11,7 @@
 #include <workloads/one_thread.hpp>
 #include <workloads/single.hpp>
 #include <workloads/two_threads.hpp>
+#include <workloads/walk.hpp>
 
 namespace bench {
 
@@ -22,12 +23,18 @@ inline bool needs_links(work id) noexcept {
     return id == work::churn || id == work::churn_2 || id == work::link || id == work::constant;
 }
 
+template <class Subject> constexpr bool walks() noexcept {
+    if constexpr (requires { Subject::walks; }) return Subject::walks;
+    else return false;
+}
+
 // Whether the subject can run the job at all.
 template <class Subject> bool fits(const job& what) noexcept {
     const work id = what.of->id;
     if constexpr (requires { Subject::fits(what); })
         if (!Subject::fits(what)) return false;
     if (what.mixed() ? !Subject::any_size : !Subject::one_size) return false;
+    if (id == work::walk) return walks<Subject>();
     if (what.of->measured == how::counted && id == work::single && !Subject::constants) return false; // ours, and null
     if (needs_links(id) && !counts_links<typename Subject::user>) return false;
     if (id == work::constant && !Subject::constants) return false;
@@ -35,6 +42,17 @@ template <class Subject> bool fits(const job& what) noexcept {
     if (needs_threads(id)) return Subject::threads;
     if (id == work::replace || id == work::single || id == work::growth || id == work::churn) return Subject::any_order;
     return id != work::pages && id != work::release_all && id != work::bytes;
+}
+
+// Slots that the subject's heaps looked at so far in search of free ones, and those found.
+template <class Subject> scan_counts looks_of(Subject& subject) {
+    scan_counts all;
+    if constexpr (requires { subject.rows.arena(); })
+        subject.rows.usage([&](const auto& heap) {
+            all.looked += static_cast<double>(heap.scanned_slots);
+            all.found += static_cast<double>(heap.found_slots);
+        });
+    return all;
 }
 
 template <class Subject, class Sizes>
@@ -47,6 +65,8 @@ sample run_sized(Subject& subject, const Sizes& sizes, const job& what) {
                 if (id == work::hand_over) return run_hand_over(subject, sizes, what);
             return run_two(subject, sizes, what);
         }
+    if constexpr (walks<Subject>())
+        if (id == work::walk) return run_walk(subject, sizes, what);
     typename Subject::user user(subject);
     escape(&user);
     if constexpr (counts_links<typename Subject::user>) {
@@ -57,7 +77,7 @@ sample run_sized(Subject& subject, const Sizes& sizes, const job& what) {
     case work::pair: return run_pairs(user, sizes, what);
     case work::replace: return run_replace(user, sizes, what);
     case work::growth: return run_growth(user, sizes, what);
-    case work::single: return run_single(user, what);
+    case work::single: return run_single(user, what, [&] { return looks_of(subject); });
     default: return run_batches(user, sizes, what);
     }
 }

@@ -3,7 +3,8 @@
 // A subject under a limit fills its heap until nothing more goes in, others take as many rows as would fit; random
 // rows are released until the given share lives. Then 1 to 256 random rows are released and as many allocated, over and
 // over, each call on its own: a handle holds back 64, so spilling and refilling are met, with the free slots strewn over
-// all pages. Pages are committed and touched before. Reading the clock is subtracted.
+// all pages. Pages are committed and touched before. Reading the clock is subtracted. Heaps that search for free slots
+// tell, from their own counters, how many slots they looked at for each that they found.
 #pragma once
 
 #include <harness/job.hpp>
@@ -16,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -55,7 +58,12 @@ template <class User> void* allocate_or_null(User& user, std::size_t bytes) {
     else return user.allocate(bytes);
 }
 
-template <class User> sample run_single(User& user, const job& what) {
+struct scan_counts {
+    double looked = 0, found = 0;
+};
+
+// `looks` tells the scan_counts so far.
+template <class User, class Looks> sample run_single(User& user, const job& what, Looks looks) {
     const std::size_t calls = traced_operations != nullptr ? 3 * what.scaled(0) : what.scaled(400'000);
     const std::size_t fit = what.limit() / (what.bytes + 8);
     std::vector<void*> rows;
@@ -96,11 +104,14 @@ template <class User> sample run_single(User& user, const job& what) {
     const auto allocate = [&](void*& row) { row = allocate_or_null(user, what.bytes); };
     operate(std::max<std::size_t>(calls / 4, 2000), release, allocate);
     if (traced_operations != nullptr) *traced_operations += calls;
+    const scan_counts before = looks();
     operate(
         calls, [&](void* row) { releases.time(part::release, [&] { release(row); }); },
         [&](void*& row) { allocations.time(part::allocate, [&] { allocate(row); }); });
+    const scan_counts after = looks();
+    const double looked = after.looked - before.looked, found = after.found - before.found;
     const auto a = allocations.tail(), r = releases.tail();
-    return {a[0], a[1], a[2], r[0], r[1], r[2]};
+    return {a[0], a[1], a[2], r[0], r[1], r[2], found > 0 ? looked / found : std::numeric_limits<double>::quiet_NaN()};
 }
 
 } // namespace bench
