@@ -106,8 +106,8 @@ BUGS = {
         "        family_.give(p.base(), 1);", "        family_.arena().give(p.base(), 1);"),
     "release_all_destroys_nothing": (
         "unit/row/row_heap.cpp", "row/row_heap.hpp",
-        "            if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                rows::for_each_live",
-        "            if (false)\n                rows::for_each_live"),
+        "                if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                    rows::for_each_live",
+        "                if (false)\n                    rows::for_each_live"),
     "alignment_ignored": (
         "model/rows.cpp", "heap/heaplet.hpp",
         "allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header,",
@@ -222,7 +222,7 @@ BUGS = {
         "(in_flight && !p->is_broken())", "in_flight"),
     "waiting_rows_not_drained": (
         "conform/guards.cpp", "heap/fixed_heap.hpp",
-        "            this->end_waiting([this](std::byte* row) { put_one(row); });\n", ""),
+        "        this->end_waiting([this](std::byte* row) { put_one(row); });\n", ""),
     "waiting_rows_not_looked_at": (
         "conform/guards.cpp", "heap/slot_guard.hpp",
         "        if (good) return;\n", "        if (good || true) return;\n"),
