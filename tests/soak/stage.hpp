@@ -88,6 +88,7 @@ class stage {
 
     std::mutex lock_; // of what follows
     std::deque<record> exchange_;
+    record crowded_;                                   // a row that many link and release at once; none without address
     std::array<std::shared_ptr<kept_heap>, 4> heaps_; // of all; rows of one thread's handles never
 
     std::array<std::atomic<std::int64_t>, kinds> rows_{};

@@ -31,7 +31,7 @@ class steps {
         if (choice < 93) return give();
         if (choice < 96) return take();
         if (choice < 98) return rewrite();
-        switch (d_.below(12)) {
+        switch (d_.below(16)) {
         case 0:
         case 1: return heap_of_mine();
         case 2: return heap_of_all();
@@ -40,6 +40,9 @@ class steps {
         case 5: return constants();
         case 6: return release_all();
         case 7: return absurd();
+        case 8:
+        case 9:
+        case 10: return crowd();
         default:
             here.step = "local handle";
             if (p_.local == nullptr) p_.local = s_.face_->local();
@@ -168,6 +171,40 @@ class steps {
         const record copy = row; // nobody else knows it
         release_by_any(copy);
         expect(!allot::is_shared(copy.at), "a row of one holder is shared", copy.at);
+    }
+    // All threads that are here link and release one row, whose last holder may be any of them.
+    void crowd() {
+        if (!s_.about_.counted) return;
+        here.step = "crowd";
+        for (std::size_t n = d_.between(10, 100); n != 0; --n) {
+            record row;
+            {
+                const std::lock_guard hold(s_.lock_);
+                row = s_.crowded_;
+                if (row.at != nullptr && d_.one_in(3)) s_.crowded_ = {};
+                else if (row.at != nullptr) {
+                    head_of(row.at).holders.fetch_add(1);
+                    allot::link(row.at);
+                    done_.add(did::link);
+                }
+            }
+            if (row.at != nullptr) {
+                look_at_row(row, "a row was changed in a crowd");
+                s_.drop(row);
+                release_by_any(row);
+                done_.add(did::release);
+                continue;
+            }
+            row.asked = d_.between(sizeof(row_head), 200);
+            row.of = d_.one_in(2) ? linked : ending;
+            row.at = static_cast<unsigned char*>(s_.face_->allocate(row.asked, row_types[row.of], false));
+            std::deque<record> fresh;
+            if (!got(row, fresh)) return;
+            done_.add(did::allocate);
+            const std::lock_guard hold(s_.lock_);
+            if (s_.crowded_.at == nullptr) s_.crowded_ = fresh.front();
+            else s_.exchange_.push_back(fresh.front());
+        }
     }
     void rewrite() {
         if (p_.rows.empty()) return;

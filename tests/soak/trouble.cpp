@@ -46,4 +46,10 @@ void fail(const char* what, const void* row) {
     std::_Exit(1);
 }
 
+void expect_same(std::size_t is, std::size_t must_be, const char* what) {
+    if (is == must_be) return;
+    std::fprintf(stderr, "soak: %s: is %zu, must be %zu\n", what, is, must_be);
+    fail(what);
+}
+
 } // namespace soak

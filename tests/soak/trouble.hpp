@@ -3,6 +3,7 @@
 // A crash tells the same as a failure. Threads: any.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace soak {
@@ -24,5 +25,7 @@ void tell_set_by(void (*describe)(const char* set));
 inline void expect(bool good, const char* what, const void* row = nullptr) {
     if (!good) [[unlikely]] fail(what, row);
 }
+
+void expect_same(std::size_t is, std::size_t must_be, const char* what);
 
 } // namespace soak
