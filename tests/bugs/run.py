@@ -202,6 +202,14 @@ BUGS = {
         "threads/rows.cpp", "heap/shared_caches.hpp",
         "            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",
         "            if (places_[at & 0].taken.exchange(true, std::memory_order_acquire) || true) return borrowed(&places_[0]);"),
+    "soak_meets_a_cache_lent_twice": (
+        "bugs/soak.cpp", "heap/shared_caches.hpp",
+        "            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",
+        "            if (places_[at].taken.exchange(true, std::memory_order_acquire) || true) return borrowed(&places_[at]);"),
+    "soak_meets_a_page_retired_with_rows": (
+        "bugs/soak.cpp", "slots/state.hpp",
+        "            if (count(was) >= static_cast<std::int64_t>(whole)) return true;",
+        "            if (count(was) + 1 >= static_cast<std::int64_t>(whole)) return true;"),
     "overrun_not_looked_for": (
         "conform/guards.cpp", "row/slot_rows.hpp",
         "        if (!is_intact(p, row)) heap_of(p).guard_row(row);\n", ""),

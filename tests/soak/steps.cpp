@@ -343,7 +343,8 @@ void stage::look_on(dice& random, std::vector<char>& buffer, counts& done) {
     here.step = "report";
     if (!ended()) {
         face_->report(static_cast<unsigned>(random.below(6)), buffer);
-        expect(face_->charged() <= face_->limit(), "more charged than the limit");
+        for (int looks = about_.charges ? 2000 : 1; looks != 0; --looks) // it may be wrong for a moment only
+            expect(face_->charged() <= face_->limit(), "more charged than the limit");
         done.add(did::report);
     }
     gate_.leave();
