@@ -106,8 +106,8 @@ BUGS = {
         "        family_.give(p.base(), 1);", "        family_.arena().give(p.base(), 1);"),
     "release_all_destroys_nothing": (
         "unit/row/row_heap.cpp", "row/row_heap.hpp",
-        "            if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                rows::for_each_live",
-        "            if (false)\n                rows::for_each_live"),
+        "                if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                    rows::for_each_live",
+        "                if (false)\n                    rows::for_each_live"),
     "alignment_ignored": (
         "model/rows.cpp", "heap/heaplet.hpp",
         "allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header,",
@@ -214,6 +214,14 @@ BUGS = {
         "threads/rows.cpp", "heap/shared_caches.hpp",
         "            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",
         "            if (places_[at & 0].taken.exchange(true, std::memory_order_acquire) || true) return borrowed(&places_[0]);"),
+    "soak_meets_a_cache_lent_twice": (
+        "bugs/soak.cpp", "heap/shared_caches.hpp",
+        "            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",
+        "            if (places_[at].taken.exchange(true, std::memory_order_acquire) || true) return borrowed(&places_[at]);"),
+    "soak_meets_a_page_retired_with_rows": (
+        "bugs/soak.cpp", "slots/state.hpp",
+        "            if (count(was) >= static_cast<std::int64_t>(whole)) return true;",
+        "            if (count(was) + 1 >= static_cast<std::int64_t>(whole)) return true;"),
     "overrun_not_looked_for": (
         "conform/guards.cpp", "row/slot_rows.hpp",
         "        if (!is_intact(p, row)) heap_of(p).guard_row(row);\n", ""),
@@ -234,7 +242,7 @@ BUGS = {
         "(in_flight && !p->is_broken())", "in_flight"),
     "waiting_rows_not_drained": (
         "conform/guards.cpp", "heap/fixed_heap.hpp",
-        "            this->end_waiting([this](std::byte* row) { put_one(row); });\n", ""),
+        "        this->end_waiting([this](std::byte* row) { put_one(row); });\n", ""),
     "waiting_rows_not_looked_at": (
         "conform/guards.cpp", "heap/slot_guard.hpp",
         "        if (good) return;\n", "        if (good || true) return;\n"),

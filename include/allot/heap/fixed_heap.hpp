@@ -20,6 +20,7 @@
 #include <allot/heap/slot_cache.hpp>
 #include <allot/heap/slot_guard.hpp>
 #include <allot/heap/slot_sampler.hpp>
+#include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/poison.hpp>
 
@@ -156,18 +157,38 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     void tell_found() noexcept override { this->tell_notes(); }
 
     std::size_t reclaim(bool forced) noexcept override {
-        if (forced) {
-            this->end_waiting([this](std::byte* row) { put_one(row); });
-            for (auto& shared : shared_.all())
-                if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
-        } else if (!lock_.try_lock()) {
+        if (!forced) {
+            if (lock_.try_lock()) return collect(true);
             family_.note(*this);
             return 0;
         }
-        if (forced) lock_.lock();
-        const std::lock_guard hold(lock_, std::adopt_lock);
-        return pages_.collect(!forced && !orphan_.load(std::memory_order_acquire), [this](page& p) { give(p); });
+        while (!walk_.try_lock()) {
+            if (emptied_.load(std::memory_order_acquire)) return 0;
+            yield();
+        }
+        const std::lock_guard walks(walk_, std::adopt_lock);
+        this->end_waiting([this](std::byte* row) { put_one(row); });
+        for (auto& shared : shared_.all())
+            if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
+        lock_.lock();
+        return collect(false);
     }
+    // The owner frees all rows: as long as this stands, nobody who is short of pages changes the heap.
+    class emptying {
+      public:
+        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walks_(heap.walk_) { tell(true); }
+        emptying(const emptying&) = delete;
+        emptying& operator=(const emptying&) = delete;
+        ~emptying() { tell(false); }
+
+      private:
+        void tell(bool now) noexcept {
+            const std::lock_guard hold(heap_.lock_);
+            heap_.emptied_.store(now, std::memory_order_release);
+        }
+        fixed_heap& heap_;
+        const std::lock_guard<spin_lock> walks_;
+    };
 
     heap_usage usage() noexcept override {
         heap_usage u;
@@ -471,6 +492,12 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         p->state.reset(true);
         return p;
     }
+    // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.
+    std::size_t collect(bool keeps) noexcept {
+        const std::lock_guard hold(lock_, std::adopt_lock);
+        if (emptied_.load(std::memory_order_relaxed)) return 0;
+        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [this](page& p) { give(p); });
+    }
     void give(page& p) noexcept {
         p.ops = nullptr;
         sys::unpoison(p.base(), family_.page_bytes());
@@ -483,6 +510,8 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     std::uint32_t batch_ = 1;
     std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
     std::atomic<bool> orphan_{false}; // its owner has gone: nothing is kept for later
+    std::atomic<bool> emptied_{false}; // its owner is freeing all rows; changed under both locks
+    spin_lock walk_; // of who gathers free slots from everywhere, or frees all rows; taken before lock_
 
     alignas(64) spin_lock lock_; // the members up to the next line
     std::size_t users_ = 0;

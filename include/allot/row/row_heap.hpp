@@ -206,8 +206,8 @@ class row_heap {
     heap_usage usage() const noexcept { return heap_->usage(); }
 
     // Frees all rows of the heap, whoever holds them, running the destructors of those that were finalized, and
-    // gives all pages back; returns the pages. No other thread may use the heap or its rows meanwhile, and no
-    // local handle of it may be alive: then nothing is done, and it is told.
+    // gives all pages back; returns the pages. No other thread may use the heap or its rows meanwhile (others may use the
+    // manager, be short of pages, and report), and no local handle of it may be alive: then nothing is done, and it is told.
     std::size_t release_all() noexcept
         requires unique
     {
@@ -216,12 +216,16 @@ class row_heap {
             manager_->context().tell(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
             return 0;
         }
-        if constexpr (policies::counts)
-            if (type_->destroy != nullptr || type_->check_bytes() != 0)
-                rows::for_each_live(*heap_, [](auto& page, std::byte* row) {
-                    rows::end(page, row, rows::counting::word(page, row).load());
-                });
-        const std::size_t pages = heap_->drop_pages();
+        std::size_t pages = 0;
+        {
+            const typename heap_type::emptying alone(*heap_);
+            if constexpr (policies::counts)
+                if (type_->destroy != nullptr || type_->check_bytes() != 0)
+                    rows::for_each_live(*heap_, [](auto& page, std::byte* row) {
+                        rows::end(page, row, rows::counting::word(page, row).load());
+                    });
+            pages = heap_->drop_pages();
+        }
         open();
         return pages;
     }

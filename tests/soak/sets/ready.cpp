@@ -1,0 +1,14 @@
+// The fallbacks of every category, and the sets that the library names.
+#define ALLOT_SETS_PART -1
+#include <soak/add_sets.hpp>
+
+#include <allot/use/roxie.hpp>
+#include <allot/use/thor.hpp>
+
+namespace {
+struct fallbacks : allot::policies<> {};
+} // namespace
+
+ALLOT_SOAK_SET(fallbacks, "fallbacks", fallbacks)
+ALLOT_SOAK_SET(roxie, "use::roxie", allot::use::roxie)
+ALLOT_SOAK_SET(thor, "use::thor", allot::use::thor)
