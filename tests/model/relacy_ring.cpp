@@ -37,7 +37,7 @@ struct ring : rl::test_suite<ring, writers + 1> {
         ++written;
     }
     void read() { // event_ring::visit
-        const unsigned end = next($).load(mo_acquire);
+        const unsigned end = next($).load(mo_relaxed);
         for (unsigned number = end > events ? end - events : 0; number < end; ++number) {
             entry& e = entries[number % events];
             if (e.turn($).load(mo_acquire) != 2 * number + 2) continue;
