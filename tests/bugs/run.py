@@ -255,9 +255,6 @@ BUGS = {
     "home_dies_under_its_threads": (
         "threads/per_thread.cpp", "row/thread_rows.hpp",
         "        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;", "        delete this;"),
-    "shared_cache_begins_full": (
-        "threads/many_managers.cpp", "heap/fixed_heap.hpp",
-        "            shared.cache.batch = 1; // of many heaps few are used much\n", ""),
     "releases_past_the_threads_caches": (
         "process/locked_operations.cpp", "row/thread_rows.hpp",
         "return ALLOT_LIKELY(last.home == this) ? last.rows : look();", "return last.home == this ? nullptr : nullptr;"),
@@ -275,12 +272,6 @@ BUGS = {
         "threads/rows.cpp", "slots/state.hpp",
         "            if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))\n",
         "            word_.store(now);\n"),
-    "slot_linked_in_two_steps": (
-        "threads/rows.cpp", "slots/linked.hpp",
-        "#include <allot/slots/geometry.hpp>\n", "#include <allot/slots/geometry.hpp>\n#include <allot/sync/pause.hpp>\n",
-        "            } while (!head_.compare_exchange_weak(head, offset(page, rows[0]), std::memory_order_release,\n"
-        "                                                  std::memory_order_relaxed));",
-        f"            }} while (false);\n            {MOMENT}\n            head_.store(offset(page, rows[0]));"),
     "holder_linked_in_two_steps": (
         "threads/rows.cpp", "row/link_count.hpp",
         "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
@@ -297,6 +288,8 @@ BUGS = {
         "            good = (was & mask) == mask && good;"),
     "shared_ranges_not_read_again": (
         "threads/arena_table.cpp", "page/arena_table.hpp",
+        "            const arena_base* const arena = found",
+        f"            {MOMENT}\n            const arena_base* const arena = found",
         "            if (before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before) return arena;",
         "            static_cast<void>(before);\n            return arena;"),
     "huge_place_taken_in_two_steps": (

@@ -57,10 +57,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
           cut_(cut_for(plan, family.page_bytes())) {
         const std::size_t fit = family.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
-        for (auto& shared : shared_.all()) {
-            join(shared.cache, shared.cache.capacity);
-            shared.cache.batch = 1; // of many heaps few are used much
-        }
+        for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
         family.add(*this);
     }
     ~fixed_heap() override = default;
@@ -102,7 +99,6 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
         const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.tally.settle(told()); });
         cache.set_size(static_cast<std::uint32_t>(got));
-        widen(cache);
         return got != 0;
     }
     // Gives the oldest n slots of a cache back to their heaplets. Never waits.
@@ -120,7 +116,6 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         const std::uint32_t rest = cache.size() - n;
         std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
-        widen(cache);
     }
     // Gives them all back, and counts what the cache has not told yet.
     template <class Cache>
@@ -314,12 +309,6 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         std::uint32_t n = 0;
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) n += tally(*c).pending(p.base());
         return n;
-    }
-
-    // A shared cache begins with one slot at a time; each batch is twice as large as the one before.
-    static void widen(user_cache& cache) noexcept {
-        const std::uint32_t most = cache.limit / 2;
-        if (cache.batch != most) cache.batch = cache.batch * 2 < most ? cache.batch * 2 : most;
     }
 
     static slot_geometry cut_for(const heap_plan& plan, std::size_t page_bytes) noexcept {
