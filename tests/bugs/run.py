@@ -279,19 +279,14 @@ BUGS = {
         f"const std::uint32_t now = load(); {MOMENT} word.store(now + 1);"),
     "types_numbered_without_the_lock": (
         "threads/rows.cpp", "row/type_table.hpp",
-        "        const std::lock_guard hold(lock_);\n        const bool is_checked", "        const bool is_checked"),
+        "        const std::lock_guard hold(lock_);\n        const bool is_checked", "        const bool is_checked",
+        "        if (n == most) return false;\n", f"        if (n == most) return false;\n        {PAUSE}\n"),
     "pages_given_in_two_steps": (
         "threads/arena.cpp", "page/page_bitmap.hpp",
         "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
         "good = (words_[w].fetch_and(~mask) & mask) == mask && good;",
         f"const std::uint64_t was = words_[w].load();\n            {MOMENT}\n            words_[w].store(was & ~mask);\n"
         "            good = (was & mask) == mask && good;"),
-    "shared_ranges_not_read_again": (
-        "threads/arena_table.cpp", "page/arena_table.hpp",
-        "            const arena_base* const arena = found",
-        f"            {MOMENT}\n            const arena_base* const arena = found",
-        "            if (before % 2 == 0 && changes_.load(std::memory_order_relaxed) == before) return arena;",
-        "            static_cast<void>(before);\n            return arena;"),
     "huge_place_taken_in_two_steps": (
         "threads/huge_rows.cpp", "row/huge_rows.hpp",
         "                    place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))",
