@@ -277,10 +277,6 @@ BUGS = {
         "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
         "word.fetch_add(1, std::memory_order_relaxed);",
         f"const std::uint32_t now = load(); {MOMENT} word.store(now + 1);"),
-    "types_numbered_without_the_lock": (
-        "threads/rows.cpp", "row/type_table.hpp",
-        "        const std::lock_guard hold(lock_);\n        const bool is_checked", "        const bool is_checked",
-        "        if (n == most) return false;\n", f"        if (n == most) return false;\n        {PAUSE}\n"),
     "pages_given_in_two_steps": (
         "threads/arena.cpp", "page/page_bitmap.hpp",
         "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
@@ -406,14 +402,6 @@ BUGS = {
         "model/relacy_pages.cpp", "model/relacy_pages.cpp",
         "        if (words[w]($).load(mo_seq_cst) == 0) full($).fetch_and(~(1u << w), mo_seq_cst);\n",
         ""),
-    "page_count_relaxed": (
-        "model/relacy_pages.cpp", "model/relacy_pages.cpp",
-        "taken($).fetch_sub(1, mo_release)",
-        "taken($).fetch_sub(1, mo_relaxed)"),
-    "page_count_read_relaxed": (
-        "model/relacy_pages.cpp", "model/relacy_pages.cpp",
-        "taken($).load(mo_acquire)",
-        "taken($).load(mo_relaxed)"),
 }
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
 CHECKED = {"death/rows.cpp"}
