@@ -98,6 +98,7 @@
 #define ALLOT_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
 #define ALLOT_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define ALLOT_SIGNATURE __PRETTY_FUNCTION__
+#define ALLOT_SHARED __attribute__((visibility("default"))) // by libraries, also if they hide their symbols
 #define ALLOT_FORGET(pointer) __asm__("" : "+r"(pointer)) // what the compiler knows of it
 #else
 #error "allot needs g++ 12, clang 14, nvcc 13, or a later one of them"

@@ -4,9 +4,10 @@
     run.py            a few bugs, for every run of the tests (the same as --smoke)
     run.py --all      all of them
     run.py NAME...    these
+    run.py --list     tells their names
 
 A bug is a replacement or two in one header; the text must be there exactly once, so a bug that no longer fits the code is
-told. Every test that is asked must be green with the headers as they are. A test is red when it fails, crashes, or does
+told. Weaker orders, which no processor of this kind shows, are put into the models of the lock-free parts instead. Every test that is asked must be green with the headers as they are. A test is red when it fails, crashes, or does
 not end. The compiler is CXX, the headers are in ALLOT_INCLUDE, or beside tests/.
 """
 import os
@@ -24,6 +25,12 @@ PAUSE = """{
             static std::atomic<unsigned> turn{0};
             if (turn.fetch_add(1) % 3 == 0)
                 for (int i = 0; i < 300; ++i) yield();
+        }"""
+# The same, seldom and short: where the step is taken very often.
+MOMENT = """{
+            static std::atomic<unsigned> turn{0};
+            if (turn.fetch_add(1) % 512 == 0)
+                for (int i = 0; i < 20; ++i) yield();
         }"""
 YIELDS = "#include <allot/sync/full_fence.hpp>\n", "#include <allot/sync/full_fence.hpp>\n#include <allot/sync/pause.hpp>\n"
 
@@ -259,16 +266,172 @@ BUGS = {
     "check_in_the_capacity": (
         "unit/row/row_seal.cpp", "row/slot_rows.hpp",
         "return room(p.cut) - type_of(p, row)->check_bytes();", "return room(p.cut);"),
+    # ---- threads and their managers ------------------------------------------------------------------------
+    "thread_has_caches_from_its_first_row": (
+        "threads/per_thread.cpp", "row/thread_rows.hpp", "enough = 32;", "enough = 1;"),
+    "manager_leaves_its_threads_caches": (
+        "threads/per_thread.cpp", "row/thread_rows.hpp",
+        "            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->rows.close();\n", ""),
+    "home_dies_under_its_threads": (
+        "threads/per_thread.cpp", "row/thread_rows.hpp",
+        "        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;", "        delete this;"),
+    "releases_past_the_threads_caches": (
+        "process/locked_operations.cpp", "row/thread_rows.hpp",
+        "return ALLOT_LIKELY(last.home == this) ? last.rows : look();", "return last.home == this ? nullptr : nullptr;"),
+    # ---- lock-free steps that are no longer one (docs/lock-free.md) ----------------------------------------
+    "lock_taken_in_two_steps": (
+        "threads/sync.cpp", "sync/spin_lock.hpp",
+        "held_.exchange(1, std::memory_order_acquire) == 0;",
+        f"([] {MOMENT}(), held_.store(1, std::memory_order_relaxed), true);"),
+    "stack_pushed_in_two_steps": (
+        "threads/sync.cpp", "sync/mpsc_stack.hpp",
+        "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
+        "while (!head_.compare_exchange_weak(head, node, std::memory_order_release, std::memory_order_relaxed));",
+        f"while (false);\n        {MOMENT}\n        head_.store(node);"),
+    "given_back_in_two_steps": (
+        "threads/rows.cpp", "slots/state.hpp",
+        "            if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))\n",
+        "            word_.store(now);\n"),
+    "holder_linked_in_two_steps": (
+        "threads/rows.cpp", "row/link_count.hpp",
+        "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
+        "word.fetch_add(1, std::memory_order_relaxed);",
+        f"const std::uint32_t now = load(); {MOMENT} word.store(now + 1);"),
+    "pages_given_in_two_steps": (
+        "threads/arena.cpp", "page/page_bitmap.hpp",
+        "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
+        "good = (words_[w].fetch_and(~mask) & mask) == mask && good;",
+        f"const std::uint64_t was = words_[w].load();\n            {MOMENT}\n            words_[w].store(was & ~mask);\n"
+        "            good = (was & mask) == mask && good;"),
+    "huge_place_taken_in_two_steps": (
+        "threads/huge_rows.cpp", "row/huge_rows.hpp",
+        "                    place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))",
+        f"                    ([] {MOMENT}(), place.row.store(reserved()), expected == nullptr))"),
+    "row_waits_in_two_steps": (
+        "threads/guards.cpp", "heap/heap_guard.hpp",
+        "        return places_[at].exchange(row, std::memory_order_acq_rel);",
+        f"        std::byte* const was = places_[at].load();\n        {PAUSE}\n"
+        "        places_[at].store(row);\n        return was;"),
+    "damage_noted_without_the_lock": (
+        "threads/guards.cpp", "heap/heap_guard.hpp",
+        "        const std::lock_guard hold(lock_);\n        if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
+        f"        const std::size_t at = n_;\n        {PAUSE}\n"
+        "        if (at < notes_.size()) notes_[at] = {kind, row, type};\n        n_ = at + 1;"),
+    # ---- weaker orders, in the models ----------------------------------------------------------------------
+    "stack_push_relaxed": (
+        "model/relacy_stack.cpp", "model/relacy_common.hpp",
+        "compare_exchange_weak(was, node, mo_release, mo_relaxed)",
+        "compare_exchange_weak(was, node, mo_relaxed, mo_relaxed)"),
+    "stack_take_relaxed": (
+        "model/relacy_stack.cpp", "model/relacy_common.hpp",
+        "exchange(nullptr, mo_acquire)",
+        "exchange(nullptr, mo_relaxed)"),
+    "only_holder_read_relaxed": (
+        "model/relacy_links.cpp", "model/relacy_links.cpp",
+        "if (word($).load(mo_acquire) == 1) {",
+        "if (word($).load(mo_relaxed) == 1) {"),
+    "holder_dropped_without_release": (
+        "model/relacy_links.cpp", "model/relacy_links.cpp",
+        "if (was > 1) was = word($).fetch_sub(1, mo_acq_rel);",
+        "if (was > 1) was = word($).fetch_sub(1, mo_acquire);"),
+    "shared_holder_dropped_relaxed": (
+        "model/relacy_links.cpp", "model/relacy_links.cpp",
+        "if (word($).fetch_sub(1, mo_acq_rel) != 1) return;",
+        "if (word($).fetch_sub(1, mo_relaxed) != 1) return;"),
+    "place_taken_relaxed": (
+        "model/relacy_caches.cpp", "model/relacy_caches.cpp",
+        "if (places[at].taken($).exchange(1, mo_acquire) == 0)",
+        "if (places[at].taken($).exchange(1, mo_relaxed) == 0)"),
+    "place_given_relaxed": (
+        "model/relacy_caches.cpp", "model/relacy_caches.cpp",
+        "p->slots($) + 1;\n        RL_ASSERT(--p->users == 0);\n        p->taken($).store(0, mo_release);",
+        "p->slots($) + 1;\n        RL_ASSERT(--p->users == 0);\n        p->taken($).store(0, mo_relaxed);"),
+    "given_back_relaxed": (
+        "model/relacy_heaplet.cpp", "model/relacy_heaplet.hpp",
+        "compare_exchange_weak(was, now, mo_acq_rel, mo_acquire)",
+        "compare_exchange_weak(was, now, mo_relaxed, mo_relaxed)"),
+    "empty_read_relaxed": (
+        "model/relacy_heaplet.cpp", "model/relacy_heaplet.hpp",
+        "bool empty_or_unnote() {\n        std::uint64_t was = page.word($).load(mo_acquire);",
+        "bool empty_or_unnote() {\n        std::uint64_t was = page.word($).load(mo_relaxed);"),
+    "chain_put_relaxed": (
+        "model/relacy_heaplet.cpp", "model/relacy_heaplet.cpp",
+        "compare_exchange_weak(was, slots[0] + 1, mo_release, mo_relaxed)",
+        "compare_exchange_weak(was, slots[0] + 1, mo_relaxed, mo_relaxed)"),
+    "chain_taken_relaxed": (
+        "model/relacy_heaplet.cpp", "model/relacy_heaplet.cpp",
+        "head($).exchange(0, mo_acquire)",
+        "head($).exchange(0, mo_relaxed)"),
+    "bits_put_relaxed": (
+        "model/relacy_heaplet.cpp", "model/relacy_heaplet.cpp",
+        "words[at]($).fetch_or(bits, mo_seq_cst)",
+        "words[at]($).fetch_or(bits, mo_relaxed)"),
+    "bits_taken_relaxed": (
+        "model/relacy_heaplet.cpp", "model/relacy_heaplet.cpp",
+        "words[at]($).exchange(0, mo_seq_cst)",
+        "words[at]($).exchange(0, mo_relaxed)"),
+    "mark_stored_relaxed": (
+        "model/relacy_marks.cpp", "model/relacy_marks.cpp",
+        ".store(1, mo_release)",
+        ".store(1, mo_relaxed)"),
+    "mark_loaded_relaxed": (
+        "model/relacy_marks.cpp", "model/relacy_marks.cpp",
+        "if (marks[at]($).load(mo_seq_cst) != 0)",
+        "if (marks[at]($).load(mo_relaxed) != 0)"),
+    "mark_unfenced": (
+        "model/relacy_marks.cpp", "model/relacy_marks.cpp",
+        "rl::atomic_thread_fence(mo_seq_cst, $); // full_fence",
+        ""),
+    "hint_cleared_unfenced": (
+        "model/relacy_marks.cpp", "model/relacy_marks.cpp",
+        "            rl::atomic_thread_fence(mo_seq_cst, $);\n            got +=",
+        "            got +="),
+    "note_found_relaxed": (
+        "model/relacy_noted.cpp", "model/relacy_noted.cpp",
+        "h.noted($).exchange(1, mo_acq_rel)",
+        "h.noted($).exchange(1, mo_relaxed)"),
+    "note_taken_off_by_a_store": (
+        "model/relacy_noted.cpp", "model/relacy_noted.cpp",
+        "one->noted($).exchange(0, mo_acq_rel);",
+        "one->noted($).store(0, mo_release);"),
+    "busy_heap_not_noted": (
+        "model/relacy_noted.cpp", "model/relacy_noted.cpp",
+        "if (!try_lock()) return note();",
+        "if (!try_lock()) return;"),
+    "event_stored_relaxed": (
+        "model/relacy_ring.cpp", "model/relacy_ring.cpp",
+        "e.first($).store(number + 1, mo_release)",
+        "e.first($).store(number + 1, mo_relaxed)"),
+    "event_loaded_relaxed": (
+        "model/relacy_ring.cpp", "model/relacy_ring.cpp",
+        "first = e.first($).load(mo_acquire)",
+        "first = e.first($).load(mo_relaxed)"),
+    "event_turn_stored_relaxed": (
+        "model/relacy_ring.cpp", "model/relacy_ring.cpp",
+        "e.turn($).store(2 * number + 2, mo_release)",
+        "e.turn($).store(2 * number + 2, mo_relaxed)"),
+    "event_turn_read_relaxed": (
+        "model/relacy_ring.cpp", "model/relacy_ring.cpp",
+        "if (e.turn($).load(mo_acquire) != 2",
+        "if (e.turn($).load(mo_relaxed) != 2"),
+    "page_hint_cleared_first": (
+        "model/relacy_pages.cpp", "model/relacy_pages.cpp",
+        "        words[page]($).fetch_and(0, mo_seq_cst);\n        full($).fetch_and(~(1u << page), mo_seq_cst);",
+        "        full($).fetch_and(~(1u << page), mo_seq_cst);\n        words[page]($).fetch_and(0, mo_seq_cst);"),
+    "page_hint_not_looked_at_again": (
+        "model/relacy_pages.cpp", "model/relacy_pages.cpp",
+        "        if (words[w]($).load(mo_seq_cst) == 0) full($).fetch_and(~(1u << w), mo_seq_cst);\n",
+        ""),
 }
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
 CHECKED = {"death/rows.cpp"}
 
 
-def red(test, include, folder):
+def red(test, include, folder, tests=TESTS):
     """True when the test, compiled with these headers, fails; with what it said last."""
     program = folder / "program"
     command = [CXX, "-std=c++20", "-O1", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}", f"-I{include}",
-               f"-I{TESTS / 'bugs' / 'mini'}", f"-I{TESTS}", str(TESTS / test), "-o", str(program)]
+               f"-I{TESTS / 'bugs' / 'mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}", str(tests / test), "-o", str(program)]
     made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode != 0:
         sys.exit(f"{test} does not compile:\n{made.stderr[-3000:]}")
@@ -282,13 +445,31 @@ def red(test, include, folder):
 
 def stands(bug):
     """True when each text that the bug replaces stands in its header, once."""
-    _, header, *edits = BUGS[bug]
-    text = (INCLUDE / "allot" / header).read_text()
+    _, file, *edits = BUGS[bug]
+    text = (TESTS / file if is_model(file) else INCLUDE / "allot" / file).read_text()
     return all(text.count(before) == 1 for before in edits[::2])
 
 
+def is_model(file):
+    return file.startswith("model/")
+
+
 def main(arguments):
-    names = list(BUGS) if "--all" in arguments else [a for a in arguments if not a.startswith("-")] or SMOKE
+    if any(a in ("-h", "--help") for a in arguments):
+        print(__doc__)
+        return 0
+    if "--list" in arguments:
+        print("\n".join(BUGS))
+        return 0
+    unknown = [a for a in arguments if a not in BUGS and a not in ("--all", "--smoke")]
+    if unknown:
+        print(f"run.py: no bug or option: {' '.join(unknown)}", file=sys.stderr)
+        return 2
+    names = list(BUGS) if "--all" in arguments else [a for a in arguments if a in BUGS] or SMOKE
+    relacy = any(pathlib.Path(at, "relacy/relacy.hpp").exists() for at in ("/usr/include", "/usr/local/include"))
+    if not relacy:
+        print("no relacy: bugs of the models are left out")
+        names = [bug for bug in names if not is_model(BUGS[bug][1])]
     stale = [bug for bug in BUGS if bug not in names and not stands(bug)]
     for bug in stale:
         print(f"{bug}: {BUGS[bug][1]} has changed; the bug's texts no longer stand there")
@@ -301,9 +482,13 @@ def main(arguments):
                 sys.exit(f"{test} is red without any bug: {said}")
         for bug in names:
             test, header, *edits = BUGS[bug]
-            copy = folder / "include"
-            shutil.copytree(INCLUDE, copy)
-            target = copy / "allot" / header
+            copy = folder / "copy"
+            if is_model(header):
+                shutil.copytree(TESTS / "model", copy / "model")
+                target, include, tests = copy / header, INCLUDE, copy
+            else:
+                shutil.copytree(INCLUDE, copy)
+                target, include, tests = copy / "allot" / header, copy, TESTS
             text = target.read_text()
             if not stands(bug):
                 print(f"{bug}: {header} has changed; the bug's texts no longer stand there")
@@ -312,7 +497,7 @@ def main(arguments):
                 for before, after in zip(edits[::2], edits[1::2]):
                     text = text.replace(before, after)
                 target.write_text(text)
-                bad, said = red(test, copy, folder)
+                bad, said = red(test, include, folder, tests)
                 print(f"{bug}: {'found by' if bad else 'NOT FOUND by'} {test}" + (f" ({said})" if bad else ""), flush=True)
                 if not bad:
                     failed.append(bug)

@@ -45,8 +45,10 @@ struct drops : rl::test_suite<drops, 3> {
             word($).fetch_add(1, mo_relaxed); // link_word::link
             RL_ASSERT(row($) == 1);
             release();
+            RL_ASSERT(row($) == 1); // the other one is still held
+            return release_by_count();
         }
-        release_by_count();
+        release();
     }
     void after() { RL_ASSERT(ended == 1); }
 };

@@ -1,9 +1,6 @@
 // slots/scanning.hpp in a heaplet, and slots/delay_release.hpp, where one releaser tallies two slots before it tells:
 // relacy_heaplet.hpp has what is held. What was counted is always found, also when slots that were not were claimed.
 
-// A seq_cst read-modify-write orders later seq_cst loads behind fences that come before it, as C++20 has it
-// ([atomics.order] 4); without this relacy asks for a fence there.
-#define RL_IMPROVED_SEQ_CST_RMW
 #include "relacy_heaplet.hpp"
 
 namespace {
@@ -20,7 +17,7 @@ struct scanning_model {
         at = 0;
     }
     void hint(unsigned g) { // in_page::hint
-        if ((hints($).load(mo_relaxed) & (1u << g)) == 0) hints($).fetch_or(1u << g, mo_release);
+        if ((hints($).load(mo_relaxed) & (1u << g)) == 0) hints($).fetch_or(1u << g, mo_relaxed);
     }
     void put(const unsigned* slots, unsigned n) { // in_page::put
         for (unsigned i = 0; i < n; ++i) marks[slots[i]]($).store(1, mo_release);
@@ -43,6 +40,10 @@ struct scanning_model {
             if (some == 0) break;
             at = static_cast<unsigned>(__builtin_ctz(some)) * group;
             hints($).fetch_and(~(some & (0 - some)), mo_seq_cst);
+            // The read-modify-write orders the seq_cst loads of marks behind fences that come before it, as C++20 has it
+            // ([atomics.order] 4); relacy asks for a fence. (RL_IMPROVED_SEQ_CST_RMW makes one of every read-modify-write,
+            // relaxed ones too, which hid that the loads must acquire.)
+            rl::atomic_thread_fence(mo_seq_cst, $);
             got += look(at + group, out + got, n - got);
         }
         return got;

@@ -64,7 +64,8 @@ class heap_family {
         std::size_t pages = 0;
         for (heap_base* heap = noted_.take_all(); heap != nullptr;) {
             heap_base* const following = heap->empty_link.load(std::memory_order_relaxed);
-            heap->noted.exchange(false, std::memory_order_acq_rel); // sees what was done before it was noted
+            // An exchange: who found the note before it has its page seen by the reclaim below, who comes after notes anew.
+            heap->noted.exchange(false, std::memory_order_acq_rel);
             pages += heap->reclaim(false);
             heap = following;
         }

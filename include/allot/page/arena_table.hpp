@@ -173,7 +173,8 @@ class arena_table {
     range_list sharers_{};
 };
 
-inline constinit arena_table arenas;
+// One for all libraries of the process that the linker lets share it, also those that hide their symbols.
+inline constinit arena_table arenas ALLOT_SHARED;
 
 } // namespace detail
 

@@ -86,7 +86,7 @@ class huge_rows {
         *counting<count::links>::type_number(*h, row) = type;
         counting<count::links>::word(row).start();
         h->ops = &ops;
-        place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_relaxed);
+        place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
         place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);

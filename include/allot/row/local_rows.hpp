@@ -138,7 +138,7 @@ class local_rows {
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
         auto& page = rows::page_at(row, page_mask_);
         bin& b = bins_[page.bucket & mask_];
-        if (page.owner != b.heap) return allot::release(row);
+        if (page.owner != b.heap) return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !b.push(row)) push_slowly(b, row);
     }
     ALLOT_NOINLINE void push_slowly(bin& b, std::byte* row) noexcept {

@@ -16,16 +16,19 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// The page of a row, or null for an address outside every arena. An address in an arena that is no row is told.
-inline page_header* page_of_row(const void* address) noexcept {
-    const arena_base* const arena = arena_at(address);
-    if (arena == nullptr) return nullptr;
-    auto* const page = reinterpret_cast<page_header*>(page_of(address, arena->page_mask()));
-    if (!arena->is_taken(page) || page->ops == nullptr) {
-        tell_misuse({.kind = misuse::foreign_pointer, .set = arena->name(), .heap = "", .type = "", .address = address});
+// The page of a row of an arena; null, and told, for an address in it that is no row.
+inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
+    auto* const page = reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
+    if (!arena.is_taken(page) || page->ops == nullptr) {
+        tell_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
         return nullptr;
     }
     return page;
+}
+// The page of a row, or null for an address outside every arena.
+inline page_header* page_of_row(const void* address) noexcept {
+    const arena_base* const arena = arena_at(address);
+    return arena != nullptr ? page_of_row(*arena, address) : nullptr;
 }
 // The compiler forgets what the address points to: that it may be a constant, in front of which nothing lies, would be
 // warned of, though no such row is looked at.
@@ -33,6 +36,14 @@ ALLOT_ALWAYS_INLINE std::byte* bytes_of(const void* row) noexcept {
     auto* at = const_cast<std::byte*>(static_cast<const std::byte*>(row));
     ALLOT_FORGET(at);
     return at;
+}
+
+// For who knows the arena: also in a library that has a table of arenas of its own.
+inline void link_in(const arena_base& arena, const void* row) noexcept {
+    if (page_header* const page = page_of_row(arena, row)) page->ops->link(*page, bytes_of(row));
+}
+ALLOT_NOINLINE inline void release_in(const arena_base& arena, const void* row) noexcept {
+    if (page_header* const page = page_of_row(arena, row)) page->ops->release(*page, bytes_of(row));
 }
 
 } // namespace detail

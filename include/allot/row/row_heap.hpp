@@ -112,7 +112,7 @@ class local_row_heap {
     // A row of another heap, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
         auto& page = rows::page_at(row, page_mask_);
-        if (page.owner != &heap_) return allot::release(row);
+        if (page.owner != &heap_) return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
     }
 

@@ -145,7 +145,7 @@ class row_manager {
             if (ALLOT_LIKELY(now == word.alone && page.ops == &rows::ops)) return rows::release_alone(page, at);
             if (ALLOT_LIKELY(word.drop_shared(now))) return;
         } else if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
-        allot::release(row);
+        detail::release_in(arena(), row);
     }
     // The same for a row that was asked for with so many bytes: quicker under heap::per_thread.
     ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes) noexcept {
@@ -189,7 +189,7 @@ class row_manager {
     // threads that are still in use); returns bytes.
     std::size_t release_empty_pages() noexcept {
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = thread_local_rows()) mine->flush();
+            if (local_rows<Set>* const mine = threads_ != nullptr ? threads_->known() : nullptr) mine->flush();
         const std::size_t bytes = family_.reclaim(true) << arena().page_shift();
         family_.for_each([](heap_base& heap) { heap.tell_found(); });
         family_.record(watch_event::reclaimed, bytes);
@@ -452,7 +452,7 @@ class row_manager {
         sampler_.allocated(*this, bytes, type);
         return slot;
     }
-    static void link_by_page(std::byte* row) noexcept { allot::link(row); }
+    void link_by_page(std::byte* row) const noexcept { detail::link_in(arena(), row); }
     // Room for the check of a type's rows; a size that cannot be stays as it is.
     static std::size_t with_check(std::size_t bytes, const row_type& type) noexcept {
         if (!policies::counts || bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return bytes;

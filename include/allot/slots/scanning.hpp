@@ -132,7 +132,7 @@ struct scanning {
             return (hints_[at / 64].load(std::memory_order_relaxed) & bit(at)) != 0;
         }
         void hint(std::uint32_t at) noexcept {
-            if (!hinted(at)) hints_[at / 64].fetch_or(bit(at), std::memory_order_release);
+            if (!hinted(at)) hints_[at / 64].fetch_or(bit(at), std::memory_order_relaxed); // behind the fence, or the lock
         }
         // Takes marked slots from at_ on, up to `end`.
         std::size_t look(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out, std::size_t n) noexcept {

@@ -76,7 +76,7 @@ class event_ring {
     // Visits the events that are still there, the oldest first. Those that are just being overwritten are left out.
     template <class Visit>
     void visit(Visit visit) const {
-        const std::uint64_t end = next_.load(std::memory_order_acquire);
+        const std::uint64_t end = next_.load(std::memory_order_relaxed);
         for (std::uint64_t number = end > Events ? end - Events : 0; number < end; ++number) {
             const entry& e = entries_[number % Events];
             if (e.turn.load(std::memory_order_acquire) != 2 * number + 2) continue;
