@@ -131,8 +131,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             std::byte* row;
             return borrowed->pop(row) || (refill(*borrowed) && borrowed->pop(row)) ? row : nullptr;
         }
-        std::byte* row = nullptr;
-        return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
+        return take_one();
     }
     // Never waits: when every shared cache is in use the slot goes straight to its heaplet.
     void push(std::byte* row) noexcept {
@@ -358,7 +357,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         });
     }
     // Past all caches.
-    void put_one(std::byte* row) noexcept {
+    ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
         page& p = *reinterpret_cast<page*>(page_of(row, family_.arena().page_mask()));
         p.slots.put(p.base(), cut_, &row, 1);
         count(p, 1);
@@ -407,6 +406,11 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
 
     // ---- taking: under the lock -----------------------------------------------------------------------------
 
+    // Past all caches.
+    ALLOT_NOINLINE std::byte* take_one() noexcept {
+        std::byte* row = nullptr;
+        return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
+    }
     // `more` is asked before the family is: true when slots may have turned up.
     template <class More>
     std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
