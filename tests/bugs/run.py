@@ -386,6 +386,15 @@ BUGS = {
         "model/relacy_marks.cpp", "model/relacy_marks.cpp",
         "            rl::atomic_thread_fence(mo_seq_cst, $);\n            got +=",
         "            got +="),
+    "page_does_not_say_that_it_owes": (
+        "model/relacy_held.cpp", "model/relacy_held.cpp",
+        "            word($).fetch_or(owed, mo_acq_rel);\n", ""),
+    "owing_page_not_noted": (
+        "model/relacy_held.cpp", "model/relacy_held.cpp",
+        "if (c.note || (c.owes && !noted($).load(mo_relaxed))) note();", "if (c.note) note();"),
+    "held_slots_collected_without_telling": (
+        "model/relacy_held.cpp", "model/relacy_held.cpp",
+        "        if (owing($)) settle();\n        if (empties", "        if (empties"),
     "note_found_relaxed": (
         "model/relacy_noted.cpp", "model/relacy_noted.cpp",
         "h.noted($).exchange(1, mo_acq_rel)",

@@ -127,4 +127,4 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
 
 } // namespace
 
-int main() { return holds<held<false>>(300000, 3) && holds<held<true>>(300000, 3) ? 0 : 1; }
+int main() { return holds<held<false>>(100000, 2) && holds<held<true>>(100000, 2) ? 0 : 1; }
