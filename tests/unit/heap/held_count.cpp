@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <tuple>
 #include <vector>
 
@@ -108,4 +109,23 @@ TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of"
     h.give(more);
     h.give(kept);
     CHECK(h.heap->usage().live_rows == 0);
+}
+
+TEMPLATE_LIST_TEST_CASE("held counts: slots of which each count is too low to be told are used before another page is taken",
+                        "[heap]", policies) {
+    held_heap<TestType> h(64);
+    const auto rows = h.take(h.per_page());
+    h.take(1);
+    REQUIRE(h.heap->pages() == 2);
+    h.heap->flush(h.cache);
+    auto& first = h.page_of_row(rows[0]);
+    const std::size_t each = first.threshold - 8;
+    h.give({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(each)});
+    h.locked([&] { h.give({rows.begin() + 100, rows.begin() + 100 + static_cast<std::ptrdiff_t>(each)}); });
+    REQUIRE(first.held.slots == each);
+    REQUIRE(first.state.given() == static_cast<std::int64_t>(each));
+    CHECK_FALSE(first.state.is_listed());
+    h.take(h.per_page() - 1 + each);
+    CHECK(h.heap->pages() == 2);
+    CHECK(h.ledger.peak() == 2 * h.family.page_bytes()); // nor was one taken and given back
 }
