@@ -111,14 +111,16 @@ figures measure(std::size_t managers, std::size_t threads, bool keep, std::size_
 }
 template <class Set, class Plain>
 void check(std::size_t managers, std::size_t threads) {
+    // A thread more fills one more of a heap's four shared caches at most: 32 slots of 80 bytes, which come in OS pages.
+    constexpr std::size_t caches = 4, slots = 32 * 80, os_page = 4096;
+    const std::size_t filled = (std::min(threads, caches) - 1) * slots;
+    const std::size_t shared = (filled + os_page - 1) / os_page * os_page / (threads - 1);
     struct use {
         bool keep;
         std::size_t each; // 50: more than a thread allocates before it has caches of its own
-        // Bytes a thread and manager. Nearly all of it are slots of the heap's four shared caches, which the second to
-        // fourth thread fill; the table has no byte for a manager without a place.
-        std::size_t most;
+        std::size_t most; // bytes a thread and manager; the table has none for a manager without a place
     };
-    for (const auto [keep, each, most] : {use{false, 1, 2048}, use{true, 1, 2048}, use{false, 50, 3072}}) {
+    for (const auto [keep, each, most] : {use{false, 1, shared + 256}, use{true, 1, shared + 256}, use{false, 50, shared + 1024}}) {
         const figures plain = measure<Plain>(managers, threads, keep, each);
         const figures f = measure<Set>(managers, threads, keep, each);
         INFO(managers << " managers, " << threads << " threads, " << each << " rows each, " << (keep ? "kept" : "released") << ": "
