@@ -122,6 +122,9 @@ BUGS = {
     "summary_bit_not_set_again": (
         "conform/slots.cpp", "slots/bitmap.hpp",
         "                    if (bits != 0) hold(at, bits);\n", ""),
+    "held_bits_not_counted": (
+        "conform/slots.cpp", "slots/bitmap.hpp",
+        "            held_count_ += static_cast<std::uint32_t>(std::popcount(bits));\n", ""),
     "held_bits_without_the_lock": (
         "threads/rows.cpp", "heap/fixed_heap.hpp",
         "        if (lock_.try_lock()) {\n            const std::lock_guard hold(lock_, std::adopt_lock);",

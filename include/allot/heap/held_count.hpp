@@ -5,7 +5,7 @@
 // when the heap finds no slots elsewhere, before pages are collected, and when too many pages owe.
 // Invariant: a page whose count is not 0 stands among the `owing_pages` of its heap, and its state word says so:
 // whoever gives slots back without the lock then notes the heap, for he cannot see whether the page is empty now.
-// Cost: 12 bytes a page and 256 a heap; an addition and a comparison a slot. Threads: the holder of the heap's lock.
+// Cost: 12 bytes a page and 272 a heap; an addition and a comparison a slot. Threads: the holder of the heap's lock.
 // Source: thread-local and shared counts of a page: mimalloc, 2019; here of the lock's holder and all others.
 #pragma once
 

@@ -18,7 +18,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <limits>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -43,7 +42,7 @@ class slot_state {
     // Slots given back that would change what lists the page is on.
     std::int64_t due(std::uint32_t threshold, std::uint32_t whole) const noexcept {
         const std::uint64_t now = word_.load(std::memory_order_acquire);
-        std::int64_t at = (now & noted) != 0 ? std::numeric_limits<std::uint32_t>::max() : whole;
+        std::int64_t at = (now & noted) != 0 ? std::int64_t{bias} : whole; // bias: more than there can be
         if ((now & listed) == 0 && threshold < at) at = threshold;
         return at;
     }
