@@ -122,10 +122,10 @@ int run(const options& asked) {
     for (const auto& [what, rounds] : plan(asked, subjects, counts)) {
         all.cells.push_back(run_rounds(what, subjects, rounds, random));
         print_cell(all.cells.back());
-    }
-    if (!asked.json.empty() && !write_json(all, asked.json)) {
-        std::fprintf(stderr, "allot_bench: cannot write %s\n", asked.json.c_str());
-        return 1;
+        if (!asked.json.empty() && !write_json(all, asked.json)) { // each time: a run that is ended keeps what it has
+            std::fprintf(stderr, "allot_bench: cannot write %s\n", asked.json.c_str());
+            return 1;
+        }
     }
     return 0;
 }
