@@ -111,16 +111,18 @@ figures measure(std::size_t managers, std::size_t threads, bool keep, std::size_
 }
 template <class Set, class Plain>
 void check(std::size_t managers, std::size_t threads) {
-    // A thread more fills one more of a heap's four shared caches at most: 32 slots of 80 bytes, which come in OS pages.
+    // A thread more fills one more of a heap's four shared caches at most, and for as long as it has a place, a cache of its
+    // own: 32 slots of 80 bytes each. All threads may meet at one manager. The slots come in OS pages.
     constexpr std::size_t caches = 4, slots = 32 * 80, os_page = 4096;
+    const auto a_thread_of = [&](std::size_t bytes) { return (bytes + os_page - 1) / os_page * os_page / (threads - 1); };
     const std::size_t filled = (std::min(threads, caches) - 1) * slots;
-    const std::size_t shared = (filled + os_page - 1) / os_page * os_page / (threads - 1);
+    const std::size_t shared = a_thread_of(filled), both = a_thread_of(filled + (threads - 1) * slots);
     struct use {
         bool keep;
         std::size_t each; // 50: more than a thread allocates before it has caches of its own
         std::size_t most; // bytes a thread and manager; the table has none for a manager without a place
     };
-    for (const auto [keep, each, most] : {use{false, 1, shared + 256}, use{true, 1, shared + 256}, use{false, 50, shared + 1024}}) {
+    for (const auto [keep, each, most] : {use{false, 1, shared + 256}, use{true, 1, shared + 256}, use{false, 50, both + 256}}) {
         const figures plain = measure<Plain>(managers, threads, keep, each);
         const figures f = measure<Set>(managers, threads, keep, each);
         INFO(managers << " managers, " << threads << " threads, " << each << " rows each, " << (keep ? "kept" : "released") << ": "
