@@ -398,6 +398,13 @@ BUGS = {
     "held_slots_collected_without_telling": (
         "model/relacy_held.cpp", "model/relacy_held.cpp",
         "        if (owing($)) settle();\n        if (empties", "        if (empties"),
+    "told_without_looking_what_is_due": (
+        "model/relacy_held.cpp", "model/relacy_held.cpp",
+        "due ? give_back(0) : change{};", "change{};"),
+    "told_by_a_load_and_a_store": (
+        "model/relacy_held.cpp", "model/relacy_held.cpp",
+        "const std::uint64_t now = word($).fetch_sub(owed - n, mo_acq_rel) - (owed - n);",
+        "const std::uint64_t now = word($).load(mo_acquire) - (owed - n);\n        word($).store(now, mo_release);"),
     "note_found_relaxed": (
         "model/relacy_noted.cpp", "model/relacy_noted.cpp",
         "h.noted($).exchange(1, mo_acq_rel)",

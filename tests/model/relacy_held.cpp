@@ -38,20 +38,20 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
     struct change {
         bool note, owes;
     };
-    change give_back(unsigned n, std::uint64_t without) { // slot_state::give_back
+    change give_back(unsigned n) { // slot_state::give_back
         inside();
         std::uint64_t was = word($).load(mo_acquire), now;
         bool empty;
         do {
             inside();
-            now = (was & ~without) + n;
+            now = was + n;
             empty = (was & noted_page) == 0 && count_of(now) >= slot_count;
             if (empty) now |= noted_page;
         } while (!word($).compare_exchange_weak(was, now, mo_acq_rel, mo_acquire));
         return {empty, (was & owed) != 0};
     }
     void put() { // fixed_heap::count and page_lists::count
-        const change c = give_back(1, 0);
+        const change c = give_back(1);
         if (c.note) {
             inside();
             empties($).fetch_add(1, mo_release);
@@ -63,7 +63,10 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         look_at($) = 1;
         const unsigned n = slots($);
         slots($) = 0;
-        const change c = give_back(n, owed);
+        inside(); // slot_state::settle
+        const std::uint64_t now = word($).fetch_sub(owed - n, mo_acq_rel) - (owed - n);
+        const bool due = (now & noted_page) == 0 && count_of(now) >= slot_count;
+        const change c = due ? give_back(0) : change{};
         if (c.note) empties($).fetch_add(1, mo_release);
         return c.note;
     }

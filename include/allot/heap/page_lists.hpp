@@ -154,7 +154,7 @@ class page_lists {
         return change.note;
     }
     // The heap is noted already if one is empty now: by who gave slots back and saw that the page owed.
-    void settle_all() noexcept {
+    ALLOT_NOINLINE void settle_all() noexcept {
         owing_.for_each([this](Page& p) { settle(p); });
     }
     void make_ready(Page& p) noexcept {

@@ -139,14 +139,16 @@ struct bitmap {
         // Takes held slots into out[left - 1] and down, and returns what is left of `left`.
         std::size_t take_held(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
             const std::size_t wanted = left;
+            std::uint32_t at = cursor_;
             for (std::size_t end = left - (left < held_count_ ? left : held_count_); left != end;) {
-                if (std::uint64_t bits = held_[cursor_]; bits != 0) {
-                    left = take(bits, cursor_, page, cut, out, left);
-                    held_[cursor_] = bits;
+                if (std::uint64_t bits = held_[at]; bits != 0) {
+                    left = take(bits, at, page, cut, out, left);
+                    held_[at] = bits;
                     if (bits != 0) break;
                 }
-                cursor_ = cursor_ + 1 == word_count_ ? 0 : cursor_ + 1;
+                if (++at == word_count_) at = 0;
             }
+            cursor_ = at;
             held_count_ -= static_cast<std::uint32_t>(wanted - left);
             return left;
         }

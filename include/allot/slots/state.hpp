@@ -31,20 +31,26 @@ class slot_state {
 
     // Counts n slots as given back. `threshold` slots make the page worth listing, `whole` make it empty.
     change give_back(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
-        return give_back(n, threshold, whole, 0);
+        std::uint64_t was = word_.load(std::memory_order_acquire);
+        for (;;) {
+            std::uint64_t now = was + n;
+            const bool list = (was & listed) == 0 && count(now) >= static_cast<std::int64_t>(threshold);
+            const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);
+            now |= (list ? listed : 0) | (note ? noted : 0);
+            if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))
+                return {list, note, (was & owed) != 0};
+        }
     }
-    // The same for the lock's holder, who owes no more then.
+    // The same for the lock's holder, who owed and owes no more then. Mostly that changes no list.
     change settle(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
-        return give_back(n, threshold, whole, owed);
+        const std::uint64_t now = word_.fetch_sub(owed - n, std::memory_order_acq_rel) - (owed - n);
+        return ALLOT_LIKELY(count(now) < due(now, threshold, whole)) ? change{} : give_back(0, threshold, whole);
     }
     // The lock's holder owes from now on.
     void owe() noexcept { word_.fetch_or(owed, std::memory_order_acq_rel); }
     // Slots given back that would change what lists the page is on.
     std::int64_t due(std::uint32_t threshold, std::uint32_t whole) const noexcept {
-        const std::uint64_t now = word_.load(std::memory_order_acquire);
-        std::int64_t at = (now & noted) != 0 ? std::int64_t{bias} : whole; // bias: more than there can be
-        if ((now & listed) == 0 && threshold < at) at = threshold;
-        return at;
+        return due(word_.load(std::memory_order_acquire), threshold, whole);
     }
 
     // The lock's holder claims n slots that were given back.
@@ -80,16 +86,10 @@ class slot_state {
     bool is_noted() const noexcept { return (word_.load(std::memory_order_acquire) & noted) != 0; }
 
   private:
-    change give_back(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole, std::uint64_t without) noexcept {
-        std::uint64_t was = word_.load(std::memory_order_acquire);
-        for (;;) {
-            std::uint64_t now = (was & ~without) + n;
-            const bool list = (was & listed) == 0 && count(now) >= static_cast<std::int64_t>(threshold);
-            const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);
-            now |= (list ? listed : 0) | (note ? noted : 0);
-            if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))
-                return {list, note, (was & owed) != 0};
-        }
+    static std::int64_t due(std::uint64_t now, std::uint32_t threshold, std::uint32_t whole) noexcept {
+        std::int64_t at = (now & noted) != 0 ? std::int64_t{bias} : whole; // bias: more than there can be
+        if ((now & listed) == 0 && threshold < at) at = threshold;
+        return at;
     }
     static constexpr std::int64_t count(std::uint64_t word) noexcept {
         return static_cast<std::int64_t>(static_cast<std::uint32_t>(word)) - static_cast<std::int64_t>(bias);
