@@ -4,15 +4,17 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 root = pathlib.Path(__file__).resolve().parents[2]
 page = root / "docs" / "policies.md"
 include = os.environ.get("ALLOT_INCLUDE", str(root / "include"))
-program = pathlib.Path("policies_page").resolve()
 
-subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-pthread", "-I", include,
-                str(root / "tools" / "policies_page.cpp"), "-o", str(program)], check=True)
-printed = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+with tempfile.TemporaryDirectory() as folder:
+    program = str(pathlib.Path(folder, "policies_page"))
+    subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-pthread", "-I", include,
+                    str(root / "tools" / "policies_page.cpp"), "-o", program], check=True)
+    printed = subprocess.run([program], check=True, capture_output=True, text=True).stdout
 
 if "--update" in sys.argv:
     page.write_text(printed, encoding="utf-8")

@@ -3,7 +3,7 @@
 
 #include <allot/core/describe.hpp>
 #include <allot/slots/bitmap.hpp>
-#include <allot/slots/linked.hpp>
+#include <allot/slots/bitmap.hpp>
 
 #include <string>
 #include <string_view>
@@ -32,7 +32,7 @@ TEST_CASE("a line tells the answer and whether the set named it") {
             CHECK(line.cost.empty());
         }
         if (line.category == "size") CHECK(line.answer == "size::packed");
-        if (line.category == "slots") CHECK(line.answer == "slots::linked");
+        if (line.category == "slots") CHECK(line.answer == "slots::bitmap");
         if (line.category == "spill") CHECK(line.cost == "0");
     }
 }

@@ -4,7 +4,7 @@
 #include <allot/core/diagnose.hpp>
 #include <allot/page/mapped.hpp>
 #include <allot/slots/bitmap.hpp>
-#include <allot/slots/linked.hpp>
+#include <allot/slots/bitmap.hpp>
 
 #include <type_traits>
 
@@ -44,7 +44,7 @@ TEST_CASE("what is named is the answer") {
 }
 
 TEST_CASE("a fallback depends on what the others provide") {
-    STATIC_REQUIRE(is_same_v<answer<plain, category::slots>, slots::linked>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::slots>, slots::bitmap>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::count>, count::links>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::retain>, retain::on_pressure>);
     STATIC_REQUIRE(is_same_v<answer<device, category::slots>, slots::bitmap>);
@@ -54,7 +54,7 @@ TEST_CASE("a fallback depends on what the others provide") {
 
 TEST_CASE("a fallback depends on other fallbacks as well") {
     STATIC_REQUIRE(is_same_v<answer<policies<>, category::page>, page::mapped<>>);
-    STATIC_REQUIRE(is_same_v<answer<policies<>, category::slots>, slots::linked>);
+    STATIC_REQUIRE(is_same_v<answer<policies<>, category::slots>, slots::bitmap>);
     STATIC_REQUIRE(is_same_v<answer<policies<>, category::count>, count::links>);
 }
 
@@ -81,8 +81,8 @@ TEST_CASE("with adds an answer, takes several, and can be repeated") {
 }
 
 TEST_CASE("with changes what fallbacks depend on") {
-    STATIC_REQUIRE(is_same_v<answer<with<plain, fake::device_page>, category::slots>, slots::bitmap>);
-    STATIC_REQUIRE(is_same_v<answer<with<device, fake::host_page>, category::slots>, slots::linked>);
+    STATIC_REQUIRE(is_same_v<answer<with<plain, fake::device_page>, category::count>, count::links_aside>);
+    STATIC_REQUIRE(is_same_v<answer<with<device, fake::host_page>, category::count>, count::links>);
 }
 
 TEST_CASE("as gives one heap its answers") {

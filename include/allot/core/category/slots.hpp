@@ -23,11 +23,9 @@ struct slots {
     static constexpr std::string_view question = "how is a free slot found in a heaplet";
     static constexpr std::string_view contract =
         "its category is slots; what heaplets ask of it stands in allot/slots";
-    static constexpr std::string_view fallback_rule = "linked; bitmap where the host cannot touch the memory";
+    static constexpr std::string_view fallback_rule = "bitmap";
     static constexpr std::string_view room = "slots";
-    template <class Provided>
-    using fallback_over = std::conditional_t<Provided::template has<property::host_accessible>,
-                                             allot::slots::linked, allot::slots::bitmap>;
+    using fallback = allot::slots::bitmap;
 
     template <class P> static constexpr bool takes = detail::answers<P, slots>;
 };
