@@ -484,6 +484,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         page* const p = ::new (memory) page;
         p->ops = plan_.ops;
         p->owner = this;
+        family_.arena().set_owner(memory, this);
         p->type = plan_.type;
         p->bucket = plan_.index;
         p->cut = cut_;
@@ -504,6 +505,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     void give(page& p) noexcept {
         p.ops = nullptr;
+        family_.arena().set_owner(p.base(), nullptr);
         sys::unpoison(p.base(), family_.page_bytes());
         family_.give(p.base(), 1);
     }

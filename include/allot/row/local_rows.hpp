@@ -34,9 +34,7 @@ class local_rows {
 
   public:
     explicit local_rows(row_manager<Set>& manager) noexcept
-        : begin_(reinterpret_cast<std::uintptr_t>(manager.arena().begin())),
-          bytes_(static_cast<std::size_t>(manager.arena().end() - manager.arena().begin())),
-          page_mask_(manager.arena().page_mask()), manager_(manager) {}
+        : arena_(manager.arena().view()), manager_(manager) {}
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;
     ~local_rows() { close(); }
@@ -53,7 +51,7 @@ class local_rows {
             row = pop_slowly(index);
             if (row == nullptr) return nullptr;
         }
-        rows::start(bins_[index & mask_].heap->cut(), false, page_mask_, row, number);
+        rows::start(bins_[index & mask_].heap->cut(), false, arena_.page_mask, row, number);
         sampler_.allocated(manager_, bytes, type);
         return row;
     }
@@ -70,17 +68,17 @@ class local_rows {
     }
     // Drops a holder of any row of the manager's arena.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        release_into(row, [](auto& page) { return page.bucket; });
+        release_into<true>(row, [](auto& page) { return page.bucket; });
     }
     // The same, quicker where sizes vary, for a row that was asked for with so many bytes: its cache is known before
     // the row's page is read. Other bytes cost time, nothing else.
     ALLOT_ALWAYS_INLINE void release(const void* row, std::size_t bytes) noexcept {
-        release_into(row, [this, bytes](auto&) { return manager_.buckets().index(bytes); });
+        release_into<rows::reads_page>(row, [this, bytes](auto&) { return manager_.buckets().index(bytes); });
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
+        if (ALLOT_UNLIKELY(!arena_.contains(row))) return manager_.not_ours(row);
         if constexpr (policies::counts_in_front) rows::counting::word(detail::bytes_of(row)).link();
         else manager_.link(row);
     }
@@ -105,18 +103,18 @@ class local_rows {
         heap_type* heap = nullptr;
     };
 
-    template <class Bucket> ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
+    template <bool ReadsPage, class Bucket> ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
         guard_.used(manager_.context(), "", nullptr);
-        if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
+        const std::size_t in_arena = arena_.offset(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         if constexpr (policies::counts_first) {
             const std::uint32_t now = rows::counting::word(at).load();
             if (ALLOT_UNLIKELY(now != detail::link_word::alone)) return release_shared(at, now);
         }
-        auto& page = rows::page_at(at, page_mask_);
+        auto& page = rows::page_at(at, arena_.page_mask);
         bin& b = bins_[bucket(page) & mask_];
-        const std::size_t in_arena = reinterpret_cast<std::uintptr_t>(row) - begin_;
-        if (ALLOT_UNLIKELY(page.owner != b.heap ||
+        if (ALLOT_UNLIKELY(!rows::template is_of<ReadsPage>(page, arena_, in_arena, b.heap) ||
                            !rows::template drop_only<policies::counts_first>(page, at, false, in_arena)))
             return release_slowly(at);
         if (ALLOT_UNLIKELY(!b.push(at))) push_slowly(b, at);
@@ -136,7 +134,7 @@ class local_rows {
     }
     // A row of a heap that this handle has not used, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
-        auto& page = rows::page_at(row, page_mask_);
+        auto& page = rows::page_at(row, arena_.page_mask);
         bin& b = bins_[page.bucket & mask_];
         if (page.owner != b.heap) return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !b.push(row)) push_slowly(b, row);
@@ -173,9 +171,7 @@ class local_rows {
 
     bin* bins_ = &none_;      // one a size class, a power of two of them; none_ before the first row
     std::uint32_t mask_ = 0;
-    std::uintptr_t begin_; // of the manager's arena
-    std::size_t bytes_;
-    std::uintptr_t page_mask_;
+    const detail::arena_view arena_;
     row_manager<Set>& manager_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;

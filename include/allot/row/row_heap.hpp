@@ -35,9 +35,7 @@ class local_row_heap {
 
   public:
     local_row_heap(row_manager<Set>& manager, heap_type& heap, std::uint32_t type) noexcept
-        : heap_(heap), begin_(reinterpret_cast<std::uintptr_t>(manager.arena().begin())),
-          bytes_(static_cast<std::size_t>(manager.arena().end() - manager.arena().begin())),
-          page_mask_(manager.arena().page_mask()), type_(type), manager_(manager) {
+        : heap_(heap), arena_(manager.arena().view()), type_(type), manager_(manager) {
         heap_.adopt(cache_, cache_.capacity);
     }
     local_row_heap(const local_row_heap&) = delete;
@@ -52,7 +50,7 @@ class local_row_heap {
             row = pop_slowly();
             if (row == nullptr) return nullptr;
         }
-        rows::start(heap_.cut(), policies::one_type, page_mask_, row, type_);
+        rows::start(heap_.cut(), policies::one_type, arena_.page_mask, row, type_);
         if constexpr (policies::watch::every_nth_row != 0)
             sampler_.allocated(manager_, heap_.plan().row_bytes, *manager_.context().types[type_]);
         return row;
@@ -74,15 +72,15 @@ class local_row_heap {
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);
-        if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
+        const std::size_t in_arena = arena_.offset(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         if constexpr (policies::counts_first) {
             const std::uint32_t now = rows::counting::word(at).load();
             if (ALLOT_UNLIKELY(now != detail::link_word::alone)) return release_shared(at, now);
         }
-        auto& page = rows::page_at(at, page_mask_);
-        const std::size_t in_arena = reinterpret_cast<std::uintptr_t>(row) - begin_;
-        if (ALLOT_UNLIKELY(page.owner != &heap_ ||
+        auto& page = rows::page_at(at, arena_.page_mask);
+        if (ALLOT_UNLIKELY(!rows::template is_of<rows::reads_page>(page, arena_, in_arena, &heap_) ||
                            !rows::template drop_only<policies::counts_first>(page, at, policies::one_type, in_arena)))
             return release_slowly(at);
         if (ALLOT_UNLIKELY(!cache_.push(at))) push_slowly(at);
@@ -90,7 +88,7 @@ class local_row_heap {
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        if (ALLOT_UNLIKELY(reinterpret_cast<std::uintptr_t>(row) - begin_ >= bytes_)) return manager_.not_ours(row);
+        if (ALLOT_UNLIKELY(!arena_.contains(row))) return manager_.not_ours(row);
         if constexpr (policies::counts_in_front) rows::counting::word(detail::bytes_of(row)).link();
         else manager_.link(row);
     }
@@ -111,15 +109,13 @@ class local_row_heap {
     }
     // A row of another heap, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
-        auto& page = rows::page_at(row, page_mask_);
+        auto& page = rows::page_at(row, arena_.page_mask);
         if (page.owner != &heap_) return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
     }
 
     heap_type& heap_;
-    std::uintptr_t begin_; // of the manager's arena
-    std::size_t bytes_;
-    std::uintptr_t page_mask_;
+    const detail::arena_view arena_;
     std::uint32_t type_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;

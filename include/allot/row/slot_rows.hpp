@@ -8,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/heap/fixed_heap.hpp>
+#include <allot/page/page_owners.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_guard.hpp>
@@ -54,6 +55,14 @@ struct slot_rows {
         }
     }
 
+    // Whether the page that the row lies in is of the heap. By the page's header where that is read anyway.
+    static constexpr bool reads_page = has_canary<guard>;
+    template <bool ReadsPage>
+    ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_view& arena,
+                                          [[maybe_unused]] std::size_t in_arena, const heap* h) noexcept {
+        if constexpr (ReadsPage) return p.owner == h;
+        else return arena.is_of(in_arena, h);
+    }
     // Ends a row that has one holder and nothing to destroy; false when there is more to do, and nothing is done.
     ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row) noexcept {
         if constexpr (has_canary<guard>)

@@ -1,0 +1,66 @@
+// A handle's release finds the row's heap in the arena's table of owners: it must hold what the page's header says.
+#include <support/catch.hpp>
+
+#include <allot/row_manager.hpp>
+
+#include <vector>
+
+using namespace allot::literals;
+
+namespace {
+
+struct counted : allot::policies<> {};
+struct uncounted : allot::policies<allot::count::none> {};
+
+} // namespace
+
+TEMPLATE_TEST_CASE("a handle is not taken in by pages that were its heap's", "[rows]", counted, uncounted) {
+    allot::row_manager<TestType> rows{allot::limit{8_MiB}, allot::reserve_bytes{8_MiB}, allot::page_bytes{64_KiB}};
+    auto small = rows.heap(200);
+    auto mine = small.local();
+    const auto fill = [&] {
+        std::vector<void*> all;
+        while (void* const row = mine.try_allocate()) all.push_back(row);
+        return all;
+    };
+    const std::vector<void*> all = fill();
+    REQUIRE(all.size() > 8_MiB / 300);
+    for (void* const row : all) mine.release(row);
+    {
+        auto other = rows.heap(72);
+        auto others = other.local();
+        for (int i = 0; i < 3000; ++i) mine.release(others.allocate()); // pages of its own by now
+    }
+    for (const std::size_t bytes : {100_KiB, 1_MiB, 6_MiB}) { // huge rows, all over the pages
+        rows.release_empty_pages();
+        void* const row = rows.try_allocate(bytes);
+        REQUIRE(row != nullptr);
+        mine.release(row);
+        CHECK(rows.live_rows() == 0);
+    }
+    const std::vector<void*> again = fill();
+    CHECK(again.size() >= all.size() - 64);
+    for (void* const row : again) mine.release(row);
+    CHECK(rows.live_rows() == 0);
+}
+
+TEST_CASE("an arena keeps whose its pages are", "[arena]") {
+    allot::arena<> pages{allot::limit{4_MiB}, allot::reserve_bytes{4_MiB}, allot::page_bytes{64_KiB}};
+    const auto view = pages.view();
+    int a = 0, b = 0;
+    std::byte* const one = pages.take();
+    std::byte* const two = pages.take();
+    pages.set_owner(one, &a);
+    pages.set_owner(two, &b);
+    CHECK(view.contains(one));
+    CHECK_FALSE(view.contains(pages.end()));
+    CHECK_FALSE(view.contains(pages.begin() - 1));
+    CHECK(view.is_of(view.offset(one), &a));
+    CHECK(view.is_of(view.offset(one + 64_KiB - 1), &a));
+    CHECK(view.is_of(view.offset(two), &b));
+    CHECK_FALSE(view.is_of(view.offset(two), &a));
+    pages.set_owner(one, nullptr);
+    CHECK_FALSE(view.is_of(view.offset(one), &a));
+    pages.give(one, 1);
+    pages.give(two, 1);
+}
