@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 
 namespace allot::inline ALLOT_ABI {
 namespace device {

@@ -24,7 +24,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <mutex>
 
 namespace allot::inline ALLOT_ABI {
@@ -32,12 +31,18 @@ namespace device {
 
 class simulator : public sim::operation_layer {
   public:
+    static constexpr std::size_t leaks_told_at_most = 16;
+
     explicit simulator(const simulator_options& options = {}) : operation_layer{options} {}
-    /// Runs what is queued, and tells the sink what was not given back.
+    /// Runs what is queued, and tells the sink what was not given back: the first 16, and how many more.
     ~simulator() {
         const std::lock_guard lock{mutex_};
         wait_for_all();
-        visit_leaks([&](const leak& l) { options_.sink.write_leak(options_.sink.context, l); });
+        std::size_t n = 0;
+        visit_leaks([&](const leak& l) {
+            if (++n <= leaks_told_at_most) options_.sink.write_leak(options_.sink.context, l);
+        });
+        if (n > leaks_told_at_most) options_.sink.write_leak(options_.sink.context, {"others, in number:", nullptr, 0, n - leaks_told_at_most});
     }
 
     const simulator_options& options() const noexcept { return options_; }
