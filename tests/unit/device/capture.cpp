@@ -126,3 +126,32 @@ TEST_CASE("a launch of a graph uses the memory that its operations do", "[device
     REQUIRE(m.api.destroy_graph(graph));
     CHECK(m.api.launch_graph(graph, s).kind() == failure::invalid_handle);
 }
+
+TEST_CASE("an event that was recorded in a capture is of no use outside", "[device]") {
+    simulated_machine m;
+    const auto s = m.make_stream(), other = m.make_stream();
+    const auto e = m.make_event();
+    REQUIRE(m.api.begin_capture(s, capture_mode::relaxed));
+    REQUIRE(m.api.record(e, s));
+    REQUIRE(m.api.end_capture(s));
+    CHECK(m.api.query(e).error().native == 907);
+    CHECK(m.api.synchronize(e).error().native == 907);
+    CHECK(m.api.wait(other, e).error().native == 907);
+    REQUIRE(m.api.record(e, s)); // anew
+    CHECK(m.api.wait(other, e));
+    CHECK(m.got(m.api.query(e)));
+}
+
+TEST_CASE("blocks marked in a capture are followed, but not ordered, and keep their bytes", "[device]") {
+    simulated_machine m;
+    const auto s = m.make_stream();
+    std::byte* const p = m.allocate(4096);
+    REQUIRE(m.api.fill_async(p, 1, 4096, s));
+    REQUIRE(m.api.begin_capture(s, capture_mode::relaxed));
+    m.api.mark_allocated(p, 64, s);
+    m.api.mark_freed(p, 64, s);
+    m.api.mark_freed(p, 64, s);
+    REQUIRE(m.api.end_capture(s));
+    CHECK(m.only(device::hazard_kind::freed_twice));
+    CHECK(p[0] == std::byte{1});
+}

@@ -228,3 +228,43 @@ TEST_CASE("handles that are gone are told", "[device]") {
     const auto next = m.make_stream();
     CHECK(m.got(m.api.stream_id(next)) != 2); // the id is not used again: 0 and 1 are the devices', 2 was s
 }
+
+TEST_CASE("waiting for a stream means its own work, and for the legacy one that of all blocking streams", "[device]") {
+    for (const auto execution : {device::execution::immediate, device::execution::delayed}) {
+        simulated_machine m{{.execution = execution}};
+        const auto a = m.make_stream(stream_kind::blocking), b = m.make_stream(stream_kind::blocking), apart = m.make_stream();
+        std::byte* const p = m.allocate(4096);
+        bool ran = false;
+        REQUIRE(m.sim.launch(m.api.legacy_stream(), {}, {{p, 64}}, [&ran] { ran = true; }));
+        REQUIRE(m.api.synchronize(b)); // which had nothing to do
+        m.writes(apart, p, 64);
+        CHECK(m.only(hazard_kind::not_ordered));
+        ran = false;
+        REQUIRE(m.sim.launch(a, {}, {{p + 64, 64}}, [&ran] { ran = true; }));
+        REQUIRE(m.api.synchronize(m.api.legacy_stream()));
+        CHECK(ran);
+        m.writes(apart, p + 64, 64);
+        CHECK(m.sim.hazards() == 0);
+        ran = false;
+        REQUIRE(m.sim.launch(apart, {}, {{p + 128, 64}}, [&ran] { ran = true; }));
+        const auto e = m.make_event();
+        REQUIRE(m.api.record(e, apart));
+        REQUIRE(m.api.wait(b, e));
+        REQUIRE(m.api.synchronize(b)); // the wait is all that it has to do
+        CHECK(ran);
+        m.writes(a, p + 128, 64);
+        CHECK(m.sim.hazards() == 0);
+        while (!m.got(m.api.query(m.api.legacy_stream()))) {}
+        while (!m.got(m.api.query(apart))) {}
+    }
+}
+
+TEST_CASE("what a non-blocking stream did before it went is no business of the legacy stream", "[device]") {
+    simulated_machine m;
+    std::byte* const p = m.allocate(64);
+    const auto apart = m.make_stream();
+    m.writes(apart, p, 64);
+    REQUIRE(m.api.destroy_stream(apart));
+    m.writes(m.api.legacy_stream(), p, 64);
+    CHECK(m.only(hazard_kind::not_ordered));
+}

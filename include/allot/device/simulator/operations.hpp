@@ -187,10 +187,7 @@ class operation_layer : public mapping_layer {
         }
         const auto done = operate(in, *s, std::span{&reads, from_host ? 0U : 1U}, std::span{&writes, to_host ? 0U : 1U},
                                   [to, from, bytes, staged] { std::memmove(to, from, bytes); }, "copy", true);
-        if (to_host && done && !captured) {
-            drain(*s);
-            host_learns(s->clock);
-        }
+        if (to_host && done && !captured) host_waits(*s);
         return done;
     }
 

@@ -55,8 +55,8 @@ class use_map {
 
     /// A use by `now` with the knowledge `clock`. `allowed(region)` asks for the right; `tell(kind, from, to, earlier)`
     /// hears of the first hazard. False when a byte is nobody's, or a right is missing.
-    template <class Allowed, class Tell>
-    bool access(address begin, address end, intent what, const use& now, const vector_clock& clock, Allowed&& allowed, Tell&& sink) {
+    template <class Clock, class Allowed, class Tell>
+    bool access(address begin, address end, intent what, const use& now, const Clock& clock, Allowed&& allowed, Tell&& sink) {
         if (begin >= end) return true;
         bool usable = true, told = false;
         const auto tell = [&](hazard_kind kind, address from, address to, const use& earlier) {
@@ -106,7 +106,7 @@ class use_map {
             if (was_read) visit(read);
             for (const use& u : more) visit(u);
         }
-        void note(intent what, const use& now, const vector_clock& clock) {
+        template <class Clock> void note(intent what, const use& now, const Clock& clock) {
             if (what != intent::read) {
                 write = now;
                 was_read = false;
@@ -130,7 +130,7 @@ class use_map {
     };
     using tree = std::map<address, piece>;
 
-    template <class Tell> static void judge(const piece& p, address from, intent what, const vector_clock& clock, Tell&& tell) {
+    template <class Clock, class Tell> static void judge(const piece& p, address from, intent what, const Clock& clock, Tell&& tell) {
         if (p.is == state::freed && what != intent::allocate)
             return tell(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end, p.write);
         if (p.is == state::live && what == intent::allocate) return tell(hazard_kind::handed_out_twice, from, p.end, p.write);

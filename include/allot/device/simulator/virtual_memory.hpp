@@ -118,9 +118,11 @@ class mapping_layer : public memory_layer {
         for (auto it = mappings_.find(at(p)); it != mappings_.end() && it->first < at(p) + bytes; ++it) {
             region& r = it->second.of;
             if (r.device != device.index && !options_.peers) return in.fail(failure::not_supported);
-            r.readers = rights == access::none ? r.readers & ~bit(device.index) : r.readers | bit(device.index);
-            r.writers = rights != access::read_write ? r.writers & ~bit(device.index) : r.writers | bit(device.index);
-            if (backed() && !file_.protect(reinterpret_cast<void*>(r.begin), r.bytes, r.readers != 0)) return in.fail(failure::out_of_memory);
+            const std::uint64_t one = bit(device.index);
+            const std::uint64_t readers = rights == access::none ? r.readers & ~one : r.readers | one;
+            if (backed() && !file_.protect(reinterpret_cast<void*>(r.begin), r.bytes, readers != 0)) return in.fail(failure::out_of_memory);
+            r.readers = readers;
+            r.writers = rights != access::read_write ? r.writers & ~one : r.writers | one;
         }
         return {};
     }

@@ -75,6 +75,11 @@ class work_queue {
     std::uint64_t queued() const noexcept { return queued_; }
     std::uint64_t done() const noexcept { return queued_ - tasks_.size(); }
     bool empty() const noexcept { return tasks_.empty(); }
+    /// Whether nothing is left. What a next task would have come after counts, too: it becomes a task that does nothing.
+    bool settle() {
+        if (!pending_.empty()) push({});
+        return tasks_.empty();
+    }
 
     /// `passed(mark)` says whether a place was passed.
     template <class Passed> bool ready(Passed&& passed) const {
