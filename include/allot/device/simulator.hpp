@@ -9,7 +9,7 @@
 // It follows who is ordered after whom by vector clocks and tells every use of memory that is not ordered after what
 // came before, in whatever order things happened to run; delayed execution and poison show the same in the bytes. What
 // it checks and what it does not: docs/device.md. Same options and calls: same run, under one thread.
-// Cost: 32 KiB and what it follows; some 100 ns of host work a call (docs/device.md has the figures). Memory for its
+// Cost: 8 KiB and what it follows; some 100 ns of host work a call (docs/device.md has the figures). Memory for its
 // books comes from the heap; where there is none, it ends the program.
 // Threads: any. A sink and queued work must not call it.
 #pragma once
