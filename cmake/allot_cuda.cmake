@@ -26,3 +26,14 @@ if(ALLOT_CUDA)
     set(CMAKE_CUDA_ARCHITECTURES 80-real 90 CACHE STRING "Set because 'native' fails where there is no GPU")
     enable_language(CUDA)
 endif()
+
+# allot::cuda_runtime: what a program links that uses device::cuda, by any compiler; its own nvcc is not needed. A user's
+# project says find_package(CUDAToolkit) itself and links allot::allot and CUDA::cudart_static.
+find_package(CUDAToolkit 12.8 QUIET)
+if(TARGET CUDA::cudart_static)
+    add_library(allot_cuda_runtime INTERFACE)
+    add_library(allot::cuda_runtime ALIAS allot_cuda_runtime)
+    target_link_libraries(allot_cuda_runtime INTERFACE allot CUDA::cudart_static)
+else()
+    message(STATUS "allot: no CUDA toolkit 12.8 or later, so the tests of device::cuda are skipped")
+endif()

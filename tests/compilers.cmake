@@ -26,6 +26,10 @@ function(allot_header_test compiler header)
     set(alone ${CMAKE_CURRENT_BINARY_DIR}/headers/${header}.cpp)
     file(CONFIGURE OUTPUT ${alone} CONTENT "#include <@header@>\n#include <@header@>\n" @ONLY)
     separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+    if(header MATCHES "device/cuda[^/]*$")
+        list(TRANSFORM CUDAToolkit_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE cuda)
+        list(APPEND flags ${cuda})
+    endif()
     if(name MATCHES "nvcc")
         # -Wpedantic and -Wundef are left out: they dislike CUDA's own headers and intermediate code.
         set(command ${compiler} -std=c++20 -x cu -arch=sm_80 -Werror all-warnings
@@ -41,6 +45,9 @@ allot_wants(headers wanted)
 if(wanted)
     file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
         ${PROJECT_SOURCE_DIR}/include/allot/*.hpp)
+    if(NOT TARGET allot::cuda_runtime)
+        list(FILTER headers EXCLUDE REGEX "device/cuda[^/]*$") # allot_cuda.cmake has told why
+    endif()
     foreach(header IN LISTS headers)
         foreach(compiler IN LISTS allot_compilers)
             allot_header_test(${compiler} ${header})

@@ -1,4 +1,4 @@
-// Address space and memory from the system: the only file that maps.
+// Address space and memory from the system: the only file that maps, beside memory_file.hpp.
 //
 // Sizes in bytes, multiples of the system's page unless said otherwise. Every call answers failure by its result and
 // leaves things as they were; with ALLOT_FAULTS each can be made to fail (sys/fault.hpp).

@@ -33,6 +33,9 @@ struct add {
     }
     add(const char* name, void (*run)()) { tests().push_back({name, run}); }
 };
+// A test with sections, none inside another, runs once for each.
+inline int section_run = 0, sections_seen = 0;
+inline bool section() { return sections_seen++ == section_run; }
 template <class... Ts> struct list {};
 template <class Run, class... Ts> bool add_each(const char* name, list<Ts...>) {
     (tests().push_back({name, &Run::template run<Ts>}), ...);
@@ -89,6 +92,7 @@ inline mini::contains ContainsSubstring(std::string part) { return {std::move(pa
     } while (false)
 #define STATIC_REQUIRE(...) static_assert(__VA_ARGS__)
 #define STATIC_REQUIRE_FALSE(...) static_assert(!(__VA_ARGS__))
+#define SECTION(...) if (mini::section())
 #define INFO(...) static_cast<void>(0)
 #define SUCCEED(...) static_cast<void>(0)
 #define FAIL_CHECK(...)                                                                                      \
@@ -104,7 +108,11 @@ int main() {
     for (const mini::test& t : mini::tests()) {
         const int before = mini::failures;
         try {
-            t.run();
+            mini::section_run = 0;
+            do {
+                mini::sections_seen = 0;
+                t.run();
+            } while (++mini::section_run < mini::sections_seen);
         } catch (const mini::stop&) {
         } catch (...) {
             mini::check(false, "an exception nobody expected", "", 0);

@@ -1,0 +1,78 @@
+// Captures: work told to a capturing stream is kept for a graph instead of run.
+//
+// Streams join a capture by waiting for an event that was recorded in it, and must be waited for by the origin before
+// it ends. A call that is unsafe in a capture is refused by the rules of CUDA's modes, and invalidates the captures
+// that refuse it. Within a graph no races are looked for; a launch is one operation that uses all of its ranges.
+// Threads: one at a time.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/device/kinds.hpp>
+#include <allot/device/simulator/clock.hpp>
+#include <allot/device/simulator/handles.hpp>
+#include <allot/device/simulator/work.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <thread>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace device::sim {
+
+struct captured_operation {
+    const char* what = "";
+    std::vector<range> reads;
+    std::vector<range> writes;
+    std::function<void()> run;
+    bool copies = false; // rights as of a copy
+};
+
+struct graph {
+    int device = 0;
+    std::vector<captured_operation> operations;
+};
+
+struct capture_record {
+    capture_mode mode = capture_mode::global;
+    std::thread::id thread;
+    std::uint32_t origin = 0;
+    bool invalid = false;
+    std::vector<std::uint32_t> members; // the streams in it
+    graph work;
+};
+
+class captures {
+  public:
+    using handle_type = handle<capture_record>;
+
+    bool none() const noexcept { return all_.size() == 0; }
+    capture_record* find(handle_type h) noexcept { return all_.find(h); }
+    handle_type begin(capture_mode mode, std::thread::id thread, std::uint32_t origin, int device) {
+        const handle_type h = all_.insert();
+        *all_.find(h) = {mode, thread, origin, false, {origin}, {device, {}}};
+        return h;
+    }
+    void end(handle_type h) { all_.erase(h); }
+
+    /// Whether an unsafe call of this thread is refused.
+    bool refuse(std::thread::id thread, capture_mode mode) {
+        if (mode == capture_mode::relaxed) return false;
+        bool refused = false;
+        all_.each([&](handle_type, capture_record& c) {
+            if (c.mode == capture_mode::relaxed) return;
+            if (c.thread != thread && (c.mode != capture_mode::global || mode != capture_mode::global)) return;
+            c.invalid = refused = true;
+        });
+        return refused;
+    }
+    template <class Visit> void each(Visit&& visit) {
+        all_.each([&](handle_type, capture_record& c) { visit(c); });
+    }
+
+  private:
+    slot_table<capture_record> all_;
+};
+
+} // namespace device::sim
+} // namespace allot::inline ALLOT_ABI

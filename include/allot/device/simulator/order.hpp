@@ -1,0 +1,221 @@
+// Who is ordered after whom on the simulated device, and the queues that keep to it.
+//
+// Each stream has a clock. The host learns a clock when it waits, or is told that work is done, and every later
+// operation of any stream knows what the host knew. The legacy default stream joins all blocking streams of its device
+// at each of its operations, and they join it at each of theirs. Cost: O(streams) where something was learnt since.
+// Threads: any, under the machine's lock.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/device/kinds.hpp>
+#include <allot/device/simulator/captures.hpp>
+#include <allot/device/simulator/clock.hpp>
+#include <allot/device/simulator/handles.hpp>
+#include <allot/device/simulator/machine.hpp>
+#include <allot/device/simulator/work.hpp>
+
+#include <cstdint>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace device::sim {
+
+struct stream_state {
+    vector_clock clock;
+    std::uint64_t host_seen = 0;
+    std::uint64_t legacy_seen = 0;
+    epoch recorded = 0; // the last of its operations before an event
+    std::uint32_t index = 0;
+    int device = 0;
+    stream_kind kind = stream_kind::blocking;
+    bool legacy = false;
+    bool own = false;   // a thread's, or legacy: nobody destroys it
+    bool alive = true;
+    captures::handle_type capture{};
+    vector_clock captured; // order within the capture
+    work_queue queue;
+
+    actor self() const noexcept { return index + 1; }
+};
+
+class order_layer : public machine {
+  public:
+    using stream_type = simulated_stream;
+    static constexpr stream_type legacy_stream() noexcept { return {0}; }
+    static constexpr stream_type per_thread_stream() noexcept { return {1}; }
+
+    explicit order_layer(const simulator_options& options) : machine{options} {
+        ALLOT_ASSERT(options.devices > 0 && options.devices <= 64, "a simulated machine has 1 to 64 devices");
+        for (int d = 0; d != options.devices; ++d) {
+            devices_.emplace_back();
+            add_stream(d, stream_kind::blocking, true).legacy = true;
+        }
+    }
+
+  protected:
+    struct device_state {
+        std::vector<std::uint32_t> streams; // all that are alive, the legacy one too
+        vector_clock gone;                  // what those knew that are not
+        vector_clock gone_blocking;         // the blocking ones of them
+        std::uint64_t legacy_version = 0;
+        std::uint64_t peers = 0; // devices whose memory it may use, a bit each
+        std::size_t used = 0;
+    };
+
+    bool delayed() const noexcept { return options_.execution == execution::delayed; }
+    device_state& devices_of(const stream_state& s) noexcept { return devices_[static_cast<std::size_t>(s.device)]; }
+    static stream_type handle_of(const stream_state& s) noexcept { return {s.index + 2}; }
+
+    stream_state* find(stream_type stream) {
+        if (stream.index >= 2) {
+            const std::size_t i = stream.index - std::size_t{2};
+            return i < streams_.size() && streams_[i].alive ? &streams_[i] : nullptr;
+        }
+        thread_state& t = this_thread();
+        const auto device = static_cast<std::size_t>(t.device);
+        if (stream == legacy_stream()) return &streams_[device];
+        if (t.streams[device] == 0) t.streams[device] = add_stream(t.device, stream_kind::blocking, true).index;
+        return &streams_[t.streams[device]];
+    }
+
+    stream_state& add_stream(int device, stream_kind kind, bool own) {
+        stream_state& s = streams_.emplace_back();
+        s.index = static_cast<std::uint32_t>(streams_.size() - 1);
+        s.device = device;
+        s.kind = kind;
+        s.own = own;
+        devices_of(s).streams.push_back(s.index);
+        return s;
+    }
+
+    // What orders every operation of a stream, besides its own past.
+    void join_implied(stream_state& s) {
+        if (s.host_seen != host_version_) {
+            s.clock.join(host_clock_);
+            s.host_seen = host_version_;
+        }
+        device_state& d = devices_of(s);
+        if (s.legacy) {
+            for (const std::uint32_t i : d.streams)
+                if (streams_[i].kind == stream_kind::blocking) s.clock.join(streams_[i].clock);
+            s.clock.join(d.gone_blocking);
+            if (delayed())
+                each_implied(s, [&](const stream_state& other) { // those that were destroyed have work left, too
+                    if (&other != &s) s.queue.come_after({other.index, other.queue.queued()});
+                });
+            ++d.legacy_version;
+        } else if (s.kind == stream_kind::blocking && s.legacy_seen != d.legacy_version) {
+            const stream_state& legacy = streams_[static_cast<std::size_t>(s.device)];
+            s.clock.join(legacy.clock);
+            s.legacy_seen = d.legacy_version;
+            if (delayed()) s.queue.come_after({legacy.index, legacy.queue.queued()});
+        }
+    }
+    use begin_operation(stream_state& s, const char* what) {
+        join_implied(s);
+        return {what, s.clock.tick(s.self()), s.self()};
+    }
+    void host_learns(const vector_clock& clock) {
+        if (host_clock_.join(clock)) ++host_version_;
+    }
+    use host_operation(const char* what) {
+        ++host_version_;
+        return {what, host_clock_.tick(host), host};
+    }
+    // What the end of a stream's work means: its own, and for the legacy stream that of all blocking ones.
+    template <class Visit> void each_implied(stream_state& s, Visit&& visit) {
+        visit(s);
+        if (!s.legacy) return;
+        for (stream_state& other : streams_)
+            if (&other != &s && other.device == s.device && other.kind == stream_kind::blocking) visit(other);
+    }
+    void host_waits(stream_state& s) {
+        each_implied(s, [this](stream_state& one) {
+            drain(one);
+            host_learns(one.clock);
+        });
+    }
+    bool idle(stream_state& s) {
+        bool all = true;
+        each_implied(s, [&](stream_state& one) { all = one.queue.settle() && all; });
+        return all;
+    }
+    void wait_for_device(int device) {
+        host_learns(devices_[static_cast<std::size_t>(device)].gone);
+        for (stream_state& s : streams_)
+            if (s.device == device) {
+                drain(s);
+                if (s.alive) host_learns(s.clock);
+            }
+    }
+    void wait_for_all() {
+        for (int d = 0; d != options_.devices; ++d) wait_for_device(d);
+    }
+
+    // Work in stream order: now, later, or not at all.
+    template <class Run> void submit(stream_state& s, Run&& run) {
+        if (options_.execution == execution::immediate) run_now(run);
+        else if (delayed()) s.queue.push(std::forward<Run>(run)), pump();
+    }
+    // Runs a little of what waits, so that it runs some time after it was told.
+    void pump() {
+        if (!delayed()) return;
+        std::size_t waiting = 0;
+        for (const stream_state& s : streams_) waiting += s.queue.queued() - s.queue.done();
+        std::size_t steps = random_.below(3);
+        if (waiting > options_.longest_queue) steps += waiting - options_.longest_queue;
+        while (steps-- != 0 && waiting-- != 0) step();
+    }
+    // Where nothing runs, events are done when a coin says so.
+    bool drawn_done() noexcept { return options_.execution == execution::immediate || (random_.next() & 1) != 0; }
+    void step() {
+        const std::size_t n = streams_.size(), first = random_.below(n);
+        for (std::size_t i = 0; i != n; ++i) {
+            work_queue& q = streams_[(first + i) % n].queue;
+            if (q.empty() || !q.ready([this](queue_mark m) { return passed(m); })) continue;
+            const auto run = q.pop();
+            if (run) run_now(run);
+            return;
+        }
+    }
+    void drain(stream_state& s) {
+        while (!s.queue.settle()) step();
+    }
+    bool passed(queue_mark m) const noexcept { return streams_[m.stream].queue.done() >= m.number; }
+
+    // CUDA's code where the legacy stream would wait for a stream that is being captured; the capture is lost.
+    int implicit_capture(const stream_state& s) {
+        if (captures_.none() || !s.legacy) return 0;
+        int code = 0;
+        captures_.each([&](capture_record& c) {
+            const stream_state& origin = streams_[c.origin];
+            if (origin.device != s.device || origin.kind != stream_kind::blocking) return;
+            c.invalid = true;
+            code = 906;
+        });
+        return code;
+    }
+    // The same where a call that needs a stream's end meets a capture.
+    int blocked(const stream_state& s) {
+        if (const int code = implicit_capture(s)) return code;
+        if (capture_record* const c = captures_.find(s.capture)) {
+            c->invalid = true;
+            return 900;
+        }
+        return refused_by_capture() ? 900 : 0;
+    }
+
+    operation operation_of(const use& u) const noexcept { return {u.what, u.who == host ? 0U : u.who - 1U, u.when, u.who == host}; }
+    bool event_recorded_after(const use& u) const noexcept { return u.who != host && streams_[u.who - 1].recorded >= u.when; }
+
+    std::deque<stream_state> streams_; // the first ones are the devices' legacy streams
+    std::vector<device_state> devices_;
+    vector_clock host_clock_;
+    std::uint64_t host_version_ = 0;
+};
+
+} // namespace device::sim
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,91 @@
+// Addresses for plain, stream-ordered and pinned memory, with host memory behind them.
+//
+// Addresses stay readable until the simulator ends, so that work that runs too late meets poison, not a fault. A block
+// given back carries the use that freed it, and is handed out again only to who knows of that use; so reuse adds no
+// order of its own. Blocks of one rounded size are reused, nothing is split. Threads: one at a time.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/device/simulator/clock.hpp>
+#include <allot/sys/map.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace device::sim {
+
+class store {
+  public:
+    static constexpr std::size_t alignment = 512;
+
+    store() = default;
+    store(const store&) = delete;
+    store& operator=(const store&) = delete;
+    ~store() {
+        for (const chunk& c : chunks_) sys::unmap(c.start, c.bytes);
+    }
+
+    static std::size_t rounded(std::size_t bytes) noexcept {
+        return align_up(bytes, bytes > std::size_t{1} << 20 ? std::size_t{64} << 10 : alignment);
+    }
+
+    /// `bytes` are rounded; null when the machine has no address space for them.
+    std::byte* take(std::size_t bytes, const vector_clock& clock, bool backed) {
+        auto& list = free_[bytes];
+        for (std::size_t i = list.size(), looks = 0; i != 0 && looks != 8; ++looks) {
+            const block b = list[--i];
+            if (!clock.knows(b.freed.who, b.freed.when)) continue;
+            list[i] = list.back();
+            list.pop_back();
+            return b.start;
+        }
+        if (bytes > left_ && !more(bytes, backed)) return nullptr;
+        std::byte* const p = next_;
+        next_ += bytes;
+        left_ -= bytes;
+        return p;
+    }
+    bool has(const void* p) const noexcept {
+        for (const chunk& c : chunks_)
+            if (reinterpret_cast<std::uintptr_t>(p) - reinterpret_cast<std::uintptr_t>(c.start) < c.bytes) return true;
+        return false;
+    }
+    void give(std::byte* p, std::size_t bytes, const use& freed) { free_[bytes].push_back({p, freed}); }
+
+  private:
+    struct chunk {
+        std::byte* start;
+        std::size_t bytes;
+    };
+    struct block {
+        std::byte* start;
+        use freed;
+    };
+
+    bool more(std::size_t least, bool backed) {
+        constexpr std::size_t usual = std::size_t{256} << 20;
+        const std::size_t bytes = least > usual ? least : usual;
+        std::byte* const p = sys::reserve(bytes, std::size_t{2} << 20);
+        if (p == nullptr) return false;
+        if (backed && !sys::commit(p, bytes)) {
+            sys::unmap(p, bytes);
+            return false;
+        }
+        chunks_.push_back({p, bytes});
+        next_ = p;
+        left_ = bytes;
+        return true;
+    }
+
+    std::vector<chunk> chunks_;
+    std::unordered_map<std::size_t, std::vector<block>> free_;
+    std::byte* next_ = nullptr;
+    std::size_t left_ = 0;
+};
+
+} // namespace device::sim
+} // namespace allot::inline ALLOT_ABI

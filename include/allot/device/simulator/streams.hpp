@@ -1,0 +1,236 @@
+// Streams and events of the simulated device: who is ordered after whom.
+//
+// Each stream has a clock. Recording an event copies it, waiting joins it; the host learns a clock when it synchronises
+// or is told that an event is done, and every later operation of any stream knows what the host knew. The legacy default
+// stream joins all blocking streams of its device at each of its operations, and they join it at each of theirs.
+// Cost: record and wait O(streams). Threads: any, under the machine's lock.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/device/id.hpp>
+#include <allot/device/kinds.hpp>
+#include <allot/device/result.hpp>
+#include <allot/device/simulator/captures.hpp>
+#include <allot/device/simulator/clock.hpp>
+#include <allot/device/simulator/handles.hpp>
+#include <allot/device/simulator/order.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace device::sim {
+
+struct event_state {
+    vector_clock clock;
+    queue_mark mark{};
+    int device = 0;
+    bool recorded = false;
+    bool done = false;
+    captures::handle_type capture{}; // it was recorded in this one
+};
+
+class stream_layer : public order_layer {
+  public:
+    using event_type = handle<event_state>;
+
+    explicit stream_layer(const simulator_options& options) : order_layer{options} {}
+
+    result<stream_type> create_stream(device_id device, stream_kind kind) {
+        const entry in{*this, call::create_stream};
+        if (in.refused()) return in.error();
+        if (!is_device(device.index)) return in.fail(failure::invalid_device);
+        return handle_of(add_stream(device.index, kind, false));
+    }
+    /// Work that was queued still runs; the handle is gone.
+    result<> destroy_stream(stream_type stream) {
+        const entry in{*this, call::destroy_stream};
+        if (in.refused()) return in.error();
+        stream_state* const s = find(stream);
+        if (s == nullptr || s->own) return in.fail(failure::invalid_handle);
+        if (capture_record* const c = captures_.find(s->capture)) {
+            c->invalid = true;
+            return in.fail(failure::not_permitted_in_capture);
+        }
+        s->alive = false;
+        devices_of(*s).gone.join(s->clock);
+        if (s->kind == stream_kind::blocking) devices_of(*s).gone_blocking.join(s->clock);
+        std::erase(devices_of(*s).streams, s->index);
+        return {};
+    }
+    result<std::uint64_t> stream_id(stream_type stream) {
+        const entry in{*this, call::stream_id};
+        if (in.refused()) return in.error();
+        const stream_state* const s = find(stream);
+        if (s == nullptr) return in.fail(failure::invalid_handle);
+        return std::uint64_t{s->index};
+    }
+    result<device_id> device_of(stream_type stream) {
+        const entry in{*this, call::device_of};
+        if (in.refused()) return in.error();
+        const stream_state* const s = find(stream);
+        if (s == nullptr) return in.fail(failure::invalid_handle);
+        return device_id{s->device};
+    }
+    result<bool> query(stream_type stream) {
+        const entry in{*this, call::query_stream};
+        if (in.refused()) return in.error();
+        stream_state* const s = find(stream);
+        if (s == nullptr) return in.fail(failure::invalid_handle);
+        if (const int code = blocked(*s)) return in.fail(failure::not_permitted_in_capture, code);
+        pump();
+        if (delayed() ? !idle(*s) : !drawn_done()) return false;
+        host_waits(*s);
+        return true;
+    }
+    result<> synchronize(stream_type stream) {
+        const entry in{*this, call::synchronize_stream};
+        if (in.refused()) return in.error();
+        stream_state* const s = find(stream);
+        if (s == nullptr) return in.fail(failure::invalid_handle);
+        if (const int code = blocked(*s)) return in.fail(failure::not_permitted_in_capture, code);
+        host_waits(*s);
+        return {};
+    }
+    result<> synchronize(device_id device) {
+        const entry in{*this, call::synchronize_device};
+        if (in.refused()) return in.error();
+        if (!is_device(device.index)) return in.fail(failure::invalid_device);
+        if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
+        wait_for_device(device.index);
+        return {};
+    }
+    result<device_id> current() {
+        const entry in{*this, call::current};
+        if (in.refused()) return in.error();
+        return device_id{this_thread().device};
+    }
+    result<> set_current(device_id device) {
+        const entry in{*this, call::set_current};
+        if (in.refused()) return in.error();
+        if (!is_device(device.index)) return in.fail(failure::invalid_device);
+        this_thread().device = device.index;
+        return {};
+    }
+
+    result<event_type> create_event(device_id device) {
+        const entry in{*this, call::create_event};
+        if (in.refused()) return in.error();
+        if (!is_device(device.index)) return in.fail(failure::invalid_device);
+        if (events_.size() >= options_.most_events) return in.fail(failure::out_of_memory);
+        const event_type e = events_.insert();
+        event_state& state = *events_.find(e);
+        state.device = device.index;
+        state.recorded = false;
+        state.capture = {};
+        return e;
+    }
+    result<> destroy_event(event_type event) {
+        const entry in{*this, call::destroy_event};
+        if (in.refused()) return in.error();
+        if (events_.find(event) == nullptr) return in.fail(failure::invalid_handle);
+        events_.erase(event);
+        return {};
+    }
+    result<> record(event_type event, stream_type stream) {
+        const entry in{*this, call::record};
+        if (in.refused()) return in.error();
+        event_state* const e = events_.find(event);
+        stream_state* const s = find(stream);
+        if (e == nullptr || s == nullptr || e->device != s->device) return in.fail(failure::invalid_handle);
+        if (const int code = implicit_capture(*s)) return in.fail(failure::not_permitted_in_capture, code);
+        if (captures_.find(s->capture) != nullptr) {
+            e->capture = s->capture;
+            e->clock = s->captured;
+            e->recorded = true;
+            return {};
+        }
+        join_implied(*s);
+        e->capture = {};
+        e->clock = s->clock;
+        e->recorded = true;
+        e->done = false;
+        s->recorded = s->clock[s->self()];
+        if (delayed()) e->mark = {s->index, s->queue.push({})};
+        pump();
+        return {};
+    }
+    /// An event that was never recorded orders nothing.
+    result<> wait(stream_type stream, event_type event) {
+        const entry in{*this, call::wait};
+        if (in.refused()) return in.error();
+        const event_state* const e = events_.find(event);
+        stream_state* const s = find(stream);
+        if (e == nullptr || s == nullptr) return in.fail(failure::invalid_handle);
+        if (const int code = implicit_capture(*s)) return in.fail(failure::not_permitted_in_capture, code);
+        capture_record* const of_stream = captures_.find(s->capture);
+        capture_record* const of_event = captures_.find(e->capture);
+        if (of_stream != nullptr || of_event != nullptr) {
+            if (const int code = join_capture(*s, of_stream, *e, of_event)) return in.fail(failure::not_permitted_in_capture, code);
+            return {};
+        }
+        if (e->capture.generation != 0) return in.fail(failure::not_permitted_in_capture, 907);
+        if (!e->recorded) return {};
+        join_implied(*s);
+        s->clock.join(e->clock);
+        if (delayed()) s->queue.come_after(e->mark);
+        pump();
+        return {};
+    }
+    result<bool> query(event_type event) {
+        const entry in{*this, call::query_event};
+        if (in.refused()) return in.error();
+        event_state* const e = events_.find(event);
+        if (e == nullptr) return in.fail(failure::invalid_handle);
+        if (const int code = captured(*e)) return in.fail(failure::not_permitted_in_capture, code);
+        if (!e->recorded) return true;
+        pump();
+        if (!e->done) e->done = delayed() ? passed(e->mark) : drawn_done();
+        if (e->done) host_learns(e->clock);
+        return e->done;
+    }
+    result<> synchronize(event_type event) {
+        const entry in{*this, call::synchronize_event};
+        if (in.refused()) return in.error();
+        event_state* const e = events_.find(event);
+        if (e == nullptr) return in.fail(failure::invalid_handle);
+        if (const int code = captured(*e)) return in.fail(failure::not_permitted_in_capture, code);
+        if (!e->recorded) return {};
+        while (delayed() && !passed(e->mark)) step();
+        e->done = true;
+        host_learns(e->clock);
+        return {};
+    }
+
+  protected:
+    slot_table<event_state> events_;
+
+  private:
+    // What was last recorded in a capture tells nothing, not even when that has ended.
+    int captured(const event_state& e) {
+        if (capture_record* const c = captures_.find(e.capture)) c->invalid = true;
+        if (e.capture.generation != 0) return 907;
+        return refused_by_capture() ? 900 : 0;
+    }
+    // A stream that waits for an event of a capture joins it; waiting out of one is refused.
+    int join_capture(stream_state& s, capture_record* of_stream, const event_state& e, capture_record* of_event) {
+        if (of_event == nullptr || (of_stream != nullptr && of_stream != of_event) || s.device != of_event->work.device) {
+            if (of_stream != nullptr && e.recorded) of_stream->invalid = true;
+            return of_stream != nullptr && !e.recorded ? 0 : 905;
+        }
+        if (s.legacy) {
+            of_event->invalid = true;
+            return 906;
+        }
+        if (of_stream == nullptr) {
+            s.capture = e.capture;
+            s.captured.clear();
+            of_event->members.push_back(s.index);
+        }
+        s.captured.join(e.clock);
+        return 0;
+    }
+};
+
+} // namespace device::sim
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,109 @@
+// Work of the simulated device: the ranges it uses, and the queues in which it waits when execution is delayed.
+//
+// A task runs when all before it in its stream, and all that it was told to come after, have run. Which of the ready
+// streams goes next is drawn. Invariant: what a task comes after was queued earlier, so some task is always ready.
+// Cost: a step walks the streams once. Threads: one at a time; a task must not call the simulator, nor throw.
+// Source of the idea: seeded schedules as a second oracle; PCT, Burckhardt et al. 2010.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace device {
+
+/// Memory that an operation reads or writes.
+struct range {
+    const void* start = nullptr;
+    std::size_t bytes = 0;
+};
+
+/// Some ranges, written in place: `{{p, 64}, {q, 32}}`. Looks at them only; as long as the call lasts.
+class ranges {
+  public:
+    ranges() = default;
+    ranges(std::initializer_list<range> list) noexcept : all_{list.begin(), list.size()} {}
+    ranges(std::span<const range> list) noexcept : all_{list} {}
+    const range* begin() const noexcept { return all_.data(); }
+    const range* end() const noexcept { return all_.data() + all_.size(); }
+
+  private:
+    std::span<const range> all_;
+};
+
+namespace sim {
+
+/// SplitMix64, Steele et al. 2014.
+class random_numbers {
+  public:
+    explicit random_numbers(std::uint64_t seed) noexcept : state_{seed} {}
+    std::uint64_t next() noexcept {
+        std::uint64_t z = (state_ += 0x9E3779B97F4A7C15);
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
+        return z ^ (z >> 31);
+    }
+    std::size_t below(std::size_t n) noexcept { return static_cast<std::size_t>(next() % n); }
+
+  private:
+    std::uint64_t state_;
+};
+
+/// A place in a stream's queue.
+struct queue_mark {
+    std::uint32_t stream = 0;
+    std::uint64_t number = 0;
+};
+
+class work_queue {
+  public:
+    /// The next task comes after this one, too.
+    void come_after(queue_mark m) { pending_.push_back(m); }
+    std::uint64_t push(std::function<void()> run) {
+        tasks_.push_back({std::move(run), std::move(pending_)});
+        pending_.clear();
+        return ++queued_;
+    }
+    std::uint64_t queued() const noexcept { return queued_; }
+    std::uint64_t done() const noexcept { return queued_ - tasks_.size(); }
+    bool empty() const noexcept { return tasks_.empty(); }
+    /// Whether nothing is left. What a next task would have come after counts, too: it becomes a task that does nothing.
+    bool settle() {
+        if (!pending_.empty()) push({});
+        return tasks_.empty();
+    }
+
+    /// `passed(mark)` says whether a place was passed.
+    template <class Passed> bool ready(Passed&& passed) const {
+        for (const queue_mark& m : tasks_.front().after)
+            if (!passed(m)) return false;
+        return true;
+    }
+    /// The front counts as done from here on.
+    std::function<void()> pop() {
+        std::function<void()> run = std::move(tasks_.front().run);
+        tasks_.pop_front();
+        return run;
+    }
+
+  private:
+    struct task {
+        std::function<void()> run;
+        std::vector<queue_mark> after;
+    };
+    std::deque<task> tasks_;
+    std::vector<queue_mark> pending_;
+    std::uint64_t queued_ = 0;
+};
+
+} // namespace sim
+} // namespace device
+} // namespace allot::inline ALLOT_ABI
