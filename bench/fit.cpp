@@ -2,9 +2,9 @@
 //
 //   allot_fit [rounds] [live runs...]          default: 5 rounds of 10000 and 100000
 //
-// A steady state in one range: so many live runs, and a third as much free; each step releases a random one and
-// allocates another. Subjects take turns, round by round, on the same requests; thread CPU time, medians. Sizes: one;
-// 16 classes from 256 bytes to 1 MiB; lognormal about 8 KiB. No memory is touched but metadata.
+// A steady state in one range: so many live runs, and a third as much free; each step releases a random one, of all or
+// of 64 (hot), and allocates another. Subjects take turns, round by round, on the same requests; thread CPU time,
+// medians. Sizes: one; 24 classes from 256 bytes to 512 KiB; lognormal about 8 KiB. No memory is touched but metadata.
 #include <allot/heap/best_fit.hpp>
 
 #include <harness/measure.hpp>
@@ -208,8 +208,8 @@ struct host_malloc : looped<host_malloc> {
 
 std::size_t some_bytes(const std::string& kind, std::mt19937_64& random) {
     static std::lognormal_distribution<double> lognormal{std::log(8192.0), 1.5};
-    if (kind == "one") return 4096;
-    if (kind == "classes") return (std::size_t{256} << random() % 12) + (random() % 2 != 0 ? 0 : 256);
+    if (kind.starts_with("one")) return 4096;
+    if (kind.starts_with("classes")) return (std::size_t{256} << random() % 12) + (random() % 2 != 0 ? 0 : 256);
     return std::min<std::size_t>(256 + static_cast<std::size_t>(lognormal(random)), std::size_t{64} << 20);
 }
 
@@ -223,6 +223,7 @@ int main(int argc, char** argv) {
 
     std::vector<std::pair<std::string, std::unique_ptr<subject>>> all;
     all.emplace_back("fit::best", std::make_unique<ours>());
+    all.reserve(8);
     all.emplace_back("fit::best, a stream", std::make_unique<ours_tagged<1>>());
     all.emplace_back("fit::best, 8 streams", std::make_unique<ours_tagged<streams>>());
     all.emplace_back("std::set, unordered_map", std::make_unique<of_std>());
@@ -232,9 +233,9 @@ int main(int argc, char** argv) {
                 reinterpret_cast<void* (*)(std::size_t)>(a), reinterpret_cast<void (*)(void*)>(dlsym(library, "mi_free"))));
     all.emplace_back("lists of classes", std::make_unique<lists>());
 
-    std::printf("%-9s %-8s %-26s %8s %8s %8s  %s\n", "live", "sizes", "subject", "ns/pair", "q1", "q3", "metadata a run");
+    std::printf("%-9s %-12s %-26s %8s %8s %8s  %s\n", "live", "sizes", "subject", "ns/pair", "q1", "q3", "metadata a run");
     for (const std::size_t live : counts)
-        for (const std::string kind : {"one", "classes", "mixed"}) {
+        for (const std::string kind : {"one", "classes", "mixed", "one, hot", "classes, hot", "mixed, hot"}) {
             std::mt19937_64 random{live};
             std::vector<std::size_t> first(live);
             std::size_t bytes = 0;
@@ -246,7 +247,7 @@ int main(int argc, char** argv) {
             for (int round = -1; round < rounds; ++round) { // the first one reaches the steady state
                 std::vector<std::uint32_t> which(steps);
                 std::vector<std::size_t> sizes(steps);
-                for (auto& w : which) w = static_cast<std::uint32_t>(random() % live);
+                for (auto& w : which) w = static_cast<std::uint32_t>(random() % (kind.ends_with("hot") ? 64 : live));
                 for (auto& n : sizes) n = some_bytes(kind, random);
                 for (std::size_t i = 0; i != all.size(); ++i) {
                     const std::size_t s = (i + static_cast<std::size_t>(round + 1)) % all.size();
@@ -257,7 +258,7 @@ int main(int argc, char** argv) {
             }
             for (std::size_t s = 0; s != all.size(); ++s) {
                 const auto [q1, median, q3] = bench::spread_of(ns[s]);
-                std::printf("%-9zu %-8s %-26s %8.1f %8.1f %8.1f  %.0f\n", live, kind.c_str(), all[s].first.c_str(), median, q1, q3,
+                std::printf("%-9zu %-12s %-26s %8.1f %8.1f %8.1f  %.0f\n", live, kind.c_str(), all[s].first.c_str(), median, q1, q3,
                             static_cast<double>(all[s].second->metadata()) / static_cast<double>(live));
             }
         }

@@ -1,14 +1,14 @@
-// Which node an address has: an open-addressing table of node numbers.
+// Which node an address has: a table of chains that run through the nodes themselves.
 //
-//     slot: | check 4 | node 4 |        check: the address's hash, whose top bits are its home; node 0: nobody
-//
-// Linear probing; what follows a removed entry moves up, so there are no tombstones, and because the hash lies in the
-// slot nothing but the node that is looked for is read. Invariant: an entry lies at its home or behind it, without a gap.
-// Cost: 8 bytes a slot, at most 5 of 8 used; O(1) expected. Growing puts all entries anew. Threads: one at a time.
-// Source: Knuth 1973, algorithm 6.4 R; multiplicative hashing.
+// A live run's node has no use for its tree links; its chain's next node stands there. So an entry has no memory of its
+// own, inserting is a store without a search, and looking up reads a slot and the node that is wanted anyway.
+// Cost: 4 bytes a slot, at most one entry for two slots, unless the table cannot grow: then the chains do, and nothing
+// fails. O(1) expected. Growing puts all entries anew. Threads: one at a time.
+// Source: chained hashing, Luhn 1953; multiplicative hash, Knuth 1973.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/heap/fit_array.hpp>
 
 #include <cstddef>
@@ -17,102 +17,75 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Memory> class address_hash {
-    struct slot {
-        std::uint32_t check;
-        std::uint32_t node;
-    };
-
+template <class Node, class Memory> class address_hash {
   public:
-    void free(Memory& memory) noexcept { slots_.free(memory); }
-    // Room for so many in all.
-    bool prepare(Memory& memory, std::size_t all) noexcept {
-        if (ALLOT_LIKELY(all <= most_)) return true;
-        return grow(memory, all);
+    void free(Memory& memory) noexcept { heads_.free(memory); }
+
+    // Room for so many in all. False: the table stays as it is, which serves all the same if there is one.
+    bool prepare(Memory& memory, Node* n, std::size_t all) noexcept {
+        if (ALLOT_LIKELY(2 * all <= heads_.capacity())) return true;
+        return grow(memory, n, all);
     }
-    void insert(std::uintptr_t address, std::uint32_t node) noexcept {
-        put({hash(address), node});
+    bool exists() const noexcept { return heads_.capacity() != 0; }
+
+    void insert(Node* n, std::uint32_t x) noexcept {
+        std::uint32_t& head = heads_[home(n[x].address)];
+        n[x].child[0] = head;
+        head = x;
         ++used_;
     }
-    // 0: nobody. `is(node)`: whether it has the address.
-    template <class Is> std::uint32_t find(std::uintptr_t address, Is is) const noexcept {
-        const std::size_t at = place(address, is);
-        return at == nowhere ? 0 : slots_[at].node;
+    // 0: nobody.
+    std::uint32_t find(const Node* n, std::uintptr_t address) const noexcept {
+        if (ALLOT_UNLIKELY(!exists())) return 0;
+        std::uint32_t x = heads_[home(address)];
+        while (x != 0 && n[x].address != address) x = n[x].child[0];
+        return x;
     }
-    template <class Is> std::uint32_t take(std::uintptr_t address, Is is) noexcept {
-        std::size_t at = place(address, is);
-        if (at == nowhere) return 0;
-        const std::uint32_t node = slots_[at].node;
+    // And takes it out.
+    std::uint32_t take(Node* n, std::uintptr_t address) noexcept {
+        if (ALLOT_UNLIKELY(!exists())) return 0;
+        std::uint32_t* link = &heads_[home(address)];
+        while (*link != 0 && n[*link].address != address) link = &n[*link].child[0];
+        const std::uint32_t x = *link;
+        if (ALLOT_UNLIKELY(x == 0)) return 0;
+        *link = n[x].child[0];
         --used_;
-        for (std::size_t from = at;;) {
-            from = (from + 1) & mask_;
-            const slot s = slots_[from];
-            if (s.node == 0) break;
-            if (((from - home(s.check)) & mask_) < ((from - at) & mask_)) continue; // its home is behind the gap
-            slots_[at] = s;
-            at = from;
-        }
-        slots_[at].node = 0;
-        return node;
+        return x;
     }
     std::size_t used() const noexcept { return used_; }
-    std::size_t bytes() const noexcept { return slots_.bytes(); }
+    std::size_t bytes() const noexcept { return heads_.bytes(); }
 
-    bool valid() const noexcept {
-        std::size_t n = 0;
-        for (std::size_t i = 0; most_ != 0 && i <= mask_; ++i) {
-            if (slots_[i].node == 0) continue;
-            ++n;
-            for (std::size_t at = home(slots_[i].check); at != i; at = (at + 1) & mask_)
-                if (slots_[at].node == 0) return false;
-        }
-        return n == used_ && n <= most_;
+    bool valid(const Node* n) const noexcept {
+        std::size_t all = 0;
+        for (std::size_t i = 0; i != heads_.capacity(); ++i)
+            for (std::uint32_t x = heads_[i]; x != 0; x = n[x].child[0])
+                if (!n[x].is_live() || home(n[x].address) != i || ++all > used_) return false;
+        return all == used_;
     }
 
   private:
-    static constexpr std::size_t nowhere = ~std::size_t{0};
-
-    static std::uint32_t hash(std::uintptr_t address) noexcept {
-        return static_cast<std::uint32_t>(std::uint64_t{address} * 0x9E3779B97F4A7C15U >> 32);
+    std::size_t home(std::uintptr_t address) const noexcept {
+        return static_cast<std::size_t>(std::uint64_t{address} * 0x9E3779B97F4A7C15U >> shift_);
     }
-    std::size_t home(std::uint32_t check) const noexcept { return check >> shift_; }
-
-    template <class Is> std::size_t place(std::uintptr_t address, Is is) const noexcept {
-        if (ALLOT_UNLIKELY(most_ == 0)) return nowhere;
-        const std::uint32_t check = hash(address);
-        for (std::size_t at = home(check); slots_[at].node != 0; at = (at + 1) & mask_)
-            if (slots_[at].check == check && is(slots_[at].node)) return at;
-        return nowhere;
-    }
-    void put(slot s) noexcept {
-        std::size_t at = home(s.check);
-        while (slots_[at].node != 0) at = (at + 1) & mask_;
-        slots_[at] = s;
-    }
-    ALLOT_COLD bool grow(Memory& memory, std::size_t all) noexcept {
-        unsigned bits = 6;
-        while ((std::size_t{1} << bits) / 8 * 5 < all)
-            if (++bits == 32) return false;
-        fit_array<slot, Memory> larger;
-        if (!larger.resize(memory, std::size_t{1} << bits)) return false;
-        const std::size_t had = most_ == 0 ? 0 : mask_ + 1;
-        fit_array<slot, Memory> old;
-        old.swap(slots_);
-        slots_.swap(larger);
-        mask_ = (std::size_t{1} << bits) - 1;
-        shift_ = 32 - bits;
-        most_ = (mask_ + 1) / 8 * 5;
-        for (std::size_t i = 0; i <= mask_; ++i) slots_[i] = {0, 0};
-        for (std::size_t i = 0; i != had; ++i)
-            if (old[i].node != 0) put(old[i]);
-        old.free(memory);
+    ALLOT_COLD bool grow(Memory& memory, Node* n, std::size_t all) noexcept {
+        const unsigned bits = log2_ceil(all < 32 ? 64 : 2 * all);
+        fit_array<std::uint32_t, Memory> heads;
+        if (!heads.resize(memory, std::size_t{1} << bits)) return false;
+        heads.swap(heads_);
+        shift_ = 64 - bits;
+        used_ = 0;
+        for (std::size_t i = 0; i != heads_.capacity(); ++i) heads_[i] = 0;
+        for (std::size_t i = 0; i != heads.capacity(); ++i)
+            for (std::uint32_t x = heads[i], next; x != 0; x = next) {
+                next = n[x].child[0];
+                insert(n, x);
+            }
+        heads.free(memory);
         return true;
     }
 
-    fit_array<slot, Memory> slots_;
-    std::size_t mask_ = 0;
-    unsigned shift_ = 0;
-    std::size_t most_ = 0; // entries before it grows
+    fit_array<std::uint32_t, Memory> heads_; // a power of two
+    unsigned shift_ = 63;
     std::size_t used_ = 0;
 };
 

@@ -6,6 +6,7 @@
 //     auto r = runs.allocate(bytes, 256, stream);                  // best fit among what this stream freed
 //     if (!r) r = runs.allocate_any(bytes, 256);                   // of all: wait for r.tag, then use it
 //     runs.release(r.address, {stream, ticket});
+//     runs.gather({stream, now}, all);                             // this stream waited for all others
 //
 // Best fit is exact: the smallest free run that is large enough, of those the one at the lowest address. The rest of a run
 // stays free with its tag. A released run becomes one with the free runs beside it if their tags may be joined.
@@ -17,9 +18,9 @@
 // could serve may be missed where many cannot.
 // Invariant: the runs of a range cover it without a gap; free ones side by side have tags that may not be joined (or would
 // be more than 2^32 - 1 units together: 1 TiB of 256 bytes, and no range added at once may be more).
-// Cost: 32 bytes a run and its tag, 13 to 26 for its address if live; 3.8 KB a key. No call to the system but for metadata, and
-// a call that cannot get some changes nothing; only add, open, allocate, shrink and remove need any. Metadata that
-// grows is moved: O(n) at once, seldom; reserve() ahead. Threads: one at a time; a lock around it is its owner's.
+// Cost: 32 bytes a run and its tag, 8 to 16 for its address if live; 3.8 KB a key. No call to the system but for
+// metadata, and a call that cannot get some changes nothing; only add, open, allocate, shrink and remove need any.
+// Metadata that grows is moved: O(n) at once, seldom; reserve() ahead. Threads: one at a time; the lock is its owner's.
 // Source: best fit and boundary tags, Knuth 1968; per-stream free blocks of caching device allocators, 2017.
 #pragma once
 
@@ -58,7 +59,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     static constexpr std::uint32_t most_keys = 1U << 16;
 
     /// `unit`: a power of two; sizes are rounded up to it, addresses are multiples of it.
-    explicit best_fit(std::size_t unit = 256, Memory memory = {}) noexcept : memory_(std::move(memory)), shift_(log2_floor(unit)) {
+    explicit best_fit(std::size_t unit = 256, Memory memory = {}) noexcept
+        : memory_(std::move(memory)), shift_(log2_floor(unit)) {
         ALLOT_ASSERT(is_power_of_two(unit), "a unit is a power of two");
     }
     best_fit(const best_fit&) = delete;
@@ -88,10 +90,12 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     bool reserve(std::size_t live) noexcept {
         const std::size_t nodes = 2 * live + 2 * ranges_.size() + 4;
         return live < most_units / 2 && nodes_.prepare(memory_, nodes > nodes_.used() ? nodes - nodes_.used() : 0) &&
-               live_.prepare(memory_, live);
+               live_.prepare(memory_, nodes_.data(), live);
     }
     /// Whether the next allocate() will not lack metadata: tells "nothing fits" from "no host memory".
-    bool prepare() noexcept { return nodes_.prepare(memory_, 2) && live_.prepare(memory_, live_.used() + 1); }
+    bool prepare() noexcept {
+        return nodes_.prepare(memory_, 2) && (live_.prepare(memory_, nodes_.data(), live_.used() + 1) || live_.exists());
+    }
 
     // --- ranges --------------------------------------------------------------------------------------------
     /// A free range more. It becomes one with ranges of the same segment that it touches. False if it is not made of
@@ -115,8 +119,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         make_free(x, tag);
         return true;
     }
-    /// Takes [from, from + bytes) back, which lies in a free run as largest(), visit() or best() told it. False if there is no
-    /// such run, the part is not made of units, or there is no metadata; what is left of the run stays free.
+    /// Takes [from, from + bytes) back, which lies in a free run as largest() or visit() told it. False if there is no such
+    /// run, the part is not made of units, or there is no metadata; what is left of the run stays free.
     bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
         const number x = find_free(of);
         if (x == 0 || from % unit() != 0 || bytes % unit() != 0 || bytes == 0) return false;
@@ -174,7 +178,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     /// key is not open, and then nothing has changed. Cannot fail for lack of memory.
     std::size_t release(std::uintptr_t address, const Tag& tag = {}) noexcept {
         if (ALLOT_UNLIKELY(!is_open(tag.key()))) return 0;
-        const number x = live_.take(address, has(address));
+        const number x = live_.take(nodes_.data(), address);
         if (ALLOT_UNLIKELY(x == 0)) return 0;
         const std::uint32_t units = nodes_[x].units;
         live_units_ -= units;
@@ -183,7 +187,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     }
     /// A live run gets its rest back to so many bytes; false if there is no such run, it is not that large, or no metadata.
     bool shrink(std::uintptr_t address, std::size_t bytes, const Tag& tag = {}) noexcept {
-        const number x = live_.find(address, has(address));
+        const number x = live_.find(nodes_.data(), address);
         std::uint32_t units = 0;
         if (x == 0 || !is_open(tag.key()) || !counted(bytes, 1, units) || units > nodes_[x].units) return false;
         if (units == nodes_[x].units) return true;
@@ -195,7 +199,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     }
     /// A live run gets so many bytes by what it needs of the free run behind it, if `accept(its tag)`; else false.
     template <class Accept> bool grow(std::uintptr_t address, std::size_t bytes, Accept accept) noexcept {
-        const number x = live_.find(address, has(address));
+        const number x = live_.find(nodes_.data(), address);
         std::uint32_t units = 0;
         if (x == 0 || !counted(bytes, 1, units)) return false;
         node* const n = nodes_.data();
@@ -217,8 +221,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     bool grow(std::uintptr_t address, std::size_t bytes) noexcept requires std::is_same_v<Tag, no_tag> {
         return grow(address, bytes, [](const no_tag&) { return true; });
     }
-    /// A free run's tag becomes another, and it is joined with those beside it where that allows it. False if there is no such run, or
-    /// the key is not open.
+    /// A free run's tag becomes another, and it is joined with those beside it where that allows it. False if there is no
+    /// such run, or the key is not open.
     bool retag(const run& free, const Tag& tag) noexcept {
         const number x = find_free(free);
         if (x == 0 || !is_open(tag.key())) return false;
@@ -226,13 +230,26 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         make_free(x, tag);
         return true;
     }
+    /// All free runs whose tag is accepted get this one, and are joined with what is beside them. O(n), for when memory is
+    /// short: who waited for all streams has all that is free. False if the key is not open.
+    template <class Accept> bool gather(const Tag& tag, Accept accept) noexcept {
+        if (!is_open(tag.key())) return false;
+        node* const n = nodes_.data();
+        for (std::size_t at = 0; at != ranges_.size(); ++at)
+            for (number x = n[ranges_[at].edge].next; x != ranges_[at].edge; x = n[x].next) {
+                if (!n[x].is_free() || !accept(n[x].tag)) continue;
+                index_of(n[x].tag).remove(n, x);
+                x = make_free(x, tag);
+            }
+        return true;
+    }
     /// A live run's bytes and tag, to read and write until the next call; null and 0 for others.
     Tag* tag_of(std::uintptr_t address) noexcept {
-        const number x = live_.find(address, has(address));
+        const number x = live_.find(nodes_.data(), address);
         return x == 0 ? nullptr : &nodes_[x].tag;
     }
     std::size_t bytes_of(std::uintptr_t address) const noexcept {
-        const number x = live_.find(address, has(address));
+        const number x = live_.find(nodes_.data(), address);
         return x == 0 ? 0 : to_bytes(nodes_[x].units);
     }
 
@@ -282,9 +299,6 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     bool valid() const noexcept;
 
   private:
-    auto has(std::uintptr_t address) const noexcept {
-        return [n = nodes_.data(), address](number x) { return n[x].address == address; };
-    }
     std::size_t to_bytes(std::uint32_t units) const noexcept { return std::size_t{units} << shift_; }
     std::uint32_t to_units(std::size_t bytes) const noexcept { return static_cast<std::uint32_t>(bytes >> shift_); }
     run told(number x) const noexcept {
@@ -343,7 +357,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         }
         n[taken].parent = node::live_mark;
         live_units_ += units;
-        live_.insert(at, taken);
+        live_.insert(n, taken);
         return was;
     }
     // Cuts a run that is in no index behind so many units; the rest, in no index either, gets its tag.
@@ -366,7 +380,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         return other.is_free() && Tag::may_join(other.tag, tag) && units <= most_units - other.units;
     }
     // A run that is in no index goes into that of its tag, with the free runs beside it that it may be joined with.
-    void make_free(number x, Tag tag) noexcept {
+    // Returns where it is now.
+    number make_free(number x, Tag tag) noexcept {
         node* const n = nodes_.data();
         const number before = n[x].prev, behind = n[x].next;
         std::uintptr_t address = n[x].address;
@@ -393,7 +408,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         if (stays != 0 && key == tag.key()) {
             into.change(n, stays, units, address);
             n[stays].tag = tag;
-            return;
+            return stays;
         }
         if (stays != 0) indexes_[key]->remove(n, stays);
         else stays = x;
@@ -401,6 +416,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         n[stays].units = units;
         n[stays].tag = tag;
         into.insert(n, stays);
+        return stays;
     }
 
     // Range `at` and the next become one, if they are of one segment and touch.
@@ -438,7 +454,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     std::uint32_t keys_ = 0;
     detail::fit_array<index*, Memory> indexes_; // by key; null: not open
     detail::fit_pool<node, Memory> nodes_;
-    detail::address_hash<Memory> live_;
+    detail::address_hash<node, Memory> live_;
     detail::fit_ranges<Memory> ranges_;
     std::size_t units_ = 0;
     std::size_t live_units_ = 0;
@@ -458,7 +474,7 @@ template <fit_tag Tag, class Memory> bool best_fit<Tag, Memory>::valid() const n
         for (number x = nodes_[r.edge].next; x != r.edge; last = x, x = nodes_[x].next) {
             const node& n = nodes_[x];
             if (n.prev != last || n.address != address || n.units == 0 || !(n.is_free() || n.is_live())) return false;
-            if (n.is_live() ? live_.find(address, has(address)) != x : find_free(told(x)) != x) return false;
+            if (n.is_live() ? live_.find(nodes_.data(), address) != x : find_free(told(x)) != x) return false;
             if (n.is_free() && joins(nodes_[last], n.units, n.tag)) return false;
             address += to_bytes(n.units);
             units += n.units;
@@ -468,7 +484,7 @@ template <fit_tag Tag, class Memory> bool best_fit<Tag, Memory>::valid() const n
         if (address != r.end || nodes_[r.edge].prev != last) return false;
     }
     for (std::uint32_t key = 0; key != keys_; ++key) indexed += free_runs(key);
-    return deepest() != 0 && nodes_.valid() && live_.valid() && units == units_ && live_units == live_units_ &&
+    return deepest() != 0 && nodes_.valid() && live_.valid(nodes_.data()) && units == units_ && live_units == live_units_ &&
            live == live_.used() && free == indexed && nodes_.used() == live + free + ranges_.size();
 }
 
@@ -480,7 +496,8 @@ struct best {
     using needs = types<>;
     using provides = types<>;
     static constexpr std::string_view about = "the smallest that is large enough, by an index out of band";
-    static constexpr std::string_view cost = "O(log n); 32 bytes a run and its tag, 13 to 26 for a live one's address; 3.8 KB a stream";
+    static constexpr std::string_view cost =
+        "O(log n); 32 bytes a run and its tag, 8 to 16 for a live one's address; 3.8 KB a stream";
 
     template <fit_tag Tag = no_tag, class Memory = host_metadata> using runs = best_fit<Tag, Memory>;
 };

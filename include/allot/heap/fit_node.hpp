@@ -38,7 +38,9 @@ template <class Node, class Memory> class fit_pool {
     // Room for so many more; those after it cannot fail.
     bool prepare(Memory& memory, std::size_t more) noexcept {
         if (ALLOT_LIKELY(used_ + more < nodes_.capacity())) return true;
-        return nodes_.reserve(memory, used_ + more + 1);
+        if (!nodes_.reserve(memory, used_ + more + 1)) return false;
+        nodes_[0] = Node{};
+        return true;
     }
     std::uint32_t take() noexcept {
         ++used_;

@@ -28,8 +28,7 @@ template <class Node> class size_index {
     static constexpr std::uint32_t bins = (32 - steps + 1) << steps;
 
     static constexpr std::uint32_t bin_of(std::uint32_t units) noexcept {
-        if (units < std::uint32_t{1} << steps) return units;
-        const std::uint32_t shift = log2_floor(units) - steps;
+        const std::uint32_t shift = log2_floor(units | std::uint32_t{1} << steps) - steps; // 0 below 64
         return (shift << steps) + (units >> shift);
     }
 

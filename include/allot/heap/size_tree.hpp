@@ -28,6 +28,10 @@ template <class Node> struct size_tree {
         }
         *link = x;
         n[x].parent = parent;
+        if (t == 0) {
+            n[x].child[0] = n[x].child[1] = 0;
+            return;
+        }
         std::uint32_t* open[2] = {&n[x].child[0], &n[x].child[1]}; // where what is smaller, or larger, goes on
         std::uint32_t above[2] = {x, x};
         while (t != 0) {
@@ -43,7 +47,8 @@ template <class Node> struct size_tree {
     }
     static void remove(Node* n, std::uint32_t& root, std::uint32_t x) noexcept {
         std::uint32_t parent = n[x].parent, a = n[x].child[0], b = n[x].child[1];
-        std::uint32_t* link = parent == 0 ? &root : &n[parent].child[n[parent].child[1] == x];
+        const bool right = n[parent].child[1] == x;
+        std::uint32_t* link = parent == 0 ? &root : &n[parent].child[right];
         while (a != 0 && b != 0) {
             std::uint32_t& upper = rank_of(a) > rank_of(b) ? a : b;
             const bool side = &upper == &a;
@@ -53,8 +58,8 @@ template <class Node> struct size_tree {
             link = &n[upper].child[side];
             upper = *link;
         }
-        *link = a != 0 ? a : b;
-        if (*link != 0) n[*link].parent = parent;
+        *link = a | b;
+        n[a | b].parent = parent; // nobody has one, too: no branch
     }
     // The first one of so many units or more; 0: none.
     static std::uint32_t fitting(const Node* n, std::uint32_t root, std::uint32_t units) noexcept {

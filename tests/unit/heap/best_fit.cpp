@@ -64,7 +64,7 @@ TEST_CASE("every size at the edges of bins is found where it is the only one, an
         last = bin;
         runs fit{256};
         REQUIRE(fit.add(base, std::size_t{n} * 256, 0));
-        if (n != ~0U) REQUIRE_FALSE(fit.allocate((std::size_t{n} + 1) * 256, 256));
+        if (n != ~0U) REQUIRE(!fit.allocate((std::size_t{n} + 1) * 256, 256));
         REQUIRE(fit.largest().bytes == std::size_t{n} * 256);
         REQUIRE(fit.allocate(std::size_t{n} * 256, 256).address == base);
         REQUIRE(fit.free_bytes() == 0);
@@ -198,16 +198,17 @@ TEST_CASE("runs beyond what a node counts are not joined", "[heap][fit]") {
     CHECK(fit.valid());
 }
 
-TEST_CASE("a part of a free run is taken back: its front, end, middle, all", "[heap][fit]") {
-    const auto part = GENERATE(std::pair{0, 4}, std::pair{12, 4}, std::pair{4, 8}, std::pair{0, 16});
+namespace {
+
+void take_back(std::size_t first, std::size_t units) {
     runs fit{256};
     REQUIRE(fit.add(base, 32 * 256, 7));
     const auto before = fit.allocate(8 * 256, 256), run = fit.allocate(16 * 256, 256), behind = fit.allocate(8 * 256, 256);
     REQUIRE(fit.release(run.address));
     const auto free = fit.largest();
     REQUIRE(free.address == run.address);
-    const std::uintptr_t from = free.address + static_cast<std::uintptr_t>(part.first) * 256;
-    const std::size_t bytes = static_cast<std::size_t>(part.second) * 256;
+    const std::uintptr_t from = free.address + first * 256;
+    const std::size_t bytes = units * 256;
 
     CHECK_FALSE(fit.remove(free, from, bytes + 13 * 256)); // beyond it
     CHECK_FALSE(fit.remove(free, from + 1, bytes));
@@ -236,6 +237,15 @@ TEST_CASE("a part of a free run is taken back: its front, end, middle, all", "[h
     CHECK(fit.bytes() == 0);
     CHECK_FALSE(fit.allocate(1, 1));
     CHECK(fit.valid());
+}
+
+} // namespace
+
+TEST_CASE("a part of a free run is taken back: its front, end, middle, all", "[heap][fit]") {
+    take_back(0, 4);
+    take_back(12, 4);
+    take_back(4, 8);
+    take_back(0, 16);
 }
 
 TEST_CASE("a live run grows into the free one behind it, and shrinks", "[heap][fit]") {
@@ -292,9 +302,10 @@ TEST_CASE("runs are told in the order of their addresses, and a visit can end ea
     CHECK(visits == 2);
 }
 
-TEST_CASE("an index of many runs is as flat as promised, in whatever order they came", "[heap][fit]") {
+namespace {
+
+void make_many(int order) {
     constexpr std::size_t n = 1 << 14;
-    const int order = GENERATE(0, 1, 2, 3);
     runs fit{256};
     REQUIRE(fit.reserve(2 * n));
     REQUIRE(fit.add(base, 2 * n * 256, 0));
@@ -312,6 +323,12 @@ TEST_CASE("an index of many runs is as flat as promised, in whatever order they 
     CHECK(fit.valid());
 }
 
+} // namespace
+
+TEST_CASE("an index of many runs is as flat as promised, in whatever order they came", "[heap][fit]") {
+    for (const int order : {0, 1, 2, 3}) make_many(order);
+}
+
 TEST_CASE("without metadata a call changes nothing, and releasing needs none", "[heap][fit]") {
     failing_metadata::state memory;
     {
@@ -325,9 +342,13 @@ TEST_CASE("without metadata a call changes nothing, and releasing needs none", "
         }
         CHECK(memory.growths > 0);
         memory.left = 0;
+        CHECK_FALSE(fit.allocate(256, 256)); // no table of addresses yet
+        CHECK(fit.release(base) == 0);
+        CHECK(fit.valid());
+        memory.left = 1;
         std::vector<std::uintptr_t> live;
-        while (const auto r = fit.allocate(256, 256)) live.push_back(r.address);
-        CHECK(live.size() < 4096);
+        while (const auto r = fit.allocate(256, 256)) live.push_back(r.address); // the table does not grow, and serves
+        CHECK((live.size() > 50 && live.size() < 4096));
         CHECK_FALSE(fit.prepare());
         CHECK_FALSE(fit.reserve(4096));
         CHECK(fit.free_bytes() == (4096 - live.size()) * 256); // there is memory, but no node
@@ -348,6 +369,28 @@ TEST_CASE("without metadata a call changes nothing, and releasing needs none", "
         CHECK(fit.valid());
     }
     CHECK(memory.held == 0);
+}
+
+TEST_CASE("without metadata nothing is shrunk and no part taken back", "[heap][fit]") {
+    failing_metadata::state memory;
+    allot::best_fit<allot::no_tag, failing_metadata> fit{256, {&memory}};
+    REQUIRE(fit.add(base, 1 << 20, 0));
+    memory.left = 1;
+    std::vector<std::uintptr_t> live;
+    while (const auto r = fit.allocate(1024, 256)) live.push_back(r.address);
+    REQUIRE(live.size() > 50);
+    std::size_t shrunk = 0;
+    while (shrunk < live.size() && fit.shrink(live[shrunk], 512)) ++shrunk;
+    REQUIRE(shrunk < live.size());
+    CHECK(fit.live_bytes() == live.size() * 1024 - shrunk * 512);
+    CHECK(fit.bytes_of(live[shrunk]) == 1024);
+    CHECK(fit.valid());
+    const auto last = fit.largest();
+    CHECK_FALSE(fit.remove(last, last.address + 4096, 4096));
+    CHECK_FALSE(fit.add(base + (1 << 20), 4096, 0));
+    CHECK(fit.bytes() == 1 << 20);
+    CHECK(fit.largest().bytes == last.bytes);
+    CHECK(fit.valid());
 }
 
 TEST_CASE("a run without a tag takes 32 bytes of metadata", "[heap][fit]") {

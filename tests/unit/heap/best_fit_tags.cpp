@@ -73,6 +73,38 @@ TEST_CASE("free runs side by side are joined where their tags allow it only", "[
     CHECK(fit.valid());
 }
 
+TEST_CASE("gathered runs have one tag and are one where they touch", "[heap][fit]") {
+    runs fit{256};
+    fill(fit);
+    for (std::size_t i = 0; i < 16; ++i)
+        if (i != 7 && i != 12) REQUIRE(fit.release(at(i), {static_cast<std::uint32_t>(i % 3), i}));
+    CHECK(fit.largest().bytes == 256);
+    CHECK_FALSE(fit.gather({1000, 20}, [](const stream_tag&) { return true; })); // not open
+    CHECK(fit.gather({2, 20}, [](const stream_tag& tag) { return tag.ticket > 1 && tag.ticket < 12; }));
+    CHECK(fit.valid());
+    CHECK(fit.largest().address == at(2));
+    CHECK(fit.largest().bytes == 5 * 256);
+    CHECK(fit.largest().tag == stream_tag{2, 20});
+    CHECK(fit.free_bytes(2) == (5 + 4 + 1) * 256); // 14 is the last of its own
+    CHECK(fit.gather({1, 30}, [](const stream_tag&) { return true; }));
+    CHECK(fit.free_runs(1) == 3);
+    CHECK(fit.free_bytes(1) == 14 * 256);
+    CHECK(fit.largest().tag == stream_tag{1, 30});
+    CHECK(fit.valid());
+}
+
+TEST_CASE("what became one waits for the latest of its parts", "[heap][fit]") {
+    const unsigned orders[][3] = {{4, 5, 6}, {4, 6, 5}, {5, 4, 6}, {5, 6, 4}, {6, 4, 5}, {6, 5, 4}};
+    for (const auto& order : orders)
+        for (const std::size_t latest : {4U, 5U, 6U}) {
+            runs fit{256};
+            fill(fit);
+            for (const std::size_t i : order) REQUIRE(fit.release(at(i), {1, i == latest ? 9 : i}));
+            CHECK(fit.allocate(1, 1, 1).tag == stream_tag{1, 9});
+            CHECK(fit.valid());
+        }
+}
+
 TEST_CASE("a release under a key that is not open changes nothing", "[heap][fit]") {
     runs fit{256};
     fill(fit);
