@@ -36,6 +36,26 @@ YIELDS = "#include <allot/sync/full_fence.hpp>\n", "#include <allot/sync/full_fe
 
 # name: (test, header, what stands there, what stands there with the bug, and so on in pairs)
 BUGS = {
+    "lanes_led_by_the_first_of_all": (
+        "threads/lanes.cpp", "sync/aggregated_bump.hpp", "leader = leader_of(group);", "leader = 0;"),
+    "lanes_numbered_from_one": (
+        "threads/lanes.cpp", "sync/lanes.hpp", "((lane_mask{1} << lane) - 1)", "((lane_mask{2} << lane) - 1)"),
+    "lanes_of_all_counters_counted": (
+        "threads/lanes.cpp", "sync/aggregated_bump.hpp",
+        "lanes.match(lanes.active(), reinterpret_cast<std::uintptr_t>(&counter));", "lanes.active();"),
+    "lanes_each_count_alone": (
+        "threads/lanes.cpp", "sync/aggregated_bump.hpp", "if (lanes.lane() == leader) first", "first"),
+    "lanes_go_on_before_all_have_read": (
+        "threads/lanes.cpp", "sync/lanes_simulated.hpp", "        arrive(lane, group, false); // all have read\n", ""),
+    "lanes_meet_whoever_comes": (
+        "threads/lanes.cpp", "sync/lanes_simulated.hpp", "return its - mine < 1U << 31;", "return its != 0 || mine == 0;"),
+    "scoped_min_takes_unsigned": (
+        "unit/sync/scoped_atomic.cpp", "sync/scoped_atomic.hpp",
+        "return change([=](T was) { return value < was ? value : was; }, order);",
+        "return change([=](T was) { return bits(value) < bits(was) ? value : was; }, order);"),
+    "scoped_exchange_keeps_what_was_expected": (
+        "unit/sync/scoped_atomic.cpp", "sync/scoped_atomic.hpp",
+        "(same ? *word_ : expected) = same ? value : *word_;", "if (same) *word_ = value;"),
     "fit_takes_what_it_meets_first": (
         "unit/heap/best_fit.cpp", "heap/size_tree.hpp", "best = fits ? t : best;", "if (fits) return t;"),
     "fit_orders_by_size_alone": (
