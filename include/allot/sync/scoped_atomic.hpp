@@ -126,15 +126,19 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
     ALLOT_HOST_DEVICE T fetch_add(T value, ordered order) const noexcept {
         if constexpr (alone) {
             return replace(static_cast<T>(bits(*word_) + bits(value)));
+        } else if constexpr (std::signed_integral<T>) { // a device adds no signed words of 8 bytes
+            return static_cast<T>(as_unsigned().fetch_add(bits(value), order));
         } else {
-            ALLOT_ATOMIC(ANY, fetch_add, unsigned_word(), bits(value))
+            ALLOT_ATOMIC(ANY, fetch_add, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T fetch_sub(T value, ordered order) const noexcept {
         if constexpr (alone) {
             return replace(static_cast<T>(bits(*word_) - bits(value)));
+        } else if constexpr (std::signed_integral<T>) { // a device adds no signed words of 8 bytes
+            return static_cast<T>(as_unsigned().fetch_sub(bits(value), order));
         } else {
-            ALLOT_ATOMIC(ANY, fetch_sub, unsigned_word(), bits(value))
+            ALLOT_ATOMIC(ANY, fetch_sub, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T fetch_and(T value, ordered order) const noexcept {
@@ -185,9 +189,9 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
     ALLOT_HOST_DEVICE static std::make_unsigned_t<T> bits(T value) noexcept {
         return static_cast<std::make_unsigned_t<T>>(value);
     }
-    // A device adds no signed words of 8 bytes.
-    ALLOT_HOST_DEVICE std::make_unsigned_t<T>* unsigned_word() const noexcept {
-        return reinterpret_cast<std::make_unsigned_t<T>*>(word_);
+    ALLOT_HOST_DEVICE auto as_unsigned() const noexcept {
+        using U = std::make_unsigned_t<T>;
+        return scoped_ref<Scope, U>{*reinterpret_cast<U*>(word_)};
     }
     ALLOT_HOST_DEVICE T replace(T value) const noexcept {
         const T was = *word_;
