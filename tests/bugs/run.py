@@ -78,19 +78,19 @@ BUGS = {
         "unit/heap/best_fit_tags.cpp", "heap/best_fit.hpp",
         "            tag = Tag::join(n[behind].tag, tag);\n", "            tag = n[behind].tag;\n"),
     "fit_rest_loses_its_tag": (
-        "unit/heap/best_fit_tags.cpp", "heap/best_fit.hpp", "x, n[x].next, {0, 0}, node::live_mark, n[x].tag};",
+        "unit/heap/best_fit_tags.cpp", "heap/fit_space.hpp", "x, n[x].next, {0, 0}, node::live_mark, n[x].tag};",
         "x, n[x].next, {0, 0}, node::live_mark, Tag{}};"),
     "fit_joins_beyond_what_a_node_counts": (
         "unit/heap/best_fit.cpp", "heap/best_fit.hpp", " && units <= most_units - other.units;", ";"),
     "fit_changes_before_it_has_metadata": (
-        "unit/heap/best_fit.cpp", "heap/best_fit.hpp", "if (!nodes_.prepare(memory_, 1)) return false;\n        live_units_ -= nodes_[x].units - units;",
-        "live_units_ -= nodes_[x].units - units;\n        if (!nodes_.prepare(memory_, 1)) return false;"),
+        "unit/heap/best_fit.cpp", "heap/best_fit.hpp", "if (!space_.prepare(1)) return false;\n        live_units_ -= nodes()[x].units - units;",
+        "live_units_ -= nodes()[x].units - units;\n        if (!space_.prepare(1)) return false;"),
     "fit_aligned_run_without_room": (
         "unit/heap/best_fit_model.cpp", "heap/best_fit.hpp", "x = of.best(n, units + room);", "x = of.best(n, units + room / 2);"),
     "fit_unites_whatever_the_segment": (
-        "unit/heap/best_fit.cpp", "heap/best_fit.hpp", "if (a.end != b.begin || a.segment != b.segment) return;", "if (a.end != b.begin) return;"),
+        "unit/heap/best_fit.cpp", "heap/fit_space.hpp", "if (a.end != b.begin || a.segment != b.segment) return;", "if (a.end != b.begin) return;"),
     "fit_gathers_past_the_joined_run": (
-        "unit/heap/best_fit_model.cpp", "heap/best_fit.hpp", "                x = make_free(x, tag);\n", "                make_free(x, tag);\n"),
+        "unit/heap/best_fit_model.cpp", "heap/best_fit.hpp", "            return make_free(x, tag);\n", "            make_free(x, tag);\n            return x;\n"),
     "fit_any_takes_the_first_key": (
         "unit/heap/best_fit_model.cpp", "heap/best_fit.hpp", "if (x == 0 || (best != 0 && !is_before(n[x], n[best]))) continue;",
         "if (x == 0 || best != 0) continue;"),
