@@ -114,6 +114,34 @@ TEST_CASE("an alignment above the unit is met, and what lies before the run stay
     CHECK(exact.largest().bytes == 2 * 4096 - 256);
 }
 
+TEST_CASE("any power of two is a unit", "[heap][fit]") {
+    for (const std::size_t unit : {std::size_t{1}, std::size_t{16}, std::size_t{2} << 20}) {
+        runs fit{unit};
+        REQUIRE(fit.add(base, 64 * unit, 0));
+        CHECK(fit.unit() == unit);
+        if (unit != 1) CHECK_FALSE(fit.add(base + 64 * unit, unit / 2, 0));
+        const auto a = fit.allocate(unit + 1, 1), b = fit.allocate(1, 4 * unit), c = fit.allocate(5, 1);
+        CHECK(a.bytes == 2 * unit);
+        CHECK(b.address == base + 4 * unit);
+        CHECK(c.bytes == (5 + unit - 1) / unit * unit);
+        CHECK(c.address == base + (c.bytes <= 2 * unit ? 2 : 5) * unit); // best fit: the gap in front of b, if it is enough
+        CHECK(fit.valid());
+        for (const auto& r : {a, b, c}) CHECK(fit.release(r.address) == r.bytes);
+        CHECK(fit.largest().bytes == 64 * unit);
+        CHECK(fit.valid());
+    }
+}
+
+TEST_CASE("addresses at the end of all are cut like others", "[heap][fit]") {
+    runs fit{256};
+    constexpr std::uintptr_t last = most - 0xFFFF; // 64 KiB, less a unit: the end is an address, too
+    REQUIRE(fit.add(last, 0xFF00, 0));
+    CHECK_FALSE(fit.allocate(256, std::size_t{1} << 20)); // no such address in it
+    CHECK(fit.allocate(0xFF00 - 0x1000, 0x1000).address == last);
+    CHECK(fit.allocate(0xF00, 256).address == last + 0xEF00);
+    CHECK(fit.valid());
+}
+
 TEST_CASE("released runs become one with free ones on both sides", "[heap][fit]") {
     runs fit{256};
     REQUIRE(fit.add(base, 5 * 256, 0));
