@@ -2,6 +2,7 @@
 //
 // A new answer joins by one line in answers(). tests/docs/ asks that the page in the repository is what this prints.
 #include <allot/core/describe.hpp>
+#include <allot/heap/best_fit.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>
@@ -57,6 +58,7 @@ void answers(category::slots) {
     answer<slots::scanning>("scanning");
     answer<slots::delay_release>("delay_release");
 }
+void answers(category::fit) { answer<fit::best>("best"); }
 void answers(category::heap) {
     answer<heap::shared>("shared");
     answer<heap::unique>("unique");
@@ -135,7 +137,7 @@ int main() {
                  "categories\n"
                  "and refuses policies of others. `row_heap` is one heap of a row manager: what `as<...>` "
                  "may say.\n";
-    sections(types<category::page, category::size, category::slots, category::heap, category::refill,
-                   category::count, category::order, category::ledger, category::spill, category::oom,
+    sections(types<category::page, category::size, category::slots, category::fit, category::heap,
+                   category::refill, category::count, category::order, category::ledger, category::spill, category::oom,
                    category::retain, category::guard, category::watch>{});
 }

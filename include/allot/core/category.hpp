@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/core/category/count.hpp>
+#include <allot/core/category/fit.hpp>
 #include <allot/core/category/guard.hpp>
 #include <allot/core/category/heap.hpp>
 #include <allot/core/category/ledger.hpp>
