@@ -257,6 +257,14 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
             return visit(told(x), nodes()[x].is_live(), segment) ? x : 0;
         });
     }
+    /// Visits the free runs of a key of so many bytes or more, the smallest first, until it returns false: what could be
+    /// given back. O(log n) and O(1) a run. It must not call back.
+    template <class Visit> void visit_free(std::uint32_t key, std::size_t least, Visit visit) const noexcept {
+        std::uint32_t units = 0;
+        if (!is_open(key) || !counted(least, 1, units)) return;
+        number x = indexes_[key]->best(nodes(), units);
+        while (x != 0 && visit(told(x))) x = indexes_[key]->after(nodes(), x);
+    }
     /// The longest way down in an index: for tests and reports of what O(log n) is. 0 where something is broken.
     std::size_t deepest() const noexcept {
         std::size_t depth = 1;

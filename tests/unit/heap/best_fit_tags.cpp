@@ -135,6 +135,32 @@ TEST_CASE("growing asks whether the free run's tag will do, shrinking leaves a t
     CHECK(fit.valid());
 }
 
+TEST_CASE("large free runs of a key are visited, the smallest first", "[heap][fit]") {
+    runs fit{256};
+    for (const std::uint32_t key : {0U, 1U}) REQUIRE(fit.open(key));
+    std::size_t from = 0;
+    for (const std::size_t units : {5U, 900U, 3U, 70U, 900U, 64U, 40'000U, 4U}) {
+        REQUIRE(fit.add(at(from), units * 256, 0, {units == 70U, 1}));
+        from += units + 1;
+    }
+    std::vector<std::size_t> units;
+    const auto note = [&](const runs::run& r) {
+        CHECK(r.tag.stream == 0);
+        units.push_back(r.bytes / 256);
+        return units.size() != 5;
+    };
+    fit.visit_free(0, 5 * 256 - 10, note);
+    CHECK(units == std::vector<std::size_t>{5, 64, 900, 900, 40'000});
+    units.clear();
+    fit.visit_free(0, 0, note);
+    CHECK(units == std::vector<std::size_t>{3, 4, 5, 64, 900}); // ended by itself
+    units.clear();
+    fit.visit_free(0, 40'001 * 256, note);
+    fit.visit_free(2, 0, note);
+    fit.visit_free(0, ~std::size_t{0}, note);
+    CHECK(units.empty());
+}
+
 TEST_CASE("a live run has its tag to read and write", "[heap][fit]") {
     runs fit{256};
     fill(fit);
