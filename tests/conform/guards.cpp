@@ -102,12 +102,12 @@ TEMPLATE_LIST_TEST_CASE("guard: a link that was written over is told, and its li
         for (std::size_t i = 1; i < all.size(); ++i) heap.release(all[i]);
         auto* const victim = bytes(all[100]); // long back in its heaplet
         std::uint32_t word;
-        allot::sys::expose(victim, 4);
-        std::memcpy(&word, victim, 4);
+        allot::sys::read_poisoned(&word, reinterpret_cast<const std::byte*>(victim), 4);
+        const std::uint32_t was = word;
         if (round < 8) word = round % 2 != 0 ? 0 : ~word; // what programs write most
         else if (round < 24) word ^= 0xFFu << round % 4 * 8;
         else word ^= static_cast<std::uint32_t>(random());
-        if (std::memcmp(&word, victim, 4) == 0) continue;
+        if (word == was) continue;
         stray_write(victim, &word, 4);
         CHECK_FALSE(home.rows.valid());
         std::set<void*> seen{kept};
@@ -142,8 +142,7 @@ TEST_CASE("guard: links of a page do not show in its rows", "[guard]") {
     int offsets = 0;
     for (std::size_t i = 1; i < 200; ++i) {
         std::uint32_t word;
-        allot::sys::expose(all[i], 4);
-        std::memcpy(&word, all[i], 4);
+        allot::sys::read_poisoned(&word, static_cast<const std::byte*>(all[i]), 4);
         offsets += word < 65536;
     }
     CHECK(offsets < 5);

@@ -205,8 +205,8 @@ TEST_CASE("a broken list and a write after release are told by name", "[death]")
         return end.said;
     };
     CHECK_THAT(told([](auto& heap, auto& all) {
-        allot::sys::expose(all[100], 4);
-        std::memset(all[100], 0, 4);
+        const std::uint32_t nowhere = 0;
+        allot::sys::write_poisoned(reinterpret_cast<std::byte*>(all[100]), &nowhere, 4);
         for (int i = 0; i < 400; ++i) static_cast<void>(heap.allocate());
     }), ContainsSubstring("its link leads nowhere"));
     CHECK_THAT(told([](auto& heap, auto& all) {

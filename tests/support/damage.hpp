@@ -39,6 +39,5 @@ class damage_log {
 
 // Writes where a free row lies, as a stray pointer would: past the checkers that see poisoned memory.
 inline void stray_write(void* at, const void* from, std::size_t bytes) {
-    allot::sys::expose(at, bytes);
-    std::memcpy(at, from, bytes);
+    allot::sys::write_poisoned(static_cast<std::byte*>(at), from, bytes);
 }

@@ -112,16 +112,12 @@ struct linked {
         }
         static std::uint32_t link(const Code& code, const std::byte* row) noexcept {
             std::uint32_t next;
-            sys::expose(row, sizeof next);
-            std::memcpy(&next, row, sizeof next);
-            sys::poison(row, sizeof next);
+            sys::read_poisoned(&next, row, sizeof next);
             return code.read(row, next);
         }
         static void set_link(const Code& code, std::byte* row, std::uint32_t next) noexcept {
-            sys::unpoison(row, sizeof next);
             next = code.write(row, next);
-            std::memcpy(row, &next, sizeof next);
-            sys::poison(row, sizeof next);
+            sys::write_poisoned(row, &next, sizeof next);
         }
 
         std::atomic<std::uint32_t> head_{0};

@@ -1,12 +1,16 @@
 // Marks free memory for AddressSanitizer and valgrind, so that they tell a use after release. No code otherwise.
 //
-// Sizes in bytes; AddressSanitizer works in units of 8, so up to 7 bytes at the end stay readable.
+// Sizes in bytes; AddressSanitizer works in units of 8, and changes a unit's mark in two steps: so a unit that belongs to two
+// neighbours is left alone, and up to 7 bytes at either end stay readable.
 // Threads: any, for memory that nobody else uses.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 
 #if ALLOT_ASAN
 #include <sanitizer/asan_interface.h>
@@ -18,9 +22,17 @@
 namespace allot::inline ALLOT_ABI {
 namespace sys {
 
+#if ALLOT_ASAN
+inline void mark_units(const void* p, std::size_t bytes, void (*mark)(const volatile void*, std::size_t)) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(p);
+    const std::uintptr_t begin = align_up(at, std::size_t{8}), end = align_down(at + bytes, std::size_t{8});
+    if (begin < end) mark(reinterpret_cast<const void*>(begin), end - begin);
+}
+#endif
+
 inline void poison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if ALLOT_ASAN
-    __asan_poison_memory_region(p, bytes);
+    mark_units(p, bytes, &__asan_poison_memory_region);
 #endif
 #if ALLOT_VALGRIND
     VALGRIND_MAKE_MEM_NOACCESS(p, bytes);
@@ -29,7 +41,7 @@ inline void poison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t 
 // The memory may be used; its contents are unspecified.
 inline void unpoison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if ALLOT_ASAN
-    __asan_unpoison_memory_region(p, bytes);
+    mark_units(p, bytes, &__asan_unpoison_memory_region);
 #endif
 #if ALLOT_VALGRIND
     VALGRIND_MAKE_MEM_UNDEFINED(p, bytes);
@@ -39,10 +51,35 @@ inline void unpoison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_
 // The memory may be read, and holds what it held before it was poisoned.
 inline void expose([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if ALLOT_ASAN
-    __asan_unpoison_memory_region(p, bytes);
+    mark_units(p, bytes, &__asan_unpoison_memory_region);
 #endif
 #if ALLOT_VALGRIND
     VALGRIND_MAKE_MEM_DEFINED(p, bytes);
+#endif
+}
+
+// A few bytes of poisoned memory, which stays so.
+#if ALLOT_ASAN
+__attribute__((no_sanitize_address, noinline)) inline void copy_poisoned(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+    for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
+}
+#endif
+inline void read_poisoned(void* to, const std::byte* from, std::size_t bytes) noexcept {
+#if ALLOT_ASAN
+    copy_poisoned(static_cast<std::byte*>(to), from, bytes);
+#else
+    expose(from, bytes);
+    std::memcpy(to, from, bytes);
+    poison(from, bytes);
+#endif
+}
+inline void write_poisoned(std::byte* to, const void* from, std::size_t bytes) noexcept {
+#if ALLOT_ASAN
+    copy_poisoned(to, static_cast<const std::byte*>(from), bytes);
+#else
+    unpoison(to, bytes);
+    std::memcpy(to, from, bytes);
+    poison(to, bytes);
 #endif
 }
 
