@@ -401,6 +401,11 @@ BUGS = {
         "model/device.cpp", "device/simulator/uses.hpp", "if (!was_read || clock.knows(read.who, read.when)) {", "if (!was_read || more.empty()) {"),
     "one_host_wait_is_enough": (
         "model/device.cpp", "device/simulator/order.hpp", "        if (s.host_seen != host_version_) {", "        if (s.host_seen == 0) {"),
+    "pieces_of_two_states_made_one": (
+        "model/device_uses.cpp", "device/simulator/uses.hpp", " && before.is == it->second.is;", ";"),
+    "gap_between_regions_not_seen": (
+        "model/device_uses.cpp", "device/simulator/uses.hpp", "            if (it->first > at) {\n", "            if (it->first > at + bytes_unseen) {\n",
+        "class use_map {\n", "inline constexpr std::size_t bytes_unseen = 32;\nclass use_map {\n"),
     # ---- weaker orders, in the models ----------------------------------------------------------------------
     "stack_push_relaxed": (
         "model/relacy_stack.cpp", "model/relacy_common.hpp",

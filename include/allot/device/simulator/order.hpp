@@ -208,8 +208,12 @@ class order_layer : public machine {
         return refused_by_capture() ? 900 : 0;
     }
 
-    operation operation_of(const use& u) const noexcept { return {u.what, u.who == host ? 0U : u.who - 1U, u.when, u.who == host}; }
-    bool event_recorded_after(const use& u) const noexcept { return u.who != host && streams_[u.who - 1].recorded >= u.when; }
+    operation operation_of(const use& u) const noexcept {
+        return {u.what, u.who == host ? 0U : u.who - 1U, u.when, u.who == host};
+    }
+    bool event_recorded_after(const use& u) const noexcept {
+        return u.who != host && streams_[u.who - 1].recorded >= u.when;
+    }
 
     std::deque<stream_state> streams_; // the first ones are the devices' legacy streams
     std::vector<device_state> devices_;
