@@ -27,8 +27,8 @@ class operation_layer : public mapping_layer {
 
     explicit operation_layer(const simulator_options& options) : mapping_layer{options} {}
 
-    /// A kernel: `run()` is what it does, through the addresses that the device sees. It must not call the simulator, nor
-    /// throw. `what` is a literal.
+    /// A kernel: `run()` is what it does, through the addresses that the device sees. It must not call the simulator;
+    /// it may throw where work runs in the call. `what` is a literal.
     template <class Run = std::nullptr_t>
     result<> launch(stream_type stream, ranges reads, ranges writes, Run run = nullptr, const char* what = "kernel") {
         const entry in{*this, call::launch};
