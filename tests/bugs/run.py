@@ -456,6 +456,19 @@ BUGS = {
         "submit(s, [p, bytes] { std::memset(p, poison_byte, bytes); });", "(void)s, std::memset(p, poison_byte, bytes);"),
     "copy_reads_the_host_too_late": (
         "conform/device.cpp", "device/simulator/operations.hpp", "            from = staged.get();\n", ""),
+    "waits_without_work_forgotten": (
+        "model/device.cpp", "device/simulator/work.hpp", "        settle();\n        return queued_;", "        return queued_;"),
+    "legacy_stream_looked_at_once": (
+        "model/device.cpp", "device/simulator/order.hpp", "            ++d.legacy_version;\n", "            d.legacy_version = 1;\n"),
+    "reader_replaces_one_nobody_waited_for": (
+        "model/device.cpp", "device/simulator/uses.hpp", "if (!was_read || clock.knows(read.who, read.when)) {", "if (!was_read || more.empty()) {"),
+    "one_host_wait_is_enough": (
+        "model/device.cpp", "device/simulator/order.hpp", "        if (s.host_seen != host_version_) {", "        if (s.host_seen == 0) {"),
+    "pieces_of_two_states_made_one": (
+        "model/device_uses.cpp", "device/simulator/uses.hpp", " && before.is == it->second.is;", ";"),
+    "gap_between_regions_not_seen": (
+        "model/device_uses.cpp", "device/simulator/uses.hpp", "            if (it->first > at) {\n", "            if (it->first > at + bytes_unseen) {\n",
+        "class use_map {\n", "inline constexpr std::size_t bytes_unseen = 32;\nclass use_map {\n"),
     # ---- weaker orders, in the models ----------------------------------------------------------------------
     "stack_push_relaxed": (
         "model/relacy_stack.cpp", "model/relacy_common.hpp",

@@ -36,7 +36,8 @@ namespace device {
 
 namespace detail {
 
-template <class H> concept handle = std::is_trivially_copyable_v<H> && std::equality_comparable<H> && std::default_initializable<H>;
+template <class H> concept handle =
+    std::is_trivially_copyable_v<H> && std::equality_comparable<H> && std::default_initializable<H>;
 template <class R, class T> concept gives = std::same_as<R, result<T>>;
 
 } // namespace detail

@@ -49,7 +49,9 @@ class cuda {
         void* p = nullptr;
         return give(cudaMallocAsync(&p, bytes, stream), "cudaMallocAsync", p);
     }
-    result<> deallocate_async(void* p, stream_type stream) const noexcept { return done(cudaFreeAsync(p, stream), "cudaFreeAsync"); }
+    result<> deallocate_async(void* p, stream_type stream) const noexcept {
+        return done(cudaFreeAsync(p, stream), "cudaFreeAsync");
+    }
     result<void*> allocate_pinned(std::size_t bytes) const noexcept {
         void* p = nullptr;
         return give(cudaHostAlloc(&p, bytes, cudaHostAllocPortable), "cudaHostAlloc", p);
@@ -128,7 +130,9 @@ class cuda {
         return give(cudaStreamGetDevice(stream, &found.index), "cudaStreamGetDevice", found);
     }
     result<bool> query(stream_type stream) const noexcept { return ready(cudaStreamQuery(stream), "cudaStreamQuery"); }
-    result<> synchronize(stream_type stream) const noexcept { return done(cudaStreamSynchronize(stream), "cudaStreamSynchronize"); }
+    result<> synchronize(stream_type stream) const noexcept {
+        return done(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+    }
     result<> synchronize(device_id device) const noexcept {
         const on_device here{device};
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
@@ -146,7 +150,9 @@ class cuda {
         return give(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags", made);
     }
     result<> destroy_event(event_type event) const noexcept { return done(cudaEventDestroy(event), "cudaEventDestroy"); }
-    result<> record(event_type event, stream_type stream) const noexcept { return done(cudaEventRecord(event, stream), "cudaEventRecord"); }
+    result<> record(event_type event, stream_type stream) const noexcept {
+        return done(cudaEventRecord(event, stream), "cudaEventRecord");
+    }
     result<> wait(stream_type stream, event_type event) const noexcept {
         return done(cudaStreamWaitEvent(stream, event, cudaEventWaitDefault), "cudaStreamWaitEvent");
     }
@@ -233,7 +239,9 @@ class cuda {
         (void)cudaGraphDestroy(captured);
         return give(code, "cudaGraphInstantiate", ready_to_launch);
     }
-    result<> launch_graph(graph_type graph, stream_type stream) const noexcept { return done(cudaGraphLaunch(graph, stream), "cudaGraphLaunch"); }
+    result<> launch_graph(graph_type graph, stream_type stream) const noexcept {
+        return done(cudaGraphLaunch(graph, stream), "cudaGraphLaunch");
+    }
     result<> destroy_graph(graph_type graph) const noexcept { return done(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy"); }
 
   private:
@@ -270,7 +278,8 @@ class cuda {
         if (code == cudaErrorNotReady) return false;
         return e;
     }
-    template <class Call, class... Values> static result<> call_driver(Call detail::cuda_driver::* call, const char* what, Values... values) noexcept {
+    template <class Call, class... Values>
+    static result<> call_driver(Call detail::cuda_driver::* call, const char* what, Values... values) noexcept {
         const detail::cuda_driver& driver = detail::cuda_driver::get();
         if (driver.code != 0) return fail(driver.code, what);
         return done((driver.*call)(values...), what);

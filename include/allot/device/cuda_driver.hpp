@@ -46,7 +46,7 @@ struct cuda_driver {
         cudaDriverEntryPointQueryResult query = cudaDriverEntryPointSuccess;
         const cudaError_t got = cudaGetDriverEntryPointByVersion(name, &p, since, cudaEnableDefault, &query);
         if (got == cudaSuccess && query == cudaDriverEntryPointSuccess && p != nullptr) call = reinterpret_cast<Call>(p);
-        else if (code == 0) code = got != cudaSuccess ? static_cast<int>(got) : static_cast<int>(cudaErrorNotSupported); // the query says nothing then
+        else if (code == 0) code = static_cast<int>(got != cudaSuccess ? got : cudaErrorNotSupported); // after an error the query says nothing
         (void)cudaGetLastError();
     }
 };

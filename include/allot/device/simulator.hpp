@@ -42,7 +42,8 @@ class simulator : public sim::operation_layer {
         visit_leaks([&](const leak& l) {
             if (++n <= leaks_told_at_most) options_.sink.write_leak(options_.sink.context, l);
         });
-        if (n > leaks_told_at_most) options_.sink.write_leak(options_.sink.context, {"others, in number:", nullptr, 0, n - leaks_told_at_most});
+        if (n > leaks_told_at_most)
+            options_.sink.write_leak(options_.sink.context, {"others, in number:", nullptr, 0, n - leaks_told_at_most});
     }
 
     const simulator_options& options() const noexcept { return options_; }

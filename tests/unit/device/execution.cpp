@@ -122,3 +122,11 @@ TEST_CASE("the legacy stream keeps its place among delayed work", "[device]") {
         CHECK(done.substr(30) == "g.");
     }
 }
+
+TEST_CASE("an exception of a kernel that runs in the call comes out of it, and the machine goes on", "[device]") {
+    simulated_machine m;
+    const auto s = m.make_stream();
+    CHECK_THROWS_AS(m.sim.launch(s, {}, {}, [] { throw 7; }).kind(), int);
+    CHECK(m.allocate(64) != nullptr);
+    REQUIRE(m.api.synchronize(s));
+}

@@ -79,7 +79,8 @@ inline void write(text_writer& out, const hazard& h) noexcept {
     if (h.kind != hazard_kind::not_ordered || h.earlier.host) return;
     if (h.later.host) out.put(": the host waited neither for stream ").number(h.earlier.stream).put(" nor for an event after it");
     else if (h.event_recorded)
-        out.put(": stream ").number(h.later.stream).put(" waited for no event recorded on stream ").number(h.earlier.stream).put(" after it");
+        out.put(": stream ").number(h.later.stream).put(" waited for no event recorded on stream ")
+            .number(h.earlier.stream).put(" after it");
     else out.put(": no event was recorded on stream ").number(h.earlier.stream).put(" after it");
 }
 

@@ -89,9 +89,8 @@ class machine {
 
     // Queued work, under the lock.
     template <class Run> void run_now(Run&& run) {
-        runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        const running now{runner_};
         run();
-        runner_.store(std::thread::id{}, std::memory_order_relaxed);
     }
 
     void tell(const hazard& h) noexcept { log_.tell(options_.sink, h, options_.abort_on_hazard); }
@@ -107,6 +106,17 @@ class machine {
     bool lost_ = false;
 
   private:
+    // Also when a test's exception passes through.
+    struct running {
+        explicit running(std::atomic<std::thread::id>& runner) noexcept : runner_{runner} {
+            runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+        }
+        running(const running&) = delete;
+        running& operator=(const running&) = delete;
+        ~running() { runner_.store(std::thread::id{}, std::memory_order_relaxed); }
+        std::atomic<std::thread::id>& runner_;
+    };
+
     ALLOT_COLD failure planned_failure_of(call c) {
         if (lost_) return failure::device_lost;
         bool sticky = false;

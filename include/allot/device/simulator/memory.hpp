@@ -93,9 +93,13 @@ class memory_layer : public stream_layer {
     }
 
     /// A block is in use from here on, by operations that `stream` is ordered before.
-    void mark_allocated(const void* p, std::size_t bytes, stream_type stream) { mark(p, bytes, stream, intent::allocate, "mark_allocated"); }
+    void mark_allocated(const void* p, std::size_t bytes, stream_type stream) {
+        mark(p, bytes, stream, intent::allocate, "mark_allocated");
+    }
     /// It is free again once `stream` comes here; whoever uses it later must be ordered after that, and allocate it.
-    void mark_freed(const void* p, std::size_t bytes, stream_type stream) { mark(p, bytes, stream, intent::free, "mark_freed"); }
+    void mark_freed(const void* p, std::size_t bytes, stream_type stream) {
+        mark(p, bytes, stream, intent::free, "mark_freed");
+    }
 
     result<int> device_count() {
         const entry in{*this, call::device_count};
@@ -212,7 +216,8 @@ class memory_layer : public stream_layer {
         const auto it = regions_.find(at(p));
         return it != regions_.end() ? &it->second : nullptr;
     }
-    result<void*> new_region(const entry& in, int device, std::size_t bytes, region_kind kind, const use& first, const vector_clock& clock) {
+    result<void*> new_region(const entry& in, int device, std::size_t bytes, region_kind kind, const use& first,
+                             const vector_clock& clock) {
         if (bytes == 0) return static_cast<void*>(nullptr);
         if (bytes > options_.total_bytes) return in.fail(failure::out_of_memory);
         const std::size_t held = store::rounded(bytes);
@@ -242,7 +247,8 @@ class memory_layer : public stream_layer {
         if (s == nullptr || bytes == 0) return;
         if (captures_.find(s->capture) != nullptr) { // the order is the graph's
             const auto anyone = [](const region&) { return true; };
-            uses_.access(at(p), at(p) + bytes, what, host_operation(name), knows_all{}, anyone, teller{this, {name, 0, s->self()}});
+            const teller tell_it{this, {name, 0, s->self()}};
+            uses_.access(at(p), at(p) + bytes, what, host_operation(name), knows_all{}, anyone, tell_it);
             return;
         }
         const use now = begin_operation(*s, name);

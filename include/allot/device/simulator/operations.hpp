@@ -27,8 +27,8 @@ class operation_layer : public mapping_layer {
 
     explicit operation_layer(const simulator_options& options) : mapping_layer{options} {}
 
-    /// A kernel: `run()` is what it does, through the addresses that the device sees. It must not call the simulator, nor
-    /// throw. `what` is a literal.
+    /// A kernel: `run()` is what it does, through the addresses that the device sees. It must not call the simulator;
+    /// it may throw where work runs in the call. `what` is a literal.
     template <class Run = std::nullptr_t>
     result<> launch(stream_type stream, ranges reads, ranges writes, Run run = nullptr, const char* what = "kernel") {
         const entry in{*this, call::launch};
@@ -42,8 +42,11 @@ class operation_layer : public mapping_layer {
     void host_reads(const void* p, std::size_t bytes, const char* what = "read") { host_uses(p, bytes, intent::read, what); }
     void host_writes(const void* p, std::size_t bytes, const char* what = "write") { host_uses(p, bytes, intent::write, what); }
 
-    result<> copy_async(void* to, const void* from, std::size_t bytes, stream_type stream) { return copy(call::copy, to, from, bytes, stream); }
-    result<> copy_peer_async(void* to, device_id to_device, const void* from, device_id from_device, std::size_t bytes, stream_type stream) {
+    result<> copy_async(void* to, const void* from, std::size_t bytes, stream_type stream) {
+        return copy(call::copy, to, from, bytes, stream);
+    }
+    result<> copy_peer_async(void* to, device_id to_device, const void* from, device_id from_device, std::size_t bytes,
+                             stream_type stream) {
         if (!is_device(to_device.index) || !is_device(from_device.index))
             return device::error{text_of(call::copy_peer), native_code(failure::invalid_device), failure::invalid_device};
         return copy(call::copy_peer, to, from, bytes, stream);
@@ -96,8 +99,10 @@ class operation_layer : public mapping_layer {
             return in.fail(failure::not_permitted_in_capture, code);
         }
         if (c->invalid) code = 901;
-        for (const std::uint32_t m : c->members)
-            if (code == 0 && !s->captured.knows(streams_[m].self(), streams_[m].captured[streams_[m].self()])) code = 904; // unjoined
+        for (const std::uint32_t i : c->members) {
+            const stream_state& member = streams_[i];
+            if (code == 0 && !s->captured.knows(member.self(), member.captured[member.self()])) code = 904; // unjoined
+        }
         graph_type made{};
         if (code == 0) {
             made = graphs_.insert();

@@ -103,15 +103,15 @@ class order_layer : public machine {
                 if (streams_[i].kind == stream_kind::blocking) s.clock.join(streams_[i].clock);
             s.clock.join(d.gone_blocking);
             if (delayed())
-                each_implied(s, [&](const stream_state& other) { // those that were destroyed have work left, too
-                    if (&other != &s) s.queue.come_after({other.index, other.queue.queued()});
+                each_implied(s, [&](stream_state& other) { // those that were destroyed have work left, too
+                    if (&other != &s) s.queue.come_after({other.index, other.queue.end()});
                 });
             ++d.legacy_version;
         } else if (s.kind == stream_kind::blocking && s.legacy_seen != d.legacy_version) {
-            const stream_state& legacy = streams_[static_cast<std::size_t>(s.device)];
+            stream_state& legacy = streams_[static_cast<std::size_t>(s.device)];
             s.clock.join(legacy.clock);
             s.legacy_seen = d.legacy_version;
-            if (delayed()) s.queue.come_after({legacy.index, legacy.queue.queued()});
+            if (delayed()) s.queue.come_after({legacy.index, legacy.queue.end()});
         }
     }
     use begin_operation(stream_state& s, const char* what) {
@@ -164,7 +164,7 @@ class order_layer : public machine {
     void pump() {
         if (!delayed()) return;
         std::size_t waiting = 0;
-        for (const stream_state& s : streams_) waiting += s.queue.queued() - s.queue.done();
+        for (const stream_state& s : streams_) waiting += s.queue.size();
         std::size_t steps = random_.below(3);
         if (waiting > options_.longest_queue) steps += waiting - options_.longest_queue;
         while (steps-- != 0 && waiting-- != 0) step();
@@ -208,8 +208,12 @@ class order_layer : public machine {
         return refused_by_capture() ? 900 : 0;
     }
 
-    operation operation_of(const use& u) const noexcept { return {u.what, u.who == host ? 0U : u.who - 1U, u.when, u.who == host}; }
-    bool event_recorded_after(const use& u) const noexcept { return u.who != host && streams_[u.who - 1].recorded >= u.when; }
+    operation operation_of(const use& u) const noexcept {
+        return {u.what, u.who == host ? 0U : u.who - 1U, u.when, u.who == host};
+    }
+    bool event_recorded_after(const use& u) const noexcept {
+        return u.who != host && streams_[u.who - 1].recorded >= u.when;
+    }
 
     std::deque<stream_state> streams_; // the first ones are the devices' legacy streams
     std::vector<device_state> devices_;

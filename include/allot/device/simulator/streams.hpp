@@ -166,7 +166,8 @@ class stream_layer : public order_layer {
         capture_record* const of_stream = captures_.find(s->capture);
         capture_record* const of_event = captures_.find(e->capture);
         if (of_stream != nullptr || of_event != nullptr) {
-            if (const int code = join_capture(*s, of_stream, *e, of_event)) return in.fail(failure::not_permitted_in_capture, code);
+            const int code = join_capture(*s, of_stream, *e, of_event);
+            if (code != 0) return in.fail(failure::not_permitted_in_capture, code);
             return {};
         }
         if (e->capture.generation != 0) return in.fail(failure::not_permitted_in_capture, 907);

@@ -120,7 +120,8 @@ class mapping_layer : public memory_layer {
             if (r.device != device.index && !options_.peers) return in.fail(failure::not_supported);
             const std::uint64_t one = bit(device.index);
             const std::uint64_t readers = rights == access::none ? r.readers & ~one : r.readers | one;
-            if (backed() && !file_.protect(reinterpret_cast<void*>(r.begin), r.bytes, readers != 0)) return in.fail(failure::out_of_memory);
+            if (backed() && !file_.protect(reinterpret_cast<void*>(r.begin), r.bytes, readers != 0))
+                return in.fail(failure::out_of_memory);
             r.readers = readers;
             r.writers = rights != access::read_write ? r.writers & ~one : r.writers | one;
         }
@@ -164,7 +165,8 @@ class mapping_layer : public memory_layer {
     }
     bool covers_whole_mappings(address start, std::size_t bytes) const {
         const address end = start + bytes;
-        for (auto it = mappings_.find(start); it != mappings_.end() && it->first == start && start < end; ++it) start += it->second.of.bytes;
+        for (auto it = mappings_.find(start); it != mappings_.end() && it->first == start && start < end; ++it)
+            start += it->second.of.bytes;
         return bytes != 0 && start == end;
     }
 

@@ -72,7 +72,12 @@ class work_queue {
         pending_.clear();
         return ++queued_;
     }
-    std::uint64_t queued() const noexcept { return queued_; }
+    /// The place behind all that the stream was told so far.
+    std::uint64_t end() {
+        settle();
+        return queued_;
+    }
+    std::size_t size() const noexcept { return tasks_.size(); }
     std::uint64_t done() const noexcept { return queued_ - tasks_.size(); }
     bool empty() const noexcept { return tasks_.empty(); }
     /// Whether nothing is left. What a next task would have come after counts, too: it becomes a task that does nothing.
