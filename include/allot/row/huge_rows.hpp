@@ -86,6 +86,7 @@ class huge_rows {
         *counting<count::links>::type_number(*h, row) = type;
         counting<count::links>::word(row).start();
         h->ops = &ops;
+        family_.arena().set_owner(base, this); // or a handle's bin that is not open yet would take it for its own
         place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
         place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
@@ -265,6 +266,7 @@ class huge_rows {
         if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
         leave(h.place);
         h.ops = nullptr;
+        family_.arena().set_owner(reinterpret_cast<std::byte*>(&h), nullptr);
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
         family_.give(reinterpret_cast<std::byte*>(&h), pages);

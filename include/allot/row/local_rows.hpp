@@ -136,10 +136,11 @@ class local_rows {
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
         auto& page = rows::page_at(row, arena_.page_mask);
         bin& b = bins_[page.bucket & mask_];
-        if (page.owner != b.heap) return detail::release_in(manager_.arena(), row);
+        if (b.heap == nullptr || !arena_.is_of(arena_.offset(row), b.heap)) return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !b.push(row)) push_slowly(b, row);
     }
     ALLOT_NOINLINE void push_slowly(bin& b, std::byte* row) noexcept {
+        if (b.heap == nullptr) return detail::release_in(manager_.arena(), row); // of no heap's page: told
         b.heap->spill(b, b.batch);
         b.push(row);
     }

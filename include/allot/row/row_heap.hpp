@@ -110,7 +110,7 @@ class local_row_heap {
     // A row of another heap, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
         auto& page = rows::page_at(row, arena_.page_mask);
-        if (page.owner != &heap_) return detail::release_in(manager_.arena(), row);
+        if (!arena_.is_of(arena_.offset(row), &heap_)) return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
     }
 

@@ -44,6 +44,43 @@ TEMPLATE_TEST_CASE("a handle is not taken in by pages that were its heap's", "[r
     CHECK(rows.live_rows() == 0);
 }
 
+TEMPLATE_TEST_CASE("a handle that made no row yet releases huge rows, and rows of others", "[rows]", counted, uncounted) {
+    allot::row_manager<TestType> rows{allot::limit{8_MiB}, allot::reserve_bytes{8_MiB}, allot::page_bytes{64_KiB}};
+    for (const std::size_t bytes : {40_KiB, 100_KiB, 1_MiB}) {
+        auto fresh = rows.local();
+        fresh.release(rows.allocate(bytes), bytes);
+        fresh.release(rows.allocate(bytes));
+        fresh.release(rows.allocate(bytes), 8); // other bytes cost time, nothing else
+        CHECK(rows.live_rows() == 0);
+    }
+    auto fresh = rows.local();
+    fresh.release(rows.allocate(100), 100);
+    CHECK(rows.live_rows() == 0);
+}
+
+#if !ALLOT_CHECKED // where misuse does not end the program
+TEST_CASE("a row of a page that was given back is nobody's", "[rows]") {
+    allot::row_manager<uncounted> rows{allot::limit{1_MiB}, allot::reserve_bytes{1_MiB}, allot::page_bytes{64_KiB}};
+    auto small = rows.heap(200);
+    void* row = nullptr;
+    {
+        auto gone = small.local();
+        row = gone.allocate();
+        gone.release(row);
+    }
+    rows.release_empty_pages();
+    auto mine = small.local();
+    auto* const page = rows.arena().take();
+    REQUIRE(static_cast<std::byte*>(row) - page >= 0);
+    REQUIRE(static_cast<std::byte*>(row) - page < 64 * 1024);
+    mine.release(row);
+    void* const other = mine.allocate();
+    CHECK(other != row);
+    mine.release(other);
+    rows.arena().give(page, 1);
+}
+#endif
+
 TEST_CASE("an arena keeps whose its pages are", "[arena]") {
     allot::arena<> pages{allot::limit{4_MiB}, allot::reserve_bytes{4_MiB}, allot::page_bytes{64_KiB}};
     const auto view = pages.view();
