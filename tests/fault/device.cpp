@@ -24,7 +24,8 @@ bool scene(device::simulator& sim) {
     if (got(plain)) CHECK(api.deallocate({0}, *plain));
     const auto space = api.reserve({0}, 4_MiB, 0);
     const auto memory = api.create({0}, 2_MiB);
-    if (got(space) & got(memory)) {
+    const bool has_space = got(space), has_memory = got(memory); // both are asked
+    if (has_space && has_memory) {
         if (got(api.map(*space, *memory, 2_MiB))) {
             if (got(api.set_access(*space, 2_MiB, {0}, device::access::read_write))) {
                 CHECK(api.fill_async(*space, 1, 2_MiB, api.legacy_stream()));
