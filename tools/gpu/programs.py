@@ -24,7 +24,7 @@ def all_programs(root):
     # The stand-in for Catch2 comes first on the way to support/catch.hpp.
     found += [Program("simulated_conform", "tests/conform/device.cpp", ("-Itests/bugs/mini", "-Itests")),
               Program("limits", "bench/gpu/limits.cu"),
-              Program("allocators", "bench/gpu/allocators.cpp", ("-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP",))]
+              Program("allocators", "bench/gpu/allocators.cpp")]
     return found
 
 
@@ -36,8 +36,9 @@ class Builder:
         targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures]
         self.for_device = [nvcc, "-std=c++20", "-O3", *targets, "-Xptxas", "-v", "-ccbin", self.cxx[-1], "-Xcompiler", "-Wall,-Wextra"]
         self.for_device += ["-Werror", "all-warnings"] if strict else []
+        # Thrust's own default wants nvcc.
         self.for_host = [*self.cxx, "-std=c++20", "-O2", "-Wall", "-Wextra", *(["-Werror"] if strict else []), "-isystem", self.home / "include",
-                         "-isystem", self.home / "include/cccl"]
+                         "-isystem", self.home / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
         folder.mkdir(parents=True, exist_ok=True)
 
     def build(self, program, steps, limit, bit):
