@@ -48,10 +48,14 @@ def steps(folder):
     s.run("none", [sys.executable, "-c", "print('skipped: no GPU'); raise SystemExit(77)"], 20, 4)
     s.run("refused", [sys.executable, "-c", "print('Device not supported'); raise SystemExit(1)"], 20, 8, skip_if=("Device not supported",))
     s.run("absent", ["/nowhere/at/all"], 20, 16)
+    s.has_gpu = True
+    s.run("none found", [sys.executable, "-c", "print('skipped: no GPU'); raise SystemExit(77)"], 20, 64)
+    s.run("none there", [sys.executable, "-c", "print('no device (code 35), and every call says so')"], 20, 64)
+    s.run("no torch", [sys.executable, "-c", "raise SystemExit(77)"], 20, 64, optional=True)
     s.end = 0
     s.run("late", [sys.executable, "-c", ""], 20, 32)
     outcomes = [d["outcome"] for d in r.data["steps"]]
-    if outcomes != ["cut", "failed", "skipped", "skipped", "failed", "cut"] or s.failed != 1 + 2 + 16 + 32:
+    if outcomes != ["cut", "failed", "skipped", "skipped", "failed", "failed", "failed", "skipped", "cut"] or s.failed != 1 + 2 + 16 + 32 + 64:
         yield f"steps end as {outcomes}, exit code {s.failed}"
     if r.data["limits"] != [{"limit": "l", "value": 1, "unit": "u"}]:
         yield "a step that is cut loses its figures"

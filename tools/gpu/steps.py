@@ -12,8 +12,9 @@ SKIPPED = 77
 
 
 class Steps:
-    def __init__(self, results, folder, budget, quiet=False):
+    def __init__(self, results, folder, budget, quiet=False, has_gpu=False):
         self.results, self.folder, self.quiet = results, folder, quiet
+        self.has_gpu = has_gpu  # then a program that finds none has failed
         self.end = time.monotonic() + budget
         self.failed = 0  # bits of the exit code
         self.running = set()
@@ -32,7 +33,7 @@ class Steps:
                 print(f"{outcome:8}{seconds:7.1f} s  {name}" + (f": {note}" if note else ""), flush=True)
         return outcome == "passed"
 
-    def run(self, name, command, limit, bit, env=None, keep=lambda figure: figure, skip_if=()):
+    def run(self, name, command, limit, bit, env=None, keep=lambda figure: figure, skip_if=(), optional=False):
         """Runs a command; gives whether it passed, and all that it printed. Lines of JSON are figures."""
         limit = min(limit, self.left())
         if limit < 1:
@@ -70,6 +71,8 @@ class Steps:
         reason = next((s for s in skip_if if s in output), None)
         if cut:
             good = self.told(name, "cut", seconds, bit, f"stopped after {seconds:.0f} s")
+        elif self.has_gpu and not optional and (code == SKIPPED or output.startswith("no device")):
+            good = self.told(name, "failed", seconds, bit, "it found no GPU, and there is one: " + what_it_says(output))
         elif code == 0:
             good = self.told(name, "passed", seconds, bit)
         elif code == SKIPPED or reason:
