@@ -1,6 +1,7 @@
 // A trace replayed on an allocator: what each call costs the host, and how much memory the allocator holds for it.
 //
-// A subject has `void* try_allocate(bytes, align, stream)`, null when there is no memory, and `deallocate(p, bytes, stream)`.
+// A subject has `void* try_allocate(bytes, align, stream)`, null when there is no memory, and `deallocate(p, bytes, stream)`
+// or `deallocate(p, stream)`.
 // Each block is written by its stream after it was allocated (4 KiB of it at most), so streams have work when it is freed;
 // that, waits and the questions about memory are outside what is timed, a clock's two readings inside. Round 0 is cold.
 #pragma once
@@ -41,7 +42,8 @@ round_figures replay_once(const Api& api, Subject& subject, const trace& t, cons
         auto& [p, bytes] = blocks[id];
         if (p == nullptr) return;
         const double start = now_ns();
-        subject.deallocate(p, bytes, stream);
+        if constexpr (requires { subject.deallocate(p, bytes, stream); }) subject.deallocate(p, bytes, stream);
+        else subject.deallocate(p, stream);
         r.deallocate_ns.push_back(static_cast<std::uint32_t>(now_ns() - start));
         r.live -= bytes;
         p = nullptr;

@@ -39,11 +39,19 @@ def page(folder):
             yield f"a table's line is broken: {line}"
 
 
+def lives(process):
+    try:
+        return pathlib.Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def steps(folder):
     r = Results(folder, "Made up", {}, made_up=True)
     s = Steps(r, folder / "logs", 60, quiet=True)
-    say = "import json,sys,time; print(json.dumps({'limit': 'l', 'value': 1, 'unit': 'u'}), flush=True); "
-    s.run("long", [sys.executable, "-c", say + "time.sleep(50)"], 2, 1)
+    say = ("import json, subprocess, time; child = subprocess.Popen(['sleep', '50']); "
+           "print(json.dumps({'limit': 'l', 'value': child.pid, 'unit': 'u'}), flush=True); time.sleep(50)")
+    s.run("long", [sys.executable, "-c", say], 2, 1)
     s.run("bad", [sys.executable, "-c", "print('why'); raise SystemExit(3)"], 20, 2)
     s.run("none", [sys.executable, "-c", "print('skipped: no GPU'); raise SystemExit(77)"], 20, 4)
     s.run("refused", [sys.executable, "-c", "print('Device not supported'); raise SystemExit(1)"], 20, 8, skip_if=("Device not supported",))
@@ -57,8 +65,10 @@ def steps(folder):
     outcomes = [d["outcome"] for d in r.data["steps"]]
     if outcomes != ["cut", "failed", "skipped", "skipped", "failed", "failed", "failed", "skipped", "cut"] or s.failed != 1 + 2 + 16 + 32 + 64:
         yield f"steps end as {outcomes}, exit code {s.failed}"
-    if r.data["limits"] != [{"limit": "l", "value": 1, "unit": "u"}]:
+    if len(r.data["limits"]) != 1:
         yield "a step that is cut loses its figures"
+    elif lives(r.data["limits"][0]["value"]):
+        yield "what a step that is cut had started runs on"
 
 
 def ceilings():
