@@ -1,4 +1,4 @@
-// Traces on allocators of device memory: what a call costs the host, and how much memory is held.
+// Traces on allocators of device memory: what a call costs the host, how much memory is held, and how fast a request fails.
 //
 //   allocators [--simulated] [--rounds N] [--seconds S] [--subject NAME] TRACE...
 //   allocators --list
@@ -35,6 +35,7 @@ struct asked {
         if (list || (!subject.empty() && subject != name)) return;
         ++met;
         for (const gpu::trace& t : traces) failed += gpu::replay(api, name, make, t, rounds, seconds);
+        gpu::refusal(api, name, make);
     }
 };
 

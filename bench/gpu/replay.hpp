@@ -114,4 +114,32 @@ std::size_t replay(const Api& api, const char* name, Make&& make, const trace& t
     return failed;
 }
 
+/// How long a request takes that no device meets: more than there is, asked by an allocator that holds some memory.
+template <class Api, class Make> void refusal(const Api& api, const char* name, Make&& make) {
+    const std::string what = std::string{name} + ": refuses more than there is";
+    const auto stream = api.create_stream({0}, allot::device::stream_kind::non_blocking).value_or({});
+    const std::size_t most = api.memory_of({0}).value_or({}).total_bytes + (std::size_t{2} << 20);
+    {
+        auto subject = make();
+        const auto free = [&](void* p, std::size_t bytes) {
+            if constexpr (requires { subject.deallocate(p, bytes, stream); }) subject.deallocate(p, bytes, stream);
+            else subject.deallocate(p, stream);
+        };
+        constexpr std::size_t some = std::size_t{64} << 20;
+        if (void* const p = subject.try_allocate(some, 256, stream)) free(p, some);
+        bool met = false;
+        std::vector<std::uint32_t> took;
+        for (int i = 0; i != 9 && !met; ++i) {
+            const double start = now_ns();
+            void* const p = subject.try_allocate(most, 256, stream);
+            took.push_back(static_cast<std::uint32_t>(now_ns() - start));
+            met = p != nullptr;
+            if (met) free(p, most);
+        }
+        met ? no_figure(what, "it was met") : figure(what, quantiles_of(took).p50, "ns");
+    }
+    (void)api.synchronize(allot::device_id{0});
+    (void)api.destroy_stream(stream);
+}
+
 } // namespace gpu
