@@ -56,6 +56,33 @@ BUGS = {
     "scoped_exchange_keeps_what_was_expected": (
         "unit/sync/scoped_atomic.cpp", "sync/scoped_atomic.hpp",
         "(same ? *word_ : expected) = same ? value : *word_;", "if (same) *word_ = value;"),
+    "face_hands_out_without_the_wait": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "if (p == nullptr || d.api().synchronize(stream)) return p;", "return p;"),
+    "face_keeps_what_it_could_not_wait_for": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "        give_to(d, p, bytes, stream);\n        return nullptr;", "        return nullptr;"),
+    "face_asks_for_no_bytes": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "return bytes == 0 ? nullptr : d.try_allocate(bytes, align, stream);", "return d.try_allocate(bytes, align, stream);"),
+    "face_gives_null_back": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "    if (p == nullptr) return;\n    if constexpr (requires { d.deallocate(p, bytes, stream); })",
+        "    if constexpr (requires { d.deallocate(p, bytes, stream); })"),
+    "face_frees_on_another_stream": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp",
+        "detail::give_to(*memory_, p, bytes, stream.get());", "detail::give_to(*memory_, p, bytes, without_stream_);"),
+    "face_takes_for_one_stream_only": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp", "detail::take_for_all(", "detail::take_from("),
+    "face_returns_null_when_full": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp", "if (ALLOT_UNLIKELY(p == nullptr && bytes != 0))", "if (false && bytes != 0)"),
+    "face_equal_to_itself_alone": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp", "return a.memory_ == b.memory_;", "return &a == &b;"),
+    "thrust_resources_are_all_equal": (
+        "cuda/thrust.cpp", "adapt/thrust_mr.hpp", "return a.memory_ == b.memory_;", "return a.without_stream_ == b.without_stream_;"),
+    "thrust_blocks_are_not_given_back": (
+        "cuda/thrust.cpp", "adapt/thrust_mr.hpp",
+        "detail::give_from_all(*memory_, thrust::raw_pointer_cast(p), bytes, without_stream_);", "static_cast<void>(p), static_cast<void>(bytes);"),
     "fit_takes_what_it_meets_first": (
         "unit/heap/best_fit.cpp", "heap/size_tree.hpp", "best = fits ? t : best;", "if (fits) return t;"),
     "fit_orders_by_size_alone": (
@@ -596,6 +623,9 @@ BUGS = {
 }
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
 CHECKED = {"death/rows.cpp"}
+# For tests of cuda/: a toolkit with CCCL.
+CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda", "/opt/cuda"))
+             if (p / "include/cccl/cuda/memory_resource").exists()), None)
 
 
 def red(test, include, folder, tests=TESTS):
@@ -603,6 +633,8 @@ def red(test, include, folder, tests=TESTS):
     program = folder / "program"
     command = [CXX, "-std=c++20", "-O1", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}", f"-I{include}",
                f"-I{TESTS / 'bugs' / 'mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}", str(tests / test), "-o", str(program)]
+    if is_cuda(test):
+        command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
     made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode != 0:
         sys.exit(f"{test} does not compile:\n{made.stderr[-3000:]}")
@@ -625,6 +657,10 @@ def is_model(file):
     return file.startswith("model/")
 
 
+def is_cuda(test):
+    return test.startswith("cuda/")
+
+
 def main(arguments):
     if any(a in ("-h", "--help") for a in arguments):
         print(__doc__)
@@ -641,6 +677,9 @@ def main(arguments):
     if not relacy:
         print("no relacy: bugs of the models are left out")
         names = [bug for bug in names if not is_model(BUGS[bug][1])]
+    if CUDA is None:
+        print("no CUDA toolkit with CCCL: bugs of cuda::mr and Thrust are left out")
+        names = [bug for bug in names if not is_cuda(BUGS[bug][0])]
     stale = [bug for bug in BUGS if bug not in names and not stands(bug)]
     for bug in stale:
         print(f"{bug}: {BUGS[bug][1]} has changed; the bug's texts no longer stand there")

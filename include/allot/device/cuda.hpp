@@ -179,8 +179,9 @@ class cuda {
     result<properties> properties_of(device_id device) const noexcept {
         cudaDeviceProp all{};
         if (const auto code = cudaGetDeviceProperties(&all, device.index)) return fail(code, "cudaGetDeviceProperties");
+        static_assert(sizeof properties::name <= sizeof all.name);
         properties p{};
-        std::strncpy(p.name, all.name, sizeof p.name - 1);
+        std::memcpy(p.name, all.name, sizeof p.name - 1);
         p.total_bytes = all.totalGlobalMem;
         p.multiprocessors = all.multiProcessorCount;
         p.warp_size = all.warpSize;
