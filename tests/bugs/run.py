@@ -115,16 +115,16 @@ BUGS = {
         "traces/device_allocator.cpp", "heap/fit_space.hpp", "x, n[x].next, {0, 0}, node::live_mark, n[x].tag};",
         "x, n[x].next, {0, 0}, node::live_mark, Tag{}};"),
     "stream_free_without_a_ticket": (
-        "traces/device_allocator.cpp", "stream/stream_book.hpp", "stream_tag::of(k, ++entries_[k].freed);", "stream_tag::of(k, entries_[k].freed);"),
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "return stream_tag::of(k, ++entries_[k].freed);", "return stream_tag::of(k, entries_[k].freed);"),
     "stream_knows_more_than_it_waited_for": (
         "traces/device_allocator.cpp", "stream/stream_book.hpp", "know(t, s, entries_[s].recorded);", "know(t, s, entries_[s].recorded + 1);"),
     "stream_inherits_what_another_knew": (
-        "traces/device_allocator.cpp", "stream/stream_book.hpp", "for (key_type i = 0; i != e.knows; ++i) e.known[i] = 0;", "{}"),
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", "for (key_type i = 0; i != e.knows; ++i) e.known[i] = 0;", "{}"),
     "stream_leaves_without_an_event": (
         "traces/device_allocator.cpp", "stream/stream_book.hpp", "entries_[k].recorded == entries_[k].freed || record(k);",
         "entries_[k].recorded == entries_[k].freed || (entries_[k].has_event && (entries_[k].recorded = entries_[k].freed, true)) || record(k);"),
     "stream_gathers_what_it_did_not_wait_for": (
-        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "[&](const stream_tag& t) { return book_.is_after(key, t); }",
+        "unit/stream/ordering.cpp", "stream/device_allocator.hpp", "[&](const stream_tag& t) { return book_.is_after(key, t); }",
         "[&](const stream_tag& t) { return t.key() != stream_tag::held; }"),
     "stream_memory_goes_back_unwaited": (
         "traces/device_allocator.cpp", "stream/device_allocator.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),

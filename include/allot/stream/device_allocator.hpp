@@ -27,6 +27,8 @@
 #include <allot/stream/device_segments.hpp>
 #include <allot/stream/stream_book.hpp>
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -121,6 +123,7 @@ template <class Set> class device_allocator {
         if constexpr (policies::at_once) {
             if constexpr (device::told_of_blocks<api_type>) api_.mark_freed(p, bytes, stream);
             runs_.release(address, stream_tag::of(stream_tag::clean));
+            book_.freed_for_all();
             return;
         }
         const key_type key = known && who.state != uses::captured ? key_of(who) : book_type::none;
@@ -282,7 +285,8 @@ template <class Set> class device_allocator {
 
     template <class... Values> static api_type api_of([[maybe_unused]] Values&... values) noexcept {
         if constexpr (given<api_type, Values&...>) return pick<api_type>(values...);
-        else return api_type{};
+        else if constexpr (std::is_empty_v<api_type>) return api_type{};
+        else return std::bit_cast<api_type>(std::array<std::byte, sizeof(api_type)>{}); // that it is missing was told
     }
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     std::size_t limit_now() const noexcept {
@@ -368,13 +372,14 @@ template <class Set> class device_allocator {
             if (const run r = take(who, bytes, align)) return r; // another request has grown meanwhile
         }
         if (const run r = grow(who, bytes, align)) return r;
-        if (who.state != uses::all || policies::at_once) return {};
+        if (who.state != uses::all) return {};
         std::uint64_t frees = 0;
         {
             const guard hold{books_};
-            for (key_type k = stream_tag::first; k < book_.keys(); ++k) frees += book_[k].freed;
+            frees = book_.frees();
             if (frees == fruitless_.frees && bytes >= fruitless_.bytes && limit_now() <= fruitless_.limit) return {};
-            if (const run r = gather(who, bytes, align)) return r;
+            if constexpr (!policies::at_once)
+                if (const run r = gather(who, bytes, align)) return r;
         }
         if constexpr (policies::retain::under_pressure)
             if (const run r = replace(who, bytes, align)) return r;
@@ -423,7 +428,7 @@ template <class Set> class device_allocator {
         if (others == 0 || all + others < bytes) return {};
         for (key_type s = stream_tag::first; s < book_.keys(); ++s)
             if (s != key && runs_.free_runs(s) != 0) (void)book_.order_after(key, who.stream, stream_tag::of(s, book_[s].freed));
-        runs_.gather(book_.freed(key), [&](const stream_tag& t) { return book_.is_after(key, t); });
+        runs_.gather(book_.gathered(key), [&](const stream_tag& t) { return book_.is_after(key, t); });
         count([](auto& c) { ++c.gathers; });
         return counted(runs_.allocate(bytes, align, key));
     }
@@ -431,7 +436,9 @@ template <class Set> class device_allocator {
     run replace(const caller& who, std::size_t bytes, std::size_t align) noexcept {
         {
             const guard hold{books_};
-            if (runs_.free_bytes() - runs_.free_bytes(stream_tag::held) < bytes) return {};
+            const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
+            const std::size_t free = runs_.free_bytes() - runs_.free_bytes(stream_tag::held);
+            if (free == 0 || (free < bytes && bytes - free > room)) return {};
         }
         wait_for_frees();
         {

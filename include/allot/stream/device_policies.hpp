@@ -10,6 +10,7 @@
 #include <allot/device/on_device.hpp>
 #include <allot/heap/best_fit.hpp>
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/page/mapped.hpp> // the category's fallback, so that a set without a page is told what it lacks
 #include <allot/stream/stream_tag.hpp>
 
 #include <cstdint>
@@ -57,7 +58,7 @@ template <class Set> constexpr bool makes_device_allocator() {
 }
 
 // What a well-formed set says that this product cannot do, told once.
-template <class Set> constexpr void check_device_allocator() {
+template <class Set> constexpr auto check_device_allocator() {
     if constexpr (well_formed<Set, product::device_allocator> && !makes_device_allocator<Set>()) {
         using answers = resolved<Set, product::device_allocator>;
         using retain = typename answers::template answer<category::retain>;
@@ -65,6 +66,7 @@ template <class Set> constexpr void check_device_allocator() {
         else if constexpr (requires { retain::after; }) error::not_yet_on_a_device<Set, retain>();
         else error::not_yet_on_a_device<Set, typename answers::template answer<category::watch>>();
     }
+    return makes_device_allocator<Set>();
 }
 
 // What happened so far; empty under watch::none.

@@ -111,7 +111,15 @@ template <class Api> class stream_book {
     }
 
     // A free on this stream; its tag.
-    stream_tag freed(key_type k) noexcept { return stream_tag::of(k, ++entries_[k].freed); }
+    stream_tag freed(key_type k) noexcept {
+        ++frees_;
+        return gathered(k);
+    }
+    void freed_for_all() noexcept { ++frees_; }
+    // What others freed and it comes after is as if it had freed it now.
+    stream_tag gathered(key_type k) noexcept { return stream_tag::of(k, ++entries_[k].freed); }
+    // So far, of all streams.
+    std::uint64_t frees() const noexcept { return frees_; }
     // After frees on a per-thread stream, by its thread: an event now and then, because nobody else can record one.
     void keep_up(key_type k) noexcept {
         const entry& e = entries_[k];
@@ -229,6 +237,7 @@ template <class Api> class stream_book {
     fit_array<key_type, host_metadata> heads_;
     key_type n_ = 0;
     key_type last_ = 0;
+    std::uint64_t frees_ = 0;
     std::uint64_t events_ = 0;
     std::uint64_t waits_ = 0;
 };
