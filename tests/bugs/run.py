@@ -123,9 +123,14 @@ BUGS = {
     "stream_leaves_without_an_event": (
         "traces/device_allocator.cpp", "stream/stream_book.hpp", "entries_[k].recorded == entries_[k].freed || record(k);",
         "entries_[k].recorded == entries_[k].freed || (entries_[k].has_event && (entries_[k].recorded = entries_[k].freed, true)) || record(k);"),
-    "stream_gathers_what_it_did_not_wait_for": (
-        "unit/stream/ordering.cpp", "stream/device_allocator.hpp", "[&](const stream_tag& t) { return book_.is_after(key, t); }",
-        "[&](const stream_tag& t) { return t.key() != stream_tag::held; }"),
+    "stream_joins_what_it_did_not_wait_for": (
+        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};", "(void)i;"),
+    "stream_joins_without_a_new_ticket": (
+        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "const stream_tag tag = book_.gathered(key);",
+        "const stream_tag tag = stream_tag::of(key, book_[key].freed);"),
+    "stream_joins_across_a_live_block": (
+        "unit/stream/ordering.cpp", "stream/free_spans.hpp", "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);",
+        "if (now_.n == now_.most || !reachable(r.tag)) start(r.address);"),
     "stream_memory_goes_back_unwaited": (
         "traces/device_allocator.cpp", "stream/device_allocator.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),
     "capture_frees_for_everybody": (
@@ -135,8 +140,8 @@ BUGS = {
         "        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(runs_.allocate(bytes, align, stream_tag::clean));\n", ""),
     "capture_gets_an_event_of_the_allocator": (
         "traces/device_allocator.cpp", "stream/stream_book.hpp",
-        "        if (!captured || *captured != device::capture_state::none) return false;\n        if (!e.has_event)",
-        "        if (!e.has_event)"),
+        "        if (!captured || *captured != device::capture_state::none) return false;\n        return e.records = true;",
+        "        return e.records = true;"),
     "capture_meets_forbidden_calls": (
         "traces/device_allocator.cpp", "stream/device_allocator.hpp",
         "before_{api.exchange_capture_mode(device::capture_mode::relaxed)}", "before_{api.exchange_capture_mode(device::capture_mode::global)}"),

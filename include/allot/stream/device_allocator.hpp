@@ -6,11 +6,11 @@
 //
 // Memory freed on stream S is free for S at once, and for another stream T after T's wait for an event behind the free,
 // which is recorded only then. A request takes, in this order: what its stream freed; what is free for all; what other streams
-// freed and it already comes after; what it comes after by a wait alone; by an event and a wait; a new piece; all that is free,
-// joined, after a wait for everybody; and, as `retain` allows, a piece in place of pieces that are wholly free.
+// freed and it already comes after; what it comes after by a wait alone; by an event and a wait; a new piece; what lies side
+// by side, joined, after waits for those who freed it; and, as `retain` allows, a piece in place of pieces that are wholly free.
 // Invariant: bytes held of the device never exceed the limit; a block is never handed to a stream that does not come after its
 // last free. Cost: some 100 ns a pair beside the api's two questions a call (whose id, whether captured); an exhausted
-// allocator answers in O(streams). The host keeps 40 to 60 bytes a run, and writes nothing to the device's memory.
+// allocator answers in O(streams) until something is freed, then with one look at all runs. The host keeps 40 to 60 bytes a run, and writes nothing to the device's memory.
 // Threads: any; one mutex for the books, one more for who grows. Calls that record and wait are made under the first, those that
 // create, map, unmap and synchronise under the second alone, so hits go on meanwhile.
 // Source: stream-ordered allocation, CUDA 11.2 2020; RMM's pool 2020, without its event a free; best fit, Knuth 1968.
@@ -25,6 +25,7 @@
 #include <allot/stream/device_figures.hpp>
 #include <allot/stream/device_policies.hpp>
 #include <allot/stream/device_segments.hpp>
+#include <allot/stream/free_spans.hpp>
 #include <allot/stream/stream_book.hpp>
 
 #include <array>
@@ -208,7 +209,7 @@ template <class Set> class device_allocator {
             f.steals = counters_.steals;
             f.grown = counters_.grown;
             f.given_back = counters_.given_back;
-            f.gathers = counters_.gathers;
+            f.joined = counters_.joined;
         }
         return f;
     }
@@ -374,14 +375,14 @@ template <class Set> class device_allocator {
         if (const run r = grow(who, bytes, align)) return r;
         if (who.state != uses::all) return {};
         std::uint64_t frees = 0;
+        bool wait = false;
         {
             const guard hold{books_};
             frees = book_.frees();
             if (frees == fruitless_.frees && bytes >= fruitless_.bytes && limit_now() <= fruitless_.limit) return {};
-            if constexpr (!policies::at_once)
-                if (const run r = gather(who, bytes, align)) return r;
+            if (const run r = join(who, bytes, align, wait)) return r;
         }
-        if constexpr (policies::retain::under_pressure)
+        if (wait)
             if (const run r = replace(who, bytes, align)) return r;
         fruitless_ = {frees, bytes, limit_now()};
         return {};
@@ -418,34 +419,34 @@ template <class Set> class device_allocator {
             if (want == need) return {};
         }
     }
-    // This stream waits for all, has all that is free, and what lies side by side is one. The books are locked.
-    run gather(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. `wait`: there is
+    // none, but a wait for the device would help. The books are locked.
+    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, bool& wait) noexcept {
+        const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
+        const std::size_t need = bytes + (align > unit ? align - unit : 0);
         const key_type key = key_of(who);
-        if (key == book_type::none) return {};
-        std::size_t all = runs_.free_bytes(key), others = runs_.free_bytes(stream_tag::clean);
+        if (key == book_type::none || runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
         for (key_type s = stream_tag::first; s < book_.keys(); ++s)
-            if (s != key) others += runs_.free_bytes(s);
-        if (others == 0 || all + others < bytes) return {};
-        for (key_type s = stream_tag::first; s < book_.keys(); ++s)
-            if (s != key && runs_.free_runs(s) != 0) (void)book_.order_after(key, who.stream, stream_tag::of(s, book_[s].freed));
-        runs_.gather(book_.gathered(key), [&](const stream_tag& t) { return book_.is_after(key, t); });
-        count([](auto& c) { ++c.gathers; });
+            if (runs_.free_runs(s) != 0) book_.look(s);
+        const detail::free_spans<run> all{runs_, need, [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
+        wait = all.largest >= need || (policies::retain::under_pressure && all.pieces_bytes != 0 && all.pieces_bytes + room >= need);
+        const auto* const best = all.best();
+        if (best == nullptr) return {};
+        for (std::size_t i = 0; i != best->n; ++i)
+            if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};
+        const stream_tag tag = book_.gathered(key);
+        for (std::size_t i = 0; i != best->n; ++i) (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
+        count([](auto& c) { ++c.joined; });
         return counted(runs_.allocate(bytes, align, key));
     }
     // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a new one.
     run replace(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        {
-            const guard hold{books_};
-            const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
-            const std::size_t free = runs_.free_bytes() - runs_.free_bytes(stream_tag::held);
-            if (free == 0 || (free < bytes && bytes - free > room)) return {};
-        }
         wait_for_frees();
         {
             const guard hold{books_};
             if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
         }
-        if (give_back(bytes) == 0) return {};
+        if (!policies::retain::under_pressure || give_back(bytes) == 0) return {};
         return grow(who, bytes, align);
     }
     // What was freed before this call is free for all after it, as far as the device lets it be waited for.

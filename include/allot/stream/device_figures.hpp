@@ -34,7 +34,7 @@ struct device_figures {
     std::uint64_t allocations = 0, frees = 0, refused = 0;
     std::uint64_t steals = 0; // allocations from what another stream had freed
     std::uint64_t grown = 0, given_back = 0; // pieces
-    std::uint64_t gathers = 0; // times that one stream took all that was free
+    std::uint64_t joined = 0; // allocations from runs of several streams side by side
 };
 
 /// What is free under one stream.

@@ -71,7 +71,7 @@ template <class Set> constexpr auto check_device_allocator() {
 
 // What happened so far; empty under watch::none.
 struct device_counters {
-    std::uint64_t allocations = 0, frees = 0, refused = 0, steals = 0, grown = 0, given_back = 0, gathers = 0;
+    std::uint64_t allocations = 0, frees = 0, refused = 0, steals = 0, grown = 0, given_back = 0, joined = 0;
 };
 struct no_device_counters {};
 

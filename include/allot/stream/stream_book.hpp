@@ -46,6 +46,7 @@ template <class Api> class stream_book {
         device_id device{};
         bool has_event = false;
         bool gone = false;
+        bool records = false; // as look() saw it
     };
 
     explicit stream_book(const Api& api) noexcept : api_(api) {
@@ -153,12 +154,24 @@ template <class Api> class stream_book {
         know(t, s, entries_[s].recorded);
         return true;
     }
-    // An event behind all frees of S so far.
-    bool record(key_type s) noexcept {
+    // Whether an event can be recorded on S now; can_come_after() goes by it.
+    bool look(key_type s) noexcept {
         entry& e = entries_[s];
+        e.records = false;
         if (e.gone || !is_same(e)) return false;
         const auto captured = api_.capturing(e.handle);
         if (!captured || *captured != device::capture_state::none) return false;
+        return e.records = true;
+    }
+    bool can_come_after(key_type t, stream_tag run) const noexcept {
+        if (is_after(t, run)) return true;
+        const entry& e = entries_[run.key()];
+        return run.key() != stream_tag::held && (run.ticket() <= e.recorded || e.records);
+    }
+    // An event behind all frees of S so far.
+    bool record(key_type s) noexcept {
+        entry& e = entries_[s];
+        if (!look(s)) return false;
         if (!e.has_event) {
             const auto made = api_.create_event(e.device);
             if (!made) return false;

@@ -78,7 +78,7 @@ TEST_CASE("device allocator: all that is free is joined for one stream when that
     const auto c = m.make_stream();
     CHECK(m.used(gpu, 2_MiB, c) != nullptr);
     CHECK(m.waits() == 2);
-    CHECK(gpu.figures().gathers == 1);
+    CHECK(gpu.figures().joined == 1);
     CHECK(m.sim.hazards() == 0);
 }
 
