@@ -126,7 +126,7 @@ BUGS = {
     "stream_joins_what_it_did_not_wait_for": (
         "traces/device_allocator.cpp", "stream/device_allocator.hpp", "if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};", "(void)i;"),
     "stream_joins_without_a_new_ticket": (
-        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "const stream_tag tag = book_.gathered(key);",
+        "unit/stream/ordering.cpp", "stream/device_allocator.hpp", "const stream_tag tag = book_.gathered(key);",
         "const stream_tag tag = stream_tag::of(key, book_[key].freed);"),
     "stream_joins_across_a_live_block": (
         "unit/stream/ordering.cpp", "stream/free_spans.hpp", "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);",
@@ -139,7 +139,7 @@ BUGS = {
         "traces/device_allocator.cpp", "stream/device_allocator.hpp",
         "        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(runs_.allocate(bytes, align, stream_tag::clean));\n", ""),
     "capture_gets_an_event_of_the_allocator": (
-        "traces/device_allocator.cpp", "stream/stream_book.hpp",
+        "unit/stream/capture.cpp", "stream/stream_book.hpp",
         "        if (!captured || *captured != device::capture_state::none) return false;\n        return e.records = true;",
         "        return e.records = true;"),
     "capture_meets_forbidden_calls": (

@@ -181,3 +181,34 @@ TEST_CASE("device allocator: on no stream nothing is allocated, and what is free
     CHECK(gpu.try_allocate(2_MiB, m.b) == p);
     CHECK(m.sim.hazards() == 0);
 }
+
+TEST_CASE("device allocator: what is left of a joined run is waited for anew") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    const auto c = m.make_stream(), u = m.make_stream();
+    (void)m.used(gpu, 512_KiB, m.a);
+    void* const second = m.used(gpu, 512_KiB, m.b);
+    void* const third = m.used(gpu, 512_KiB, c);
+    gpu.deallocate(m.used(gpu, 512_KiB, m.a), m.a);
+    (void)m.used(gpu, 512_KiB, u); // u comes after what a has freed so far
+    gpu.deallocate(second, m.b);
+    gpu.deallocate(third, c);
+    CHECK(m.used(gpu, 768_KiB, m.a) == second); // by joining what b and c freed
+    CHECK(gpu.figures().joined == 1);
+    CHECK(m.used(gpu, 256_KiB, u) != nullptr); // of what c freed: after a's wait for it
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: nobody waits for what does not lie side by side") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const first = m.used(gpu, 512_KiB, m.b);
+    (void)m.used(gpu, 512_KiB, m.a);
+    void* const third = m.used(gpu, 1_MiB, m.b);
+    gpu.deallocate(first, m.b);
+    gpu.deallocate(third, m.b);
+    const auto c = m.make_stream();
+    CHECK(gpu.try_allocate(1_MiB + 256, c) == nullptr);
+    CHECK(m.waits() == 0);
+    CHECK(gpu.figures().joined == 0);
+}
