@@ -84,6 +84,9 @@ struct simulator_alone : subject {
     static constexpr std::size_t room = std::size_t{1} << 20;
 
     simulator_alone(const device::simulated& a, std::vector<device::simulated::stream_type> s) : api{a}, handles{std::move(s)} {}
+    ~simulator_alone() override {
+        if (base != nullptr) (void)api.deallocate({0}, base);
+    }
     void start(std::size_t live, std::uint32_t n, std::size_t) override {
         if (base != nullptr) (void)api.deallocate({0}, base);
         base = static_cast<std::byte*>(api.allocate({0}, live * room).value_or(nullptr));
@@ -220,5 +223,7 @@ int main(int argc, char** argv) {
                 }
                 std::fflush(stdout);
             }
-    return sim.hazards() == 0 ? 0 : 1;
+    all.clear();
+    for (const auto h : handles) (void)api.destroy_stream(h);
+    return sim.hazards() == 0 && sim.leaks() == 0 ? 0 : 1;
 }

@@ -143,7 +143,7 @@ BUGS = {
         "        if (!captured || *captured != device::capture_state::none) return false;\n        return e.records = true;",
         "        return e.records = true;"),
     "capture_meets_forbidden_calls": (
-        "traces/device_allocator.cpp", "stream/device_allocator.hpp",
+        "traces/device_allocator.cpp", "stream/relaxed_capture.hpp",
         "before_{api.exchange_capture_mode(device::capture_mode::relaxed)}", "before_{api.exchange_capture_mode(device::capture_mode::global)}"),
     "high_water_mark_off_by_one": (
         "model/rows.cpp", "heap/fixed_heap.hpp",

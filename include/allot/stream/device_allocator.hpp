@@ -26,6 +26,7 @@
 #include <allot/stream/device_policies.hpp>
 #include <allot/stream/device_segments.hpp>
 #include <allot/stream/free_spans.hpp>
+#include <allot/stream/relaxed_capture.hpp>
 #include <allot/stream/stream_book.hpp>
 
 #include <array>
@@ -107,7 +108,7 @@ template <class Set> class device_allocator {
         }
         if (ALLOT_UNLIKELY(!r) && !(r = take_slowly(who, bytes, align))) return refused();
         void* const p = reinterpret_cast<void*>(r.address);
-        if constexpr (device::told_of_blocks<api_type>) api_.mark_allocated(p, r.bytes, stream);
+        if constexpr (policies::tells_blocks) api_.mark_allocated(p, r.bytes, stream);
         return p;
     }
     // All use of the block so far is ordered before this point of the stream; it need not be the one it was allocated for. In a
@@ -122,7 +123,6 @@ template <class Set> class device_allocator {
         if (ALLOT_UNLIKELY(bytes == 0)) return misused(why_not_a_block(address), p);
         count([](auto& c) { ++c.frees; });
         if constexpr (policies::at_once) {
-            if constexpr (device::told_of_blocks<api_type>) api_.mark_freed(p, bytes, stream);
             runs_.release(address, stream_tag::of(stream_tag::clean));
             book_.freed_for_all();
             return;
@@ -132,7 +132,7 @@ template <class Set> class device_allocator {
             runs_.release(address, stream_tag::of(stream_tag::held));
             return;
         }
-        if constexpr (device::told_of_blocks<api_type>) api_.mark_freed(p, bytes, stream);
+        if constexpr (policies::tells_blocks) api_.mark_freed(p, bytes, stream);
         runs_.release(address, book_.freed(key));
         if (ALLOT_LIKELY(who.state == uses::all)) book_.keep_up(key);
     }
@@ -155,7 +155,7 @@ template <class Set> class device_allocator {
         const guard hold{books_};
         const key_type key = key_of(who);
         if (key == book_type::none) return 0;
-        if constexpr (device::told_of_blocks<api_type>)
+        if constexpr (policies::tells_blocks)
             runs_.visit([&](const run& r, bool live, std::uint32_t) {
                 if (!live && r.tag.key() == stream_tag::held) api_.mark_freed(reinterpret_cast<void*>(r.address), r.bytes, stream);
                 return true;
@@ -272,17 +272,7 @@ template <class Set> class device_allocator {
         std::uint64_t id = 0;
         uses state = uses::all;
     };
-    // Calls that a capture of another thread would forbid are let through: they touch no stream.
-    struct relaxed {
-        explicit relaxed(const api_type& api) noexcept : api_{api}, before_{api.exchange_capture_mode(device::capture_mode::relaxed)} {}
-        ~relaxed() {
-            if (before_) (void)api_.exchange_capture_mode(*before_);
-        }
-        relaxed(const relaxed&) = delete;
-        relaxed& operator=(const relaxed&) = delete;
-        const api_type& api_;
-        device::result<device::capture_mode> before_;
-    };
+    using relaxed = detail::relaxed_capture<api_type>;
 
     template <class... Values> static api_type api_of([[maybe_unused]] Values&... values) noexcept {
         if constexpr (given<api_type, Values&...>) return pick<api_type>(values...);

@@ -42,6 +42,8 @@ template <class Set> struct device_policies {
     using ledger = ledger_of<answer<category::ledger>>;
     using retain = answer<category::retain>;
     static constexpr bool at_once = answer<category::order>::at_once;
+    // Marks are in the order of streams; what the host orders, it does not tell.
+    static constexpr bool tells_blocks = !at_once && device::told_of_blocks<api>;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = answer<category::watch>::counts;
