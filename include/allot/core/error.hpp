@@ -161,4 +161,18 @@ struct damage_sink {
     void* context = nullptr;
 };
 
+// Where an object writes at its end what was not given back: standard error unless one is given.
+struct leak_sink {
+    void (*write)(void* context, std::string_view report) noexcept;
+    void* context = nullptr;
+};
+
+namespace detail {
+
+inline void leaks_to_stderr(void*, std::string_view report) noexcept {
+    std::fwrite(report.data(), 1, report.size(), stderr);
+}
+
+} // namespace detail
+
 } // namespace allot::inline ALLOT_ABI
