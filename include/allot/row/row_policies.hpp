@@ -38,7 +38,10 @@ struct row_policies {
     using ledger = watched_ledger<ledger_of<answer<category::ledger>>, recorder_of<watch>>;
 
     using list = typename size::list;
-    using rows = slot_rows<slots, count, ledger, guard>;
+    // Whether the host may touch a row's bytes: otherwise headers, bits and counts stand in host memory.
+    static constexpr bool host_rows = provided_by<page>::template has<property::host_accessible>;
+    using place = std::conditional_t<host_rows, header_in_page, header_aside>;
+    using rows = slot_rows<slots, count, ledger, guard, place>;
 
     static constexpr bool packed = size::step < 8;  // rows of one size are aligned to 4
     static constexpr bool bucketed = size::rounds;  // and otherwise fill the next size of the list
@@ -46,6 +49,7 @@ struct row_policies {
     static constexpr bool limited = !use::exclusive && use::users != 0; // so many handles a heap
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
+    static constexpr bool makes = counts && host_rows; // objects in rows, and row_ptr to them
     static constexpr bool charges = answer<category::ledger>::charges;
     // A heap of one size made with these answers has rows of one type, which the page keeps.
     static constexpr bool one_type = unique || packed || !counts;
