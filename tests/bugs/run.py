@@ -131,7 +131,7 @@ BUGS = {
         "unit/row/shared_by.cpp", "row/row_manager.hpp", "if (heap.close()) heap.reclaim(true);", "heap.reclaim(true);"),
     "page_given_with_its_owner": (
         "unit/row/page_owners.cpp", "heap/fixed_heap.hpp",
-        "        family_.arena().set_owner(p.base(), nullptr);\n", ""),
+        "        family_.arena().set_owner(memory, nullptr);\n", ""),
     "page_given_without_refund": (
         "model/rows.cpp", "heap/family.hpp",
         "        arena_.give(first, pages);\n        ledger_.refund(pages << arena_.page_shift());",
@@ -173,7 +173,8 @@ BUGS = {
         "        if ((was & holders) == 0) return fate::was_free;\n", ""),
     "release_all_forgets_the_charge": (
         "unit/row/row_heap.cpp", "heap/fixed_heap.hpp",
-        "        family_.give(p.base(), 1);", "        family_.arena().give(p.base(), 1);"),
+        "        gone.add(p);\n        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());\n        family_.give(memory, 1);",
+        "        gone.add(p);\n        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());\n        family_.arena().give(memory, 1);"),
     "release_all_destroys_nothing": (
         "unit/row/row_heap.cpp", "row/row_heap.hpp",
         "                if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                    rows::for_each_live",

@@ -62,7 +62,7 @@ class local_rows {
     }
     // A constructed T; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
-        requires(policies::makes)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         return manager_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }

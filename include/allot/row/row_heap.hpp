@@ -62,7 +62,7 @@ class local_row_heap {
     }
     // As row_heap's; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
-        requires(policies::makes)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *manager_.context().types[type_];
         void* const row = manager_.template suits<T>(heap_.plan(), type) ? allocate()
@@ -187,7 +187,7 @@ class row_heap {
     // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy. A T that is larger
     // or more aligned than the heap's rows, or needs a destructor that the heap's type lacks, is refused and told.
     template <class T, class... Args>
-        requires(policies::makes)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         void* const row = manager_->template suits<T>(heap_->plan(), *type_) ? allocate()
                                                                              : manager_->refuse(sizeof(T), type_->name);

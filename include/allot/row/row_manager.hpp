@@ -118,7 +118,7 @@ class row_manager {
     }
     // A constructed T. Only where rows are counted: a row_ptr that is copied links.
     template <class T, class... Args>
-        requires(policies::makes)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         return construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
@@ -163,7 +163,7 @@ class row_manager {
     std::size_t capacity(const void* row) const noexcept { return allot::capacity(row); }
     // The row is constructed: its type's destructor runs at the last release.
     void finalize(void* row) noexcept
-        requires(policies::makes)
+        requires(policies::counts) && (policies::host_touches_rows)
     {
         allot::finalize(row);
     }

@@ -38,9 +38,9 @@ struct row_policies {
     using ledger = watched_ledger<ledger_of<answer<category::ledger>>, recorder_of<watch>>;
 
     using list = typename size::list;
-    // Whether the host may touch a row's bytes: otherwise headers, bits and counts stand in host memory.
-    static constexpr bool host_rows = provided_by<page>::template has<property::host_accessible>;
-    using place = std::conditional_t<host_rows, header_in_page, header_aside>;
+    // Otherwise headers, bits and counts stand in host memory, and no objects are made in rows.
+    static constexpr bool host_touches_rows = provided_by<page>::template has<property::host_accessible>;
+    using place = std::conditional_t<host_touches_rows, header_in_page, header_aside>;
     using rows = slot_rows<slots, count, ledger, guard, place>;
 
     static constexpr bool packed = size::step < 8;  // rows of one size are aligned to 4
@@ -49,7 +49,6 @@ struct row_policies {
     static constexpr bool limited = !use::exclusive && use::users != 0; // so many handles a heap
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
-    static constexpr bool makes = counts && host_rows; // objects in rows, and row_ptr to them
     static constexpr bool charges = answer<category::ledger>::charges;
     // A heap of one size made with these answers has rows of one type, which the page keeps.
     static constexpr bool one_type = unique || packed || !counts;
