@@ -2,6 +2,8 @@
 //
 // A new answer joins by one line in answers(). tests/docs/ asks that the page in the repository is what this prints.
 #include <allot/core/describe.hpp>
+#include <allot/device/on_device.hpp>
+#include <allot/device/simulated.hpp>
 #include <allot/heap/best_fit.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
@@ -46,6 +48,7 @@ void answers(category::page) {
     answer<page::huge_pages<>>("huge_pages<Options>");
     answer<page::borrowed>("borrowed");
     answer<page::of<arena<>>>("of<Arena>");
+    answer<page::on_device<device::simulated>>("on_device<Api>");
 }
 void answers(category::size) {
     answer<size::bucketed<>>("bucketed<List>");

@@ -100,7 +100,7 @@ class huge_rows {
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
-        if constexpr (Place::aside) family_.arena().set_owner(base, static_cast<page_header*>(h));
+        family_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's
         place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
         place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
@@ -309,14 +309,9 @@ class huge_rows {
         const std::size_t pages = h.pages;
         std::byte* const run = run_of(h);
         if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
-        if constexpr (Place::aside) {
-            family_.arena().set_owner(run, nullptr);
-            h.ops = nullptr;
-            leave(h.place); // the header is the next one's
-        } else {
-            leave(h.place);
-            h.ops = nullptr;
-        }
+        family_.arena().set_owner(run, nullptr);
+        h.ops = nullptr;
+        leave(h.place); // aside, the header is the next one's from now on
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
         family_.give(run, pages);

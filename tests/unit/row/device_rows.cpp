@@ -224,6 +224,24 @@ TEST_CASE("device rows: every call of the device may fail, at any time", "[devic
         }
 }
 
+TEST_CASE("device rows: what cannot be mapped whole is not mapped at all", "[device]") {
+    auto options = no_memory;
+    options.total_bytes = 8_MiB;
+    machine gpu{options};
+    rows_of<quiet> rows{gpu.api, allot::limit{64_MiB}, allot::reserve_bytes{64_MiB}, allot::page_bytes{1_MiB}};
+    CHECK(rows.allocate(20_MiB) == nullptr);
+    CHECK(rows.arena().figures().committed == 0);
+    CHECK(rows.used() == 0);
+    CHECK(rows.peak() == 0);
+    void* const p = rows.allocate(7_MiB);
+    CHECK(p != nullptr);
+    CHECK(rows.allocate(2_MiB) == nullptr);
+    rows.release(p);
+    void* const q = rows.allocate(5_MiB); // the same units, or those that are mapped anew after a trim
+    CHECK(q != nullptr);
+    rows.release(q);
+}
+
 TEST_CASE("no such device: the manager says so", "[device]") {
     machine gpu{no_memory};
     try {
