@@ -68,8 +68,6 @@ BUGS = {
     "device_handle_kept_where_mapping_failed": (
         "unit/row/device_rows.cpp", "page/device_range.hpp",
         "            static_cast<void>(api_.release(*memory));\n            return false;", "            return false;"),
-    "device_arena_says_it_is_the_hosts": (
-        "unit/row/device_rows.cpp", "page/of.hpp", "allot::detail::provides<Arena, property::device_accessible>", "sizeof(Arena*) == 0"),
     "device_trim_does_not_wait": (
         "unit/row/rows_in_flight.cpp", "page/device_range.hpp", "if (!api_.synchronize(device_)) return false;", ""),
     "lent_rows_released_before_the_kernel_is_done": (

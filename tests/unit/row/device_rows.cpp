@@ -56,6 +56,10 @@ template <class Rows> void ends_empty(Rows& rows) {
     CHECK(rows.arena().valid());
     rows.trim();
     CHECK(rows.arena().figures().committed == 0);
+    const auto view = rows.arena().view();
+    bool somebodys = false;
+    for (std::size_t at = 0; at < view.bytes; at += rows.arena().page_bytes()) somebodys = somebodys || view.owner_at(at) != nullptr;
+    CHECK_FALSE(somebodys);
 }
 
 } // namespace
