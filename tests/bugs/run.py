@@ -41,10 +41,10 @@ BUGS = {
         "unit/row/device_rows.cpp", "heap/heaplet.hpp",
         "if constexpr (Place::aside) return allot::cut(page_bytes, 0,", "if constexpr (Place::aside) return allot::cut(page_bytes, sizeof(heaplet),"),
     "device_header_written_into_its_page": (
-        "unit/row/device_rows.cpp", "heap/fixed_heap.hpp", "page* const p = ::new (header) page;", "page* const p = ::new (memory) page;"),
+        "unit/row/device_rows.cpp", "heap/fixed_heap.hpp", "if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);\n        else p =", "p ="),
     "device_page_told_by_its_heap": (
         "unit/row/device_rows.cpp", "heap/fixed_heap.hpp",
-        "if constexpr (Place::aside) family_.arena().set_owner(memory, static_cast<page_header*>(p));\n        else ", ""),
+        "if constexpr (Place::aside) family_.arena().set_owner(p->base(), static_cast<page_header*>(p));\n        else family_.arena().set_owner(taken, this);\n", "        family_.arena().set_owner(p->base(), this);\n"),
     "device_header_looked_for_in_the_page": (
         "unit/row/device_rows.cpp", "page/arena_base.hpp",
         "range.headers_aside ? reinterpret_cast<const word*>(aside) : bitmap_.words()", "bitmap_.words()"),

@@ -435,26 +435,19 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             const std::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
         } while (more());
-        std::byte* memory = family_.take(1);
+        std::byte* const memory = take_page();
         family_.settled();
-        std::byte* header = memory; // where it stands: at the page's start, unless aside
-        if constexpr (Place::aside)
-            if (memory != nullptr && (header = get_header(page::header_bytes(cut_, plan_.count_bytes_aside))) == nullptr)
-                family_.give(std::exchange(memory, nullptr), 1);
         std::size_t got = 0;
         {
             const std::lock_guard hold(lock_);
             got = claim(out, n); // slots or a page came in meanwhile
             if (got == 0 && memory != nullptr) {
-                pages_.add(*format(memory, header));
+                pages_.add(*format(memory));
                 return claim(out, n);
             }
             if (got == 0) got = pages_.scrape([&](page& p) { return claim_from(p, out, n); });
         }
-        if (memory != nullptr) { // a page never used would never be found empty
-            if constexpr (Place::aside) free_header(header);
-            family_.give(memory, 1);
-        }
+        if (memory != nullptr) give_page(memory); // a page never used would never be found empty
         return got;
     }
 
@@ -498,11 +491,35 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     // ---- pages ----------------------------------------------------------------------------------------------
 
-    page* format(std::byte* memory, std::byte* header) noexcept {
-        page* const p = ::new (header) page;
-        if constexpr (Place::aside) p->place.memory = memory;
+    // A page's memory, and aside its header: then the header is what is handed on.
+    ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
+        std::byte* const memory = family_.take(1);
+        if constexpr (!Place::aside) {
+            return memory;
+        } else {
+            if (memory == nullptr) return nullptr;
+            std::byte* const header = get_header(page::header_bytes(cut_, plan_.count_bytes_aside));
+            if (header == nullptr) family_.give(memory, 1);
+            else (::new (header) page)->place.memory = memory;
+            return header;
+        }
+    }
+    ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
+        if constexpr (Place::aside) {
+            family_.give(reinterpret_cast<page*>(taken)->base(), 1);
+            free_header(taken);
+        } else {
+            family_.give(taken, 1);
+        }
+    }
+    page* format(std::byte* taken) noexcept {
+        page* p;
+        if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);
+        else p = ::new (taken) page;
         p->ops = plan_.ops;
         p->owner = this;
+        if constexpr (Place::aside) family_.arena().set_owner(p->base(), static_cast<page_header*>(p));
+        else family_.arena().set_owner(taken, this);
         p->type = plan_.type;
         p->bucket = plan_.index;
         p->cut = cut_;
@@ -513,8 +530,6 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         p->state.reset(true);
-        if constexpr (Place::aside) family_.arena().set_owner(memory, static_cast<page_header*>(p));
-        else family_.arena().set_owner(memory, this);
         return p;
     }
     // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.

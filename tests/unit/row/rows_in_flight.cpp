@@ -6,6 +6,7 @@
 #include <allot/device_rows.hpp>
 
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 using namespace allot::literals;
@@ -136,6 +137,21 @@ TEST_CASE("rows of a stream that went wait for the device, also when another str
     CHECK(f.rows.live_rows() == 0);
     REQUIRE(f.gpu.api.destroy_stream(next));
     CHECK(f.gpu.sim.hazards() == 0);
+}
+
+TEST_CASE("a per-thread stream is another one in each thread: its rows wait for their own", "[device]") {
+    fixture f{execution::delayed};
+    const auto mine = allot::device::simulated::per_thread_stream();
+    void* const row = f.rows.allocate(8);
+    std::thread([&] {
+        write_kernel(f, mine, row, 1);
+        REQUIRE(f.lent.release_after(mine, row));
+    }).join();
+    CHECK(f.lent.poll() == 0);
+    f.gpu.sim.run_all();
+    CHECK(f.lent.poll() == 0); // no event of this thread's stream tells that the other's work is done
+    REQUIRE(f.lent.drain());
+    CHECK(f.rows.live_rows() == 0);
 }
 
 TEST_CASE("a trim waits for kernels that use rows which were released too early", "[device]") {
