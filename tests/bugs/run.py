@@ -36,6 +36,50 @@ YIELDS = "#include <allot/sync/full_fence.hpp>\n", "#include <allot/sync/full_fe
 
 # name: (test, header, what stands there, what stands there with the bug, and so on in pairs)
 BUGS = {
+    # rows in a device's memory: tests/unit/row/device_rows.cpp, where a touch of a row ends the program
+    "device_pages_keep_room_for_a_header": (
+        "unit/row/device_rows.cpp", "heap/heaplet.hpp",
+        "if constexpr (Place::aside) return allot::cut(page_bytes, 0,", "if constexpr (Place::aside) return allot::cut(page_bytes, sizeof(heaplet),"),
+    "device_header_written_into_its_page": (
+        "unit/row/device_rows.cpp", "heap/fixed_heap.hpp", "if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);\n        else p =", "p ="),
+    "device_page_told_by_its_heap": (
+        "unit/row/device_rows.cpp", "heap/fixed_heap.hpp",
+        "if constexpr (Place::aside) family_.arena().set_owner(p->base(), static_cast<page_header*>(p));\n        else family_.arena().set_owner(taken, this);\n", "        family_.arena().set_owner(p->base(), this);\n"),
+    "device_header_looked_for_in_the_page": (
+        "unit/row/device_rows.cpp", "page/arena_base.hpp",
+        "range.headers_aside ? reinterpret_cast<const word*>(aside) : bitmap_.words()", "bitmap_.words()"),
+    "device_huge_row_counts_in_front": (
+        "unit/row/device_rows.cpp", "row/huge_rows.hpp",
+        "if constexpr (Place::aside) return reinterpret_cast<std::byte*>(static_cast<huge_header_aside&>(h).type_and_count + 2);\n        else return row;",
+        "return row;"),
+    "device_huge_row_stays_known": (
+        "unit/row/device_rows.cpp", "row/huge_rows.hpp", "        family_.arena().set_owner(run, nullptr);\n        h.ops = nullptr;\n", ""),
+    "huge_row_is_nobodys": (
+        "unit/row/row_heap.cpp", "row/huge_rows.hpp",
+        "        family_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's\n", ""),
+    "device_trim_unmaps_beside_rows": (
+        "unit/row/device_rows.cpp", "page/arena_base.hpp", "(pages & unit) != 0 && (taken & unit) == 0", "(pages & unit) != 0"),
+    "device_trim_never_ends": (
+        "unit/row/device_rows.cpp", "page/arena_base.hpp", "if (backing_ != nullptr) break;", ""),
+    "device_units_stay_after_a_failure": (
+        "unit/row/device_rows.cpp", "page/device_range.hpp", "if (state_of(u) == fresh) static_cast<void>(unmap(u));", ""),
+    "device_unit_not_said_to_be_unmapped": (
+        "unit/row/device_rows.cpp", "page/device_range.hpp", "        states_[unit].store(unmapped, std::memory_order_relaxed);\n", ""),
+    "device_handle_kept_where_mapping_failed": (
+        "unit/row/device_rows.cpp", "page/device_range.hpp",
+        "            static_cast<void>(api_.release(*memory));\n            return false;", "            return false;"),
+    "device_trim_does_not_wait": (
+        "unit/row/rows_in_flight.cpp", "page/device_range.hpp", "if (!api_.synchronize(device_)) return false;", ""),
+    "lent_rows_released_before_the_kernel_is_done": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "if (!done || !*done) {", "if (!done) {"),
+    "lent_rows_filed_under_a_handle": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "        if (!id || *id != b.id) return false;\n", ""),
+    "lent_rows_each_with_an_event": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "static constexpr std::size_t most = 60;", "static constexpr std::size_t most = 1;"),
+    "lent_rows_forgotten_without_an_event": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "            if (!made) return false;\n", "            if (!made) return true;\n"),
+    "lent_list_kept_where_the_copy_failed": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "            rows_.release(list);\n            return copied.error();", "            return copied.error();"),
     "lanes_led_by_the_first_of_all": (
         "threads/lanes.cpp", "sync/aggregated_bump.hpp", "leader = leader_of(group);", "leader = 0;"),
     "lanes_numbered_from_one": (
@@ -210,7 +254,7 @@ BUGS = {
         "        family_.arena().set_owner(base, this); // or a handle's bin that is not open yet would take it for its own\n", ""),
     "page_given_with_its_owner": (
         "unit/row/page_owners.cpp", "heap/fixed_heap.hpp",
-        "        family_.arena().set_owner(p.base(), nullptr);\n", ""),
+        "        family_.arena().set_owner(memory, nullptr);\n", ""),
     "page_given_without_refund": (
         "model/rows.cpp", "heap/family.hpp",
         "        arena_.give(first, pages);\n        ledger_.refund(pages << arena_.page_shift());",
@@ -252,7 +296,8 @@ BUGS = {
         "        if ((was & holders) == 0) return fate::was_free;\n", ""),
     "release_all_forgets_the_charge": (
         "unit/row/row_heap.cpp", "heap/fixed_heap.hpp",
-        "        family_.give(p.base(), 1);", "        family_.arena().give(p.base(), 1);"),
+        "        gone.add(p);\n        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());\n        family_.give(memory, 1);",
+        "        gone.add(p);\n        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());\n        family_.arena().give(memory, 1);"),
     "release_all_destroys_nothing": (
         "unit/row/row_heap.cpp", "row/row_heap.hpp",
         "                if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                    rows::for_each_live",
