@@ -37,3 +37,15 @@ if(TARGET CUDA::cudart_static)
 else()
     message(STATUS "allot: no CUDA toolkit 12.8 or later, so the tests of device::cuda are skipped")
 endif()
+
+# CCCL, for the faces of cuda::mr and Thrust: the toolkit's, and a newer one beside it, which ./run test unpacks from PyPI's
+# nvidia-cuda-cccl, because its concepts have changed.
+find_path(ALLOT_CCCL cuda/memory_resource HINTS ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES cccl NO_DEFAULT_PATH)
+find_path(ALLOT_NEWER_CCCL cuda/memory_resource HINTS ${PROJECT_SOURCE_DIR}/build/deps/cccl
+    PATH_SUFFIXES nvidia/cu13/include/cccl NO_DEFAULT_PATH)
+mark_as_advanced(ALLOT_CCCL ALLOT_NEWER_CCCL)
+if(NOT ALLOT_CCCL)
+    message(STATUS "allot: no CCCL in the CUDA toolkit, so the tests of cuda::mr and Thrust are skipped")
+elseif(NOT ALLOT_NEWER_CCCL)
+    message(STATUS "allot: no CCCL newer than the toolkit's (./run test cuda fetches it), so cuda::mr is tested with one")
+endif()

@@ -2,6 +2,8 @@
 //
 // A new answer joins by one line in answers(). tests/docs/ asks that the page in the repository is what this prints.
 #include <allot/core/describe.hpp>
+#include <allot/device/on_device.hpp>
+#include <allot/device/simulated.hpp>
 #include <allot/heap/best_fit.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
@@ -46,6 +48,7 @@ void answers(category::page) {
     answer<page::huge_pages<>>("huge_pages<Options>");
     answer<page::borrowed>("borrowed");
     answer<page::of<arena<>>>("of<Arena>");
+    answer<page::on_device<device::simulated>>("on_device<Api>");
 }
 void answers(category::size) {
     answer<size::bucketed<>>("bucketed<List>");
@@ -74,7 +77,10 @@ void answers(category::count) {
     answer<count::links_aside>("links_aside");
     answer<count::none>("none");
 }
-void answers(category::order) { answer<order::host>("host"); }
+void answers(category::order) {
+    answer<order::host>("host");
+    answer<order::stream>("stream");
+}
 void answers(category::ledger) {
     answer<ledger::none>("none");
     answer<ledger::counter>("counter");
@@ -115,6 +121,7 @@ template <class Category> void section() {
     reader<product::row_manager, Category>(readers);
     reader<product::row_heap, Category>(readers);
     reader<product::arena, Category>(readers);
+    reader<product::device_allocator, Category>(readers);
     std::cout << "\n## " << Category::name << ": " << Category::question << "?\n\n"
               << "- Fallback: " << Category::fallback_rule << "\n"
               << "- Contract: " << Category::contract << "\n"

@@ -36,6 +36,50 @@ YIELDS = "#include <allot/sync/full_fence.hpp>\n", "#include <allot/sync/full_fe
 
 # name: (test, header, what stands there, what stands there with the bug, and so on in pairs)
 BUGS = {
+    # rows in a device's memory: tests/unit/row/device_rows.cpp, where a touch of a row ends the program
+    "device_pages_keep_room_for_a_header": (
+        "unit/row/device_rows.cpp", "heap/heaplet.hpp",
+        "if constexpr (Place::aside) return allot::cut(page_bytes, 0,", "if constexpr (Place::aside) return allot::cut(page_bytes, sizeof(heaplet),"),
+    "device_header_written_into_its_page": (
+        "unit/row/device_rows.cpp", "heap/fixed_heap.hpp", "if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);\n        else p =", "p ="),
+    "device_page_told_by_its_heap": (
+        "unit/row/device_rows.cpp", "heap/fixed_heap.hpp",
+        "if constexpr (Place::aside) family_.arena().set_owner(p->base(), static_cast<page_header*>(p));\n        else family_.arena().set_owner(taken, this);\n", "        family_.arena().set_owner(p->base(), this);\n"),
+    "device_header_looked_for_in_the_page": (
+        "unit/row/device_rows.cpp", "page/arena_base.hpp",
+        "range.headers_aside ? reinterpret_cast<const word*>(aside) : bitmap_.words()", "bitmap_.words()"),
+    "device_huge_row_counts_in_front": (
+        "unit/row/device_rows.cpp", "row/huge_rows.hpp",
+        "if constexpr (Place::aside) return reinterpret_cast<std::byte*>(static_cast<huge_header_aside&>(h).type_and_count + 2);\n        else return row;",
+        "return row;"),
+    "device_huge_row_stays_known": (
+        "unit/row/device_rows.cpp", "row/huge_rows.hpp", "        family_.arena().set_owner(run, nullptr);\n        h.ops = nullptr;\n", ""),
+    "huge_row_is_nobodys": (
+        "unit/row/row_heap.cpp", "row/huge_rows.hpp",
+        "        family_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's\n", ""),
+    "device_trim_unmaps_beside_rows": (
+        "unit/row/device_rows.cpp", "page/arena_base.hpp", "(pages & unit) != 0 && (taken & unit) == 0", "(pages & unit) != 0"),
+    "device_trim_never_ends": (
+        "unit/row/device_rows.cpp", "page/arena_base.hpp", "if (backing_ != nullptr) break;", ""),
+    "device_units_stay_after_a_failure": (
+        "unit/row/device_rows.cpp", "page/device_range.hpp", "if (state_of(u) == fresh) static_cast<void>(unmap(u));", ""),
+    "device_unit_not_said_to_be_unmapped": (
+        "unit/row/device_rows.cpp", "page/device_range.hpp", "        states_[unit].store(unmapped, std::memory_order_relaxed);\n", ""),
+    "device_handle_kept_where_mapping_failed": (
+        "unit/row/device_rows.cpp", "page/device_range.hpp",
+        "            static_cast<void>(api_.release(*memory));\n            return false;", "            return false;"),
+    "device_trim_does_not_wait": (
+        "unit/row/rows_in_flight.cpp", "page/device_range.hpp", "if (!api_.synchronize(device_)) return false;", ""),
+    "lent_rows_released_before_the_kernel_is_done": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "if (!done || !*done) {", "if (!done) {"),
+    "lent_rows_filed_under_a_handle": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "        if (!id || *id != b.id) return false;\n", ""),
+    "lent_rows_each_with_an_event": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "static constexpr std::size_t most = 60;", "static constexpr std::size_t most = 1;"),
+    "lent_rows_forgotten_without_an_event": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "            if (!made) return false;\n", "            if (!made) return true;\n"),
+    "lent_list_kept_where_the_copy_failed": (
+        "unit/row/rows_in_flight.cpp", "row/rows_in_flight.hpp", "            rows_.release(list);\n            return copied.error();", "            return copied.error();"),
     "lanes_led_by_the_first_of_all": (
         "threads/lanes.cpp", "sync/aggregated_bump.hpp", "leader = leader_of(group);", "leader = 0;"),
     "lanes_numbered_from_one": (
@@ -56,6 +100,33 @@ BUGS = {
     "scoped_exchange_keeps_what_was_expected": (
         "unit/sync/scoped_atomic.cpp", "sync/scoped_atomic.hpp",
         "(same ? *word_ : expected) = same ? value : *word_;", "if (same) *word_ = value;"),
+    "face_hands_out_without_the_wait": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "if (p == nullptr || d.api().synchronize(stream)) return p;", "return p;"),
+    "face_keeps_what_it_could_not_wait_for": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "        give_to(d, p, bytes, stream);\n        return nullptr;", "        return nullptr;"),
+    "face_asks_for_no_bytes": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "return bytes == 0 ? nullptr : d.try_allocate(bytes, align, stream);", "return d.try_allocate(bytes, align, stream);"),
+    "face_gives_null_back": (
+        "cuda/memory_resource.cpp", "adapt/device_memory.hpp",
+        "    if (p == nullptr) return;\n    if constexpr (requires { d.deallocate(p, bytes, stream); })",
+        "    if constexpr (requires { d.deallocate(p, bytes, stream); })"),
+    "face_frees_on_another_stream": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp",
+        "detail::give_to(*memory_, p, bytes, stream.get());", "detail::give_to(*memory_, p, bytes, without_stream_);"),
+    "face_takes_for_one_stream_only": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp", "detail::take_for_all(", "detail::take_from("),
+    "face_returns_null_when_full": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp", "if (ALLOT_UNLIKELY(p == nullptr && bytes != 0))", "if (false && bytes != 0)"),
+    "face_equal_to_itself_alone": (
+        "cuda/memory_resource.cpp", "adapt/cuda_mr.hpp", "return a.memory_ == b.memory_;", "return &a == &b;"),
+    "thrust_resources_are_all_equal": (
+        "cuda/thrust.cpp", "adapt/thrust_mr.hpp", "return a.memory_ == b.memory_;", "return a.without_stream_ == b.without_stream_;"),
+    "thrust_blocks_are_not_given_back": (
+        "cuda/thrust.cpp", "adapt/thrust_mr.hpp",
+        "detail::give_from_all(*memory_, thrust::raw_pointer_cast(p), bytes, without_stream_);", "static_cast<void>(p), static_cast<void>(bytes);"),
     "fit_takes_what_it_meets_first": (
         "unit/heap/best_fit.cpp", "heap/size_tree.hpp", "best = fits ? t : best;", "if (fits) return t;"),
     "fit_orders_by_size_alone": (
@@ -96,6 +167,55 @@ BUGS = {
         "if (x == 0 || best != 0) continue;"),
     "fit_forgets_an_address_of_its_chain": (
         "unit/heap/best_fit_model.cpp", "heap/address_hash.hpp", "        *link = n[x].child[0];\n", "        *link = 0;\n"),
+    "stream_steals_without_waiting": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "        if (!api_.wait(handle, entries_[s].event)) return false;\n", ""),
+    "stream_steals_behind_an_old_event": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "(entries_[s].recorded < run.ticket() && !record(s))",
+        "(entries_[s].recorded == 0 && !record(s))"),
+    "stream_that_freed_waits": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "api_.wait(handle, entries_[s].event)", "api_.wait(entries_[s].handle, entries_[s].event)"),
+    "stream_event_recorded_elsewhere": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "if (!api_.record(e.event, e.handle)) return false;",
+        "if (!api_.record(e.event, entries_[n_ - 1].handle)) return false;"),
+    "stream_tags_join_with_the_earlier_ticket": (
+        "traces/device_allocator.cpp", "stream/stream_tag.hpp", "return a.bits < b.bits ? b : a;", "return a.bits < b.bits ? a : b;"),
+    "stream_runs_of_others_are_joined": (
+        "traces/device_allocator.cpp", "stream/stream_tag.hpp", "return a.key() == b.key();",
+        "return a.key() != held && b.key() != held;"),
+    "stream_rest_of_a_split_is_clean": (
+        "traces/device_allocator.cpp", "heap/fit_space.hpp", "x, n[x].next, {0, 0}, node::live_mark, n[x].tag};",
+        "x, n[x].next, {0, 0}, node::live_mark, Tag{}};"),
+    "stream_free_without_a_ticket": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "return stream_tag::of(k, ++entries_[k].freed);", "return stream_tag::of(k, entries_[k].freed);"),
+    "stream_knows_more_than_it_waited_for": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "know(t, s, entries_[s].recorded);", "know(t, s, entries_[s].recorded + 1);"),
+    "stream_inherits_what_another_knew": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", "for (key_type i = 0; i != e.knows; ++i) e.known[i] = 0;", "{}"),
+    "stream_leaves_without_an_event": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "entries_[k].recorded == entries_[k].freed || record(k);",
+        "entries_[k].recorded == entries_[k].freed || (entries_[k].has_event && (entries_[k].recorded = entries_[k].freed, true)) || record(k);"),
+    "stream_joins_what_it_did_not_wait_for": (
+        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};", "(void)i;"),
+    "stream_joins_without_a_new_ticket": (
+        "unit/stream/ordering.cpp", "stream/device_allocator.hpp", "const stream_tag tag = book_.gathered(key);",
+        "const stream_tag tag = stream_tag::of(key, book_[key].freed);"),
+    "stream_joins_across_a_live_block": (
+        "unit/stream/ordering.cpp", "stream/free_spans.hpp", "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);",
+        "if (now_.n == now_.most || !reachable(r.tag)) start(r.address);"),
+    "stream_memory_goes_back_unwaited": (
+        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),
+    "capture_frees_for_everybody": (
+        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "known && who.state != uses::captured ? key_of(who)", "known ? key_of(who)"),
+    "capture_takes_what_its_stream_freed": (
+        "traces/device_allocator.cpp", "stream/device_allocator.hpp",
+        "        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(runs_.allocate(bytes, align, stream_tag::clean));\n", ""),
+    "capture_gets_an_event_of_the_allocator": (
+        "unit/stream/capture.cpp", "stream/stream_book.hpp",
+        "        if (!captured || *captured != device::capture_state::none) return false;\n        return e.records = true;",
+        "        return e.records = true;"),
+    "capture_meets_forbidden_calls": (
+        "traces/device_allocator.cpp", "stream/relaxed_capture.hpp",
+        "before_{api.exchange_capture_mode(device::capture_mode::relaxed)}", "before_{api.exchange_capture_mode(device::capture_mode::global)}"),
     "high_water_mark_off_by_one": (
         "model/rows.cpp", "heap/fixed_heap.hpp",
         "p.fresh.store(fresh + k, std::memory_order_relaxed);",
@@ -134,7 +254,7 @@ BUGS = {
         "        family_.arena().set_owner(base, this); // or a handle's bin that is not open yet would take it for its own\n", ""),
     "page_given_with_its_owner": (
         "unit/row/page_owners.cpp", "heap/fixed_heap.hpp",
-        "        family_.arena().set_owner(p.base(), nullptr);\n", ""),
+        "        family_.arena().set_owner(memory, nullptr);\n", ""),
     "page_given_without_refund": (
         "model/rows.cpp", "heap/family.hpp",
         "        arena_.give(first, pages);\n        ledger_.refund(pages << arena_.page_shift());",
@@ -176,7 +296,8 @@ BUGS = {
         "        if ((was & holders) == 0) return fate::was_free;\n", ""),
     "release_all_forgets_the_charge": (
         "unit/row/row_heap.cpp", "heap/fixed_heap.hpp",
-        "        family_.give(p.base(), 1);", "        family_.arena().give(p.base(), 1);"),
+        "        gone.add(p);\n        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());\n        family_.give(memory, 1);",
+        "        gone.add(p);\n        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());\n        family_.arena().give(memory, 1);"),
     "release_all_destroys_nothing": (
         "unit/row/row_heap.cpp", "row/row_heap.hpp",
         "                if (type_->destroy != nullptr || type_->check_bytes() != 0)\n                    rows::for_each_live",
@@ -596,6 +717,9 @@ BUGS = {
 }
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
 CHECKED = {"death/rows.cpp"}
+# For tests of cuda/: a toolkit with CCCL.
+CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda", "/opt/cuda"))
+             if (p / "include/cccl/cuda/memory_resource").exists()), None)
 
 
 def red(test, include, folder, tests=TESTS):
@@ -603,6 +727,8 @@ def red(test, include, folder, tests=TESTS):
     program = folder / "program"
     command = [CXX, "-std=c++20", "-O1", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}", f"-I{include}",
                f"-I{TESTS / 'bugs' / 'mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}", str(tests / test), "-o", str(program)]
+    if is_cuda(test):
+        command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
     made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode != 0:
         sys.exit(f"{test} does not compile:\n{made.stderr[-3000:]}")
@@ -625,6 +751,10 @@ def is_model(file):
     return file.startswith("model/")
 
 
+def is_cuda(test):
+    return test.startswith("cuda/")
+
+
 def main(arguments):
     if any(a in ("-h", "--help") for a in arguments):
         print(__doc__)
@@ -641,6 +771,9 @@ def main(arguments):
     if not relacy:
         print("no relacy: bugs of the models are left out")
         names = [bug for bug in names if not is_model(BUGS[bug][1])]
+    if CUDA is None:
+        print("no CUDA toolkit with CCCL: bugs of cuda::mr and Thrust are left out")
+        names = [bug for bug in names if not is_cuda(BUGS[bug][0])]
     stale = [bug for bug in BUGS if bug not in names and not stands(bug)]
     for bug in stale:
         print(f"{bug}: {BUGS[bug][1]} has changed; the bug's texts no longer stand there")

@@ -16,7 +16,8 @@ import sys
 # question: {answer in a test's name: answer in C++}
 QUESTIONS = {
     "page": {"mapped": "allot::page::mapped<>", "huge_pages": "allot::page::huge_pages<>",
-             "borrowed": "allot::page::borrowed", "of": "allot::page::of<allot::arena<>>"},
+             "borrowed": "allot::page::borrowed", "of": "allot::page::of<allot::arena<>>",
+             "on_device": "allot::page::on_device<allot::device::simulated>"},
     "size": {"roxie": "allot::size::bucketed<allot::size::list::roxie>",
              "thor": "allot::size::bucketed<allot::size::list::thor>",
              "fine": "allot::size::bucketed<allot::size::list::fine>",
@@ -39,7 +40,9 @@ QUESTIONS = {
               "quarantined": "allot::guard::quarantine<32>", "zeroed": "allot::guard::zero"},
 }
 # Pairs of answers that make no legal set.
-ILLEGAL = set()
+ILLEGAL = {frozenset([("page", "on_device"), answer]) for answer in [
+    ("slots", "linked"), ("slots", "scanning"), ("slots", "delayed"), ("count", "links"), ("retain", "idle"),
+    ("guard", "coded"), ("guard", "quarantined"), ("guard", "zeroed")]}
 PARTS = 16  # translation units
 CANDIDATES = 40
 

@@ -43,9 +43,12 @@ struct filled {
     unsigned char* at;
     std::size_t bytes;
 };
-inline void fill(const filled& row, std::size_t mark) { std::memset(row.at, static_cast<int>(mark % 251), row.bytes); }
+inline bool touches = true; // rows of a device stay as they are
+inline void fill(const filled& row, std::size_t mark) {
+    if (touches) std::memset(row.at, static_cast<int>(mark % 251), row.bytes);
+}
 inline bool intact(const filled& row, std::size_t mark) {
-    for (std::size_t i = 0; i < row.bytes; ++i)
+    for (std::size_t i = 0; touches && i < row.bytes; ++i)
         if (row.at[i] != static_cast<unsigned char>(mark % 251)) return false;
     return true;
 }
@@ -137,6 +140,8 @@ template <class Rows> void holders_and_destructors(Rows& rows) {
             rows.release(p);
             expect(rows.live_rows() == 0, "and then none");
         }
+    }
+    if constexpr (sets::links<Rows> && sets::host_rows<Rows>) {
         counted::alive = 0;
         {
             auto a = rows.template make<counted>(7u);
@@ -159,8 +164,8 @@ template <class Rows> void holders_and_destructors(Rows& rows) {
         local.release(late);
         expect(counted::alive == 0, "what was finalized is, by a local release too");
     } else {
-        static_assert(!requires(void* p) { rows.link(p); } && !requires(void* p) { rows.finalize(p); } &&
-                      !requires(void* p) { rows.is_shared(p); } && !requires { rows.template make<plain_row>(plain_row{7}); });
+        static_assert(sets::links<Rows> == requires(void* p) { rows.link(p); } && !requires(void* p) { rows.finalize(p); } &&
+                      sets::links<Rows> == requires(void* p) { rows.is_shared(p); } && !requires { rows.template make<plain_row>(plain_row{7}); });
         void* const a = rows.allocate(sizeof(plain_row), allot::row_type_of<plain_row>);
         expect(rows.live_rows() == 1, "allocated");
         rows.release(a);
@@ -227,25 +232,28 @@ template <class Rows> void fixed_heaps(Rows& rows) {
             auto packed = rows.heap(allot::as<allot::heap::unique, allot::size::packed>, bytes, type);
             auto moved = std::move(packed);
             one_heap(rows, moved, bytes);
-            auto other = rows.heap(allot::as<allot::slots::linked, allot::size::exact>, bytes, type);
-            one_heap(rows, other, bytes);
-            auto scanned = rows.heap(allot::as<allot::slots::scanning, allot::size::exact>, bytes, type);
-            one_heap(rows, scanned, bytes);
+            if constexpr (sets::host_rows<Rows>) {
+                auto other = rows.heap(allot::as<allot::slots::linked, allot::size::exact>, bytes, type);
+                one_heap(rows, other, bytes);
+                auto scanned = rows.heap(allot::as<allot::slots::scanning, allot::size::exact>, bytes, type);
+                one_heap(rows, scanned, bytes);
+            }
             auto blocked = rows.heap(allot::as<allot::slots::bitmap, allot::refill::blocked<8>>, bytes, type);
             one_heap(rows, blocked, bytes);
         }
         ends_empty(rows, "fixed heaps");
     }
     // A unique heap's rows may outlive its handle, or go all at once.
+    constexpr bool makes = sets::links<Rows> && sets::host_rows<Rows>;
     void* left = nullptr;
     {
         auto heap = rows.heap(allot::as<allot::heap::unique>, sizeof(counted), allot::row_type_of<counted>);
         for (int round = 0; round < 2; ++round) {
             counted::alive = 0;
-            if constexpr (sets::links<Rows>)
+            if constexpr (makes)
                 for (unsigned i = 0; i < 500; ++i) static_cast<void>(heap.template make<counted>(i).detach());
             for (int i = 0; i < 500; ++i) static_cast<void>(heap.allocate());
-            expect(heap.live_rows() == (sets::links<Rows> ? 1000 : 500), "before release_all");
+            expect(heap.live_rows() == (makes ? 1000 : 500), "before release_all");
             expect(heap.release_all() != 0, "release_all gives pages back");
             expect(counted::alive == 0 && heap.live_rows() == 0, "release_all destroys");
             expect(rows.figures().charged == 0, "release_all refunds the charge");
@@ -377,6 +385,7 @@ template <class Set> void tells_leaks() {
 }
 
 template <class Set> void row_suite() {
+    touches = sets::host_rows<allot::row_manager<Set>>;
     {
         sets::home<Set> home;
         auto& rows = home.rows;

@@ -1,6 +1,9 @@
-// A row manager of any set with the memory that the set asks for, small enough for tests of hundreds of sets.
+// A row manager of any set with the memory that the set asks for, small enough for tests of hundreds of sets. A device's
+// memory is simulated without anything behind its addresses: who touches it ends the program.
 #pragma once
 
+#include <allot/device/simulated.hpp>
+#include <allot/device_rows.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstddef>
@@ -21,19 +24,29 @@ template <class Rows> inline constexpr bool charges = answer<typename Rows::set,
 template <class Rows> inline constexpr bool links = answer<typename Rows::set, allot::category::count>::counted;
 template <class Rows> inline constexpr bool raises = answer<typename Rows::set, allot::category::oom>::raises;
 
+template <class Page> inline constexpr bool page_on_device = allot::detail::page_source<Page>::on_device;
+// The host may touch the rows.
+template <class Rows> inline constexpr bool host_rows =
+    allot::detail::provides<answer<typename Rows::set, allot::category::page>, allot::property::host_accessible>;
+
 // A manager that may hold `room` bytes: by its limit, else by its arena.
 template <class Set> class home {
     using page = answer<Set, allot::category::page>;
     static constexpr bool charged = answer<Set, allot::category::ledger>::charges;
     static constexpr bool shared = requires { typename page::arena_type; };
     static constexpr bool lent = requires { page::lent; };
+    static constexpr bool there = page_on_device<page>;
     struct none {};
+    struct machine {
+        allot::device::simulator gpu{{.total_bytes = std::size_t{64} << 20, .execution = allot::device::execution::none}};
+    };
 
     static auto memory() {
         if constexpr (shared)
             return std::make_unique<allot::arena<>>(allot::limit{room}, small_pages,
                                                     allot::reserve_bytes{room + (room >> 1)});
         else if constexpr (lent) return std::make_unique<std::byte[]>(room + (room >> 3));
+        else if constexpr (there) return std::make_unique<machine>();
         else return none{};
     }
     decltype(memory()) memory_ = memory();
@@ -42,6 +55,9 @@ template <class Set> class home {
         if constexpr (shared) return limited(*memory_, std::forward<Values>(values)...);
         else if constexpr (lent)
             return limited(std::span<std::byte>(memory_.get(), room + (room >> 3)), small_pages,
+                           std::forward<Values>(values)...);
+        else if constexpr (there)
+            return limited(allot::device::simulated{memory_->gpu}, small_pages, allot::reserve_bytes{room + (room >> 1)},
                            std::forward<Values>(values)...);
         else return limited(small_pages, allot::reserve_bytes{room + (room >> 1)}, std::forward<Values>(values)...);
     }

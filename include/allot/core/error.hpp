@@ -73,6 +73,7 @@ enum class misuse {
     not_shared_arena,       // the row's page belongs to an arena that this manager does not use
     null_type,              // a row type whose destructor would be needed is not there
     outlived,               // used after the object it belongs to has ended
+    no_host_access,         // the host was to write, seal or destroy a row in memory that it must not touch
     // damage: what a guard or a row's check finds, told in every build
     broken_link,            // a free slot was written: its link leads to no slot
     overrun,                // the bytes behind a row were written
@@ -92,6 +93,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a row of an arena that this manager does not use",
         "a row finalized without a type",
         "used after its owner has ended",
+        "a row in memory that the host must not touch",
         "a free row was written over: its link leads nowhere",
         "bytes behind a row were written",
         "a row was written after its release",
@@ -160,5 +162,19 @@ struct damage_sink {
     void (*write)(void* context, const misuse_report& report) noexcept = &damage_to_stderr;
     void* context = nullptr;
 };
+
+// Where an object writes at its end what was not given back: standard error unless one is given.
+struct leak_sink {
+    void (*write)(void* context, std::string_view report) noexcept;
+    void* context = nullptr;
+};
+
+namespace detail {
+
+inline void leaks_to_stderr(void*, std::string_view report) noexcept {
+    std::fwrite(report.data(), 1, report.size(), stderr);
+}
+
+} // namespace detail
 
 } // namespace allot::inline ALLOT_ABI

@@ -54,6 +54,12 @@ struct words {
     template <class... As> anything page_shift(As&&...) const noexcept;
     template <class... As> anything got(As&&...) const noexcept;
     template <class... As> anything arena(As&&...) const noexcept;
+    // devices
+    template <class... As> anything leave(As&&...) const noexcept;
+    template <class... As> anything release_held(As&&...) const noexcept;
+    template <class... As> anything visit_streams(As&&...) const noexcept;
+    template <class... As> anything device(As&&...) const noexcept;
+    template <class... As> anything api(As&&...) const noexcept;
     // figures
     template <class... As> anything used(As&&...) const noexcept;
     template <class... As> anything peak(As&&...) const noexcept;

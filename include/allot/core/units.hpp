@@ -85,20 +85,20 @@ template <std::size_t Unit, char... Text> inline constexpr std::size_t scaled_v 
 
 inline namespace literals {
 
-template <char... Text> constexpr std::size_t operator""_KiB() noexcept {
+template <char... Text> ALLOT_HOST_DEVICE constexpr std::size_t operator""_KiB() noexcept {
     return detail::scaled_v<std::size_t{1} << 10, Text...>;
 }
-template <char... Text> constexpr std::size_t operator""_MiB() noexcept {
+template <char... Text> ALLOT_HOST_DEVICE constexpr std::size_t operator""_MiB() noexcept {
     return detail::scaled_v<std::size_t{1} << 20, Text...>;
 }
-template <char... Text> constexpr std::size_t operator""_GiB() noexcept {
+template <char... Text> ALLOT_HOST_DEVICE constexpr std::size_t operator""_GiB() noexcept {
     return detail::scaled_v<std::size_t{1} << 30, Text...>;
 }
-template <char... Text> constexpr std::size_t operator""_TiB() noexcept {
+template <char... Text> ALLOT_HOST_DEVICE constexpr std::size_t operator""_TiB() noexcept {
     return detail::scaled_v<std::size_t{1} << 40, Text...>;
 }
-template <char... Text> constexpr time_span operator""_ms() noexcept { return {detail::scaled_v<1, Text...>}; }
-template <char... Text> constexpr time_span operator""_s() noexcept { return {detail::scaled_v<1000, Text...>}; }
+template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_ms() noexcept { return {detail::scaled_v<1, Text...>}; }
+template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_s() noexcept { return {detail::scaled_v<1000, Text...>}; }
 
 } // namespace literals
 

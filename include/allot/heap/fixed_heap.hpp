@@ -12,6 +12,7 @@
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/heap/family.hpp>
+#include <allot/heap/header_place.hpp>
 #include <allot/heap/heap_plan.hpp>
 #include <allot/heap/heaplet.hpp>
 #include <allot/heap/page_lists.hpp>
@@ -35,13 +36,13 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Ledger, class Guard = guard::none>
-class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, Ledger, Guard>, Slots, Guard> {
-    using guard_type = slot_guard<fixed_heap, Slots, Guard>;
+template <class Slots, class Ledger, class Guard = guard::none, class Place = header_in_page>
+class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, Ledger, Guard, Place>, Slots, Guard, Place> {
+    using guard_type = slot_guard<fixed_heap, Slots, Guard, Place>;
     using tally_type = typename decltype(tally_for<Slots>())::type;
 
   public:
-    using page = heaplet<Slots, Guard>;
+    using page = heaplet<Slots, Guard, Place>;
     using family_type = heap_family<Ledger>;
     using user_cache = tallied_cache<tally_type>;
     template <std::size_t N>
@@ -287,10 +288,11 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             shared.cache.set_size(0);
             shared.cache.tally.forget();
         }
+        gone_headers<page> gone;
         const std::lock_guard hold(lock_);
-        return pages_.drop([this](page& p) {
+        return pages_.drop([&](page& p) {
             this->end_rows(p);
-            give(p);
+            give(p, gone);
         });
     }
 
@@ -335,14 +337,23 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.count_bytes_aside);
     }
 
+    // The page of a row, or of its own start.
+    ALLOT_ALWAYS_INLINE page& page_of_row(std::byte* row, [[maybe_unused]] std::uintptr_t mask) const noexcept {
+        if constexpr (Place::aside) return page_at<page>(family_.arena().view(), row);
+        else return *reinterpret_cast<page*>(page_of(row, mask));
+    }
+    ALLOT_ALWAYS_INLINE page& page_of_base(std::byte* base, [[maybe_unused]] std::uintptr_t mask = 0) const noexcept {
+        if constexpr (Place::aside) return page_of_row(base, mask);
+        else return *reinterpret_cast<page*>(base);
+    }
     // Calls visit(page, rows, n) for each run of rows of one page.
     template <class Visit>
-    static ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask, Visit visit) noexcept {
+    ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask, Visit visit) const noexcept {
         for (std::size_t i = 0; i < n;) {
             std::byte* const base = page_of(rows[i], mask);
             std::size_t end = i + 1;
             while (end < n && page_of(rows[end], mask) == base) ++end;
-            visit(*reinterpret_cast<page*>(base), rows + i, end - i);
+            visit(page_of_base(base, mask), rows + i, end - i);
             i = end;
         }
     }
@@ -358,12 +369,12 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     // Past all caches.
     ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
-        page& p = *reinterpret_cast<page*>(page_of(row, family_.arena().page_mask()));
+        page& p = page_of_row(row, family_.arena().page_mask());
         p.slots.put(p.base(), cut_, &row, 1);
         count(p, 1);
     }
     auto told() noexcept {
-        return [this](std::byte* base, std::uint32_t n) { count(*reinterpret_cast<page*>(base), n); };
+        return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
     // n slots of the page were given back.
     void count(page& p, std::uint32_t n) noexcept {
@@ -375,7 +386,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
 
     // No atomic operation; a page is told now and then.
     void put_held(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
-        tally.sweep([this](std::byte* base, std::uint32_t k) { count_held(*reinterpret_cast<page*>(base), k); });
+        tally.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
         const std::uintptr_t mask = family_.arena().page_mask();
         const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
         if (near(rows[0], rows[n - 1])) {
@@ -385,7 +396,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             });
         } else { // far apart: looking for neighbours would only mislead the branch predictor
             for (std::size_t i = 0; i != n; ++i) {
-                page& p = *reinterpret_cast<page*>(page_of(rows[i], mask));
+                page& p = page_of_row(rows[i], mask);
                 p.slots.put_held(p.base(), cut, rows + i, 1);
                 count_held(p, 1);
             }
@@ -424,7 +435,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             const std::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
         } while (more());
-        std::byte* const memory = family_.take(1);
+        std::byte* const memory = take_page();
         family_.settled();
         std::size_t got = 0;
         {
@@ -436,7 +447,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             }
             if (got == 0) got = pages_.scrape([&](page& p) { return claim_from(p, out, n); });
         }
-        if (memory != nullptr) family_.give(memory, 1); // a page never used would never be found empty
+        if (memory != nullptr) give_page(memory); // a page never used would never be found empty
         return got;
     }
 
@@ -480,11 +491,35 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     // ---- pages ----------------------------------------------------------------------------------------------
 
-    page* format(std::byte* memory) noexcept {
-        page* const p = ::new (memory) page;
+    // A page's memory, and aside its header: then the header is what is handed on.
+    ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
+        std::byte* const memory = family_.take(1);
+        if constexpr (!Place::aside) {
+            return memory;
+        } else {
+            if (memory == nullptr) return nullptr;
+            std::byte* const header = get_header(page::header_bytes(cut_, plan_.count_bytes_aside));
+            if (header == nullptr) family_.give(memory, 1);
+            else (::new (header) page)->place.memory = memory;
+            return header;
+        }
+    }
+    ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
+        if constexpr (Place::aside) {
+            family_.give(reinterpret_cast<page*>(taken)->base(), 1);
+            free_header(taken);
+        } else {
+            family_.give(taken, 1);
+        }
+    }
+    page* format(std::byte* taken) noexcept {
+        page* p;
+        if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);
+        else p = ::new (taken) page;
         p->ops = plan_.ops;
         p->owner = this;
-        family_.arena().set_owner(memory, this);
+        if constexpr (Place::aside) family_.arena().set_owner(p->base(), static_cast<page_header*>(p));
+        else family_.arena().set_owner(taken, this);
         p->type = plan_.type;
         p->bucket = plan_.index;
         p->cut = cut_;
@@ -499,15 +534,18 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.
     std::size_t collect(bool keeps) noexcept {
+        gone_headers<page> gone;
         const std::lock_guard hold(lock_, std::adopt_lock);
         if (emptied_.load(std::memory_order_relaxed)) return 0;
-        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [this](page& p) { give(p); });
+        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, gone); });
     }
-    void give(page& p) noexcept {
+    void give(page& p, gone_headers<page>& gone) noexcept {
+        std::byte* const memory = p.base();
         p.ops = nullptr;
-        family_.arena().set_owner(p.base(), nullptr);
-        sys::unpoison(p.base(), family_.page_bytes());
-        family_.give(p.base(), 1);
+        family_.arena().set_owner(memory, nullptr);
+        gone.add(p);
+        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());
+        family_.give(memory, 1);
     }
 
     const heap_plan plan_;

@@ -4,7 +4,8 @@
 //   | what | given back  | the heap's  | slots'   | link counts  | rows ...
 //   | it is| by releases | own links   | free bits| out of band  |
 //
-// The three lines are apart by who writes them: nobody, releasers, the holder of the heap's lock.
+// The three lines are apart by who writes them: nobody, releasers, the holder of the heap's lock. With header_aside all
+// but the rows lies in host memory (heap/header_place.hpp), and nothing here touches the page.
 // Invariant: slots below `fresh` were handed out at least once; those above were never touched.
 // Cost: 192 bytes, the slot policy's bits, and 4 bytes a slot where counts are out of band; its guard's, if any.
 // Source: HPCC roxiemem's ChunkedHeaplet, 2010; split by writer after the figures of a spike, 2026.
@@ -13,6 +14,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/category/guard.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/heap/header_place.hpp>
 #include <allot/heap/heap_guard.hpp>
 #include <allot/heap/held_count.hpp>
 #include <allot/heap/page_header.hpp>
@@ -25,11 +27,14 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Guard = guard::none>
+template <class Slots, class Guard = guard::none, class Place = header_in_page>
 struct alignas(64) heaplet : page_header {
+    using place_type = Place;
+
     slot_geometry cut;
     std::uint32_t threshold = 1; // slots given back that make the page worth listing
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded;
+    ALLOT_NO_UNIQUE_ADDRESS Place place;
 
     alignas(64) slot_state state;
     free_slots<Slots, Guard> slots;
@@ -42,8 +47,12 @@ struct alignas(64) heaplet : page_header {
     list_place<heaplet> in_ready;  // its place there
     list_place<heaplet> in_all;    // and among all pages of the heap
 
-    std::byte* base() noexcept { return reinterpret_cast<std::byte*>(this); }
-    std::byte* aside() noexcept { return base() + sizeof(heaplet); }
+    // Where the page starts.
+    std::byte* base() noexcept {
+        if constexpr (Place::aside) return place.memory;
+        else return reinterpret_cast<std::byte*>(this);
+    }
+    std::byte* aside() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(heaplet); }
     std::byte* row(std::uint32_t index) noexcept { return base() + cut.offset_of(index); }
     std::uint32_t index(const std::byte* row) noexcept {
         return cut.index_of(static_cast<std::size_t>(row - base()));
@@ -57,11 +66,16 @@ struct alignas(64) heaplet : page_header {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
+        if constexpr (Place::aside) return allot::cut(page_bytes, 0, row_bytes, align, header, [](std::size_t) { return std::size_t{0}; });
         return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
             return aside_bytes(n, stride, header) + n * count_bytes_aside;
         });
     }
 
+    // Of host memory for a header aside.
+    static std::size_t header_bytes(const slot_geometry& cut, std::size_t count_bytes_aside) noexcept {
+        return sizeof(heaplet) + aside_bytes(cut.capacity, cut.stride, cut.header) + cut.capacity * count_bytes_aside;
+    }
     // The slot policy's bytes behind the header.
     static constexpr std::size_t aside_bytes(std::size_t n, std::size_t stride, std::size_t header) noexcept {
         return align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});

@@ -1,4 +1,5 @@
-// What stands first in every page (or run of pages) that holds rows: enough for a stranger to treat the row.
+// What stands first in every page (or run of pages) that holds rows: enough for a stranger to treat the row. Where the
+// host must not touch the page it stands in host memory, and the arena's word of the page leads to it.
 //
 // Invariant: `ops` is null while the page holds no rows, so that an address in it is known to be no row.
 // Cost: 32 bytes a page. Threads: written before the page's first row is handed out, and when it is given back.
@@ -7,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/row_type.hpp>
+#include <allot/page/page_owners.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +27,10 @@ struct page_header {
 // The page that an address lies in; `page_mask` is the negative of the page size.
 inline std::byte* page_of(const void* address, std::uintptr_t page_mask) noexcept {
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) & page_mask);
+}
+// Of an arena whose headers stand aside: the header of an address's page, null while the page holds no rows.
+inline page_header* header_aside_at(const detail::arena_view& arena, const void* address) noexcept {
+    return static_cast<page_header*>(const_cast<void*>(arena.owner_at(arena.offset(address))));
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -23,9 +23,10 @@ namespace allot::inline ALLOT_ABI {
 
 // `Guard` has the constants of a guard, and unless they are off `tell(plan, kind, type, row)` and `type_of(plan, page,
 // row)`.
-template <class Heap, class Slots, class Guard>
+template <class Heap, class Slots, class Guard, class Place = header_in_page>
 class slot_guard {
-    using page = heaplet<Slots, Guard>;
+    using page = heaplet<Slots, Guard, Place>;
+    static_assert(!Place::aside || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes), "a guard touches rows");
     static constexpr bool encodes = encodes_links<Slots, Guard>;
     static constexpr bool takes_notes = encodes || Guard::waits != 0;
 
@@ -128,7 +129,7 @@ class slot_guard {
             if (!good) sys::wipe(row, usable());
         sys::poison(row, usable());
         if (good) return;
-        auto& p = *reinterpret_cast<page*>(page_of(row, heap().family().arena().page_mask()));
+        page& p = page_at<page>(heap().family().arena().view(), row);
         notes_.add(misuse::written_when_free, row, Guard::type_of(heap().plan(), p, row));
     }
 

@@ -18,6 +18,7 @@
 #include <allot/page/arena_table.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/mapped.hpp>
+#include <allot/page/page_source.hpp>
 #include <allot/page/range_request.hpp>
 #include <allot/sys/clock.hpp>
 
@@ -34,18 +35,23 @@ class built_arena : public arena_base {
     using resolution = resolved<Set, product::arena>;
     using page_policy = typename resolution::template answer<category::page>;
     using retain_policy = typename resolution::template answer<category::retain>;
+    using source = page_source<page_policy>;
     static constexpr bool lent = requires { page_policy::lent; };
+    static_assert(!source::on_device || !requires { retain_policy::after; },
+                  "allot: retain::idle would wait for the device at page requests; name retain::on_call");
 
   public:
     using set = Set;
+    using provides = typename page_policy::provides; // for page::of
 
     template <class... Values>
-    explicit built_arena(Values&&... values) {
+    explicit built_arena(Values&&... values) : backing_(values...) {
         using accepted = std::conditional_t<
             lent, types<allot::limit, allot::page_bytes, allot::name, std::span<std::byte>>,
-            types<allot::limit, allot::page_bytes, allot::name, allot::reserve_bytes>>;
+            decltype(types<allot::limit, allot::page_bytes, allot::name, allot::reserve_bytes>{} + typename source::values{})>;
         check_values<product::arena, Set, accepted, Values...>();
         if constexpr (lent) check_needed<product::arena, Set, types<std::span<std::byte>>, Values...>();
+        else check_needed<product::arena, Set, typename source::needed, Values...>();
         range_request asked;
         asked.limit = value_or<allot::limit>({0}, values...).bytes;
         asked.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
@@ -54,7 +60,8 @@ class built_arena : public arena_base {
         open(asked, asked.limit != 0 ? asked.limit : SIZE_MAX, value_or<allot::name>({"arena"}, values...).text);
     }
     // For an object that limits itself: `asked.limit` shapes the arena only.
-    built_arena(range_request asked, const char* name) {
+    template <class... Values>
+    built_arena(range_request asked, const char* name, Values&... values) : backing_(values...) {
         if constexpr (!lent)
             if (asked.reserve_bytes == 0) asked.reserve_bytes = room_for(asked.limit);
         open(asked, SIZE_MAX, name);
@@ -72,7 +79,7 @@ class built_arena : public arena_base {
     void open(const range_request& asked, std::size_t limit, const char* name) {
         arena_range range;
         if constexpr (lent) range = page_policy::make(asked, &aside_bytes);
-        else range = page_policy::make(asked);
+        else range = source::make(asked, backing_);
         range.gives_back = range.gives_back && retain_policy::when_called;
         range.under_pressure = retain_policy::under_pressure;
         if constexpr (idle_state<retain_policy>::looks)
@@ -83,11 +90,13 @@ class built_arena : public arena_base {
         if (begin() != nullptr) close();
         else if (range.begin != nullptr && range.mapping != 0) sys::unmap(range.begin, range.mapping);
         raise(out_of_memory("allot: out of memory: an arena cannot get its address space", [&](text_writer& out) {
+            if (*range.why != 0) out.put("arena ").put(name).put(": ").put(range.why).newline();
             out.put("arena ").put(name).put(lent ? ": too few bytes were lent for one page of " : ": no room for pages of ");
             out.bytes(std::size_t{1} << range.page_shift).newline();
         }));
     }
     ALLOT_NO_UNIQUE_ADDRESS idle_state<retain_policy> idle_;
+    ALLOT_NO_UNIQUE_ADDRESS typename source::backing backing_;
 };
 
 } // namespace detail

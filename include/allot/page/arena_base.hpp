@@ -5,6 +5,8 @@
 // Pages are committed from both ends in growing steps, and stay so until trim() gives free ones back to the system.
 // Taking picks pages under a short spin lock and makes system calls outside of it, so no thread waits for
 // another's (but when the last free pages are just being trimmed); giving back takes no lock and makes no system call.
+// Pages of a device (page_backing) are mapped when they are taken, at every take that finds them unmapped, and the host
+// never reads them: their headers stand aside.
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit. A failing take leaves
 // everything as before, and the peak counts only pages that somebody really had.
 // Cost: 66.1 bits a page out of band (67.1 under retain::idle), four mappings an arena. A page that was used before: a locked search of two
@@ -16,6 +18,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/page/idle_pages.hpp>
+#include <allot/page/page_backing.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_owners.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -64,6 +67,9 @@ struct arena_range {
     const char* got = "plain";  // "plain", "transparent", "hugetlb", "borrowed"
     std::byte* aside = nullptr; // memory of zeros for the bitmaps; null: the arena maps its own
     detail::idle_pages* idle = nullptr; // looks for pages that nobody used for a while; null: nobody does
+    page_backing* backing = nullptr;    // null: the system's memory, or the caller's
+    bool headers_aside = false;         // the host does not touch the pages
+    const char* why = "";               // there is no range
 };
 
 class arena_base {
@@ -121,8 +127,10 @@ class arena_base {
         if (!gives_back_) return 0;
         std::size_t bytes = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
-            while (const std::uint64_t idle = free_and_dirty(w))
+            while (const std::uint64_t idle = free_and_dirty(w)) {
                 if (!give_back(w, idle, bytes)) return bytes;
+                if (backing_ != nullptr) break; // pages beside taken ones stay as they are
+            }
         return bytes;
     }
     // Does what a page request does under retain::idle, for who has a timer: gives pages back that were free for long,
@@ -155,6 +163,13 @@ class arena_base {
     bool is_taken(const void* p) const noexcept {
         return bitmap_.is_taken(static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_);
     }
+    // Whether it is taken, and its header stands in it.
+    bool has_header(const void* p) const noexcept {
+        const std::size_t page = static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_;
+        return (headed_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) != 0;
+    }
+    // The host does not touch its pages: who holds rows there keeps what it knows of them elsewhere.
+    bool headers_aside() const noexcept { return headed_ != bitmap_.words(); }
     page_state state_of(std::size_t page) const noexcept {
         if (bitmap_.is_taken(page)) return page_state::taken;
         if ((dirty_[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0) return page_state::dirty;
@@ -183,7 +198,7 @@ class arena_base {
         std::size_t used = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
             used += static_cast<std::size_t>(std::popcount((bitmap_.taken_in_word(w) & in_range(w)) | dirty_[w].load()));
-        f.committed = used << shift_;
+        f.committed = backing_ != nullptr ? backing_->committed_bytes() : used << shift_;
         f.free = f.taken < f.limit ? f.limit - f.taken : 0;
         f.largest_free_run = bitmap_.largest_free_run() << shift_;
         f.returned = returned();
@@ -195,6 +210,7 @@ class arena_base {
     std::size_t resident() const noexcept {
         const std::size_t low = low_committed_.load(), high = high_committed_.load();
         if (page_count() == 0) return 0;
+        if (backing_ != nullptr) return backing_->committed_bytes();
         const std::size_t rest = std::max(low, high); // the two zones may have met
         return sys::resident_bytes(begin_, low << shift_) + sys::resident_bytes(at(rest), (page_count() - rest) << shift_);
     }
@@ -212,7 +228,7 @@ class arena_base {
   protected:
     ~arena_base() { close(); }
     void close() noexcept {
-        if (own_aside_ != nullptr) sys::unmap(own_aside_, aside_bytes(page_count(), idle_ != nullptr));
+        if (own_aside_ != nullptr) sys::unmap(own_aside_, own_aside_bytes(page_count(), idle_ != nullptr, headers_aside()));
         if (mapping_ != 0) sys::unmap(begin_, mapping_);
         own_aside_ = begin_ = nullptr;
         mapping_ = bytes_ = limit_pages_ = 0;
@@ -224,13 +240,16 @@ class arena_base {
                         sys::os_page_bytes());
     }
     static std::size_t aside_bytes(std::size_t pages) noexcept { return aside_bytes(pages, false); }
+    static std::size_t own_aside_bytes(std::size_t pages, bool idle, bool headers_aside) noexcept {
+        return aside_bytes(pages, idle) + (headers_aside ? align_up(dirty_bytes(pages), sys::os_page_bytes()) : 0);
+    }
     // False when there is no memory for the bitmaps; the arena is then empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
         name_ = name;
         std::byte* aside = range.aside;
         const std::size_t pages = range.bytes >> range.page_shift;
         if (aside == nullptr) {
-            const std::size_t bytes = aside_bytes(pages, range.idle != nullptr);
+            const std::size_t bytes = own_aside_bytes(pages, range.idle != nullptr, range.headers_aside);
             aside = own_aside_ = sys::reserve(bytes, sys::os_page_bytes());
             if (aside != nullptr && !sys::commit(aside, bytes)) {
                 sys::unmap(aside, bytes);
@@ -258,6 +277,9 @@ class arena_base {
             aside += detail::idle_pages::bytes_for(pages);
         }
         owners_ = reinterpret_cast<detail::page_owner*>(aside);
+        aside += pages * sizeof(detail::page_owner);
+        headed_ = range.headers_aside ? reinterpret_cast<const word*>(aside) : bitmap_.words();
+        backing_ = range.backing;
         low_committed_ = range.committed ? pages : 0;
         high_committed_ = pages;
         return true;
@@ -311,16 +333,18 @@ class arena_base {
     // adds the bytes of the former to `bytes`. False when the system refuses.
     bool give_back(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
         const std::uint64_t others = bitmap_.taken_in_word(w) | (dirty_[w].load(std::memory_order_acquire) & ~pages);
-        for (std::uint64_t wide = in_huge_pages(pages) & in_range(w) & ~others; wide != 0;) {
+        const std::uint64_t idle = backing_ == nullptr ? in_huge_pages(pages) & ~others : whole_units(w, pages);
+        for (std::uint64_t wide = idle & in_range(w); wide != 0;) {
             const auto low = static_cast<std::size_t>(std::countr_zero(wide));
             const auto n = static_cast<std::size_t>(std::countr_one(wide >> low));
             const std::uint64_t bits = mask(low, n);
             wide &= ~bits;
             if (!hide(w * 64 + low, n)) continue; // somebody was quicker
-            const bool gone = sys::decommit(at(w * 64 + low), n << shift_, lock_pages_);
+            const bool gone = backing_ == nullptr ? sys::decommit(at(w * 64 + low), n << shift_, lock_pages_)
+                                                  : backing_->decommit(w * 64 + low, n);
             if (gone) {
                 const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
-                const std::size_t back = static_cast<std::size_t>(std::popcount(was)) << shift_;
+                const std::size_t back = (backing_ != nullptr ? n : static_cast<std::size_t>(std::popcount(was))) << shift_;
                 returned_.fetch_add(back, std::memory_order_relaxed);
                 bytes += back;
             }
@@ -328,6 +352,15 @@ class arena_base {
             if (!gone) return false;
         }
         return true;
+    }
+    // The units of the backing that have some of these pages of a word, and none that is taken.
+    std::uint64_t whole_units(std::size_t w, std::uint64_t pages) const noexcept {
+        const std::size_t each = backing_->pages_per_unit();
+        const std::uint64_t taken = bitmap_.taken_in_word(w) & in_range(w);
+        std::uint64_t whole = 0;
+        for (std::size_t at = 0; at < 64; at += each)
+            if (const std::uint64_t unit = mask(at, each); (pages & unit) != 0 && (taken & unit) == 0) whole |= unit;
+        return whole;
     }
     // All pages of the huge OS pages that these pages of a word lie in.
     std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
@@ -377,6 +410,7 @@ class arena_base {
     }
     // Threads may commit the same pages at once; the system does not mind, and the marks only move towards each other.
     ALLOT_COLD bool commit(std::size_t first, std::size_t n) noexcept {
+        if (backing_ != nullptr) return backing_->commit(first, n); // the marks do not move: every take asks
         const std::size_t low = low_committed_.load(std::memory_order_acquire);
         const std::size_t high = high_committed_.load(std::memory_order_acquire);
         const std::size_t step = std::clamp<std::size_t>((low + page_count() - high) / 4, 1, huge_from >> shift_);
@@ -422,6 +456,8 @@ class arena_base {
     std::atomic<bool> unlocked_{false}; // the system refused to lock some
     detail::idle_pages* idle_ = nullptr;
     std::atomic<std::size_t> returned_{0};
+    const word* headed_ = nullptr; // of pages whose header stands in them: the bitmap's words, or none is
+    page_backing* backing_ = nullptr;
 
     alignas(64) spin_lock lock_; // for takers
     std::size_t hidden_ = 0; // pages, under the lock

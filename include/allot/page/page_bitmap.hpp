@@ -104,6 +104,7 @@ class page_bitmap {
     }
     std::uint64_t taken_in_word(std::size_t w) const noexcept { return words_[w].load(std::memory_order_acquire); }
     std::size_t word_count() const noexcept { return word_count_; }
+    const std::atomic<std::uint64_t>* words() const noexcept { return words_; }
     std::size_t pages() const noexcept { return pages_; }
 
     std::size_t largest_free_run() const noexcept {

@@ -19,12 +19,12 @@ template <class Page, class Retain>
 class arena_choice {
   public:
     using accepted = std::conditional_t<requires { Page::lent; }, types<page_bytes, std::span<std::byte>>,
-                                        types<page_bytes, reserve_bytes>>;
-    using needed = std::conditional_t<requires { Page::lent; }, types<std::span<std::byte>>, types<>>;
+                                        decltype(types<page_bytes, reserve_bytes>{} + typename page_source<Page>::values{})>;
+    using needed = std::conditional_t<requires { Page::lent; }, types<std::span<std::byte>>, typename page_source<Page>::needed>;
 
     // The manager's limit shapes the arena but does not limit it: the manager's ledger does.
     template <class... Values>
-    arena_choice(const char* name, std::size_t limit, Values&... values) : arena_(asked(limit, values...), name) {}
+    arena_choice(const char* name, std::size_t limit, Values&... values) : arena_(asked(limit, values...), name, values...) {}
     arena_base& get() const noexcept { return arena_; }
 
   private:

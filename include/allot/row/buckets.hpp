@@ -57,6 +57,7 @@ class buckets {
 
     // Room for slots and what lies before the first one, whatever the alignment.
     static std::size_t usable(std::size_t page_bytes) noexcept {
+        if constexpr (Rows::page::place_type::aside) return align_down(page_bytes, std::size_t{8});
         return align_down(page_bytes - sizeof(typename Rows::page) - max_align - 32, std::size_t{8});
     }
 

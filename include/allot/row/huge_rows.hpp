@@ -1,6 +1,7 @@
 // Rows larger than a heaplet's largest slot: each is a run of pages of its own, returned at once.
 //
 //   | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |        the row lies in the run's first page
+//   header_aside:   | row .......... |                                      header, type and count lie in the register
 //
 // Invariant: every huge row stands in the manager's register, so that it can be counted and named.
 // Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste; 16 bytes in the register. Its
@@ -12,6 +13,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/units.hpp>
 #include <allot/heap/family.hpp>
+#include <allot/heap/header_place.hpp>
 #include <allot/heap/heap_guard.hpp>
 #include <allot/watch/type_census.hpp>
 #include <allot/row/link_count.hpp>
@@ -44,9 +46,21 @@ struct alignas(64) huge_header : page_header {
     std::size_t row_offset = 0;
     huge_place* place = nullptr; // in the register
 };
+// The same beside the place, so that a release need not free it.
+struct huge_header_aside : huge_header {
+    std::byte* memory = nullptr;          // the run
+    std::uint32_t type_and_count[2] = {}; // as they lie in front of other rows
+};
+struct huge_place_aside : huge_place {
+    std::atomic<std::byte*> memory{nullptr}; // its run: told without looking at the header
+    huge_header_aside header;
+};
 
-template <class Ledger, bool Counts, class Guard = guard::none>
+template <class Ledger, bool Counts, class Guard = guard::none, class Place = header_in_page>
 class huge_rows {
+    static_assert(!Place::aside || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
+    using place_type = std::conditional_t<Place::aside, huge_place_aside, huge_place>;
+
   public:
     huge_rows(heap_family<Ledger>& family, row_context& context) noexcept : family_(family), context_(context) {
         if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
@@ -63,18 +77,18 @@ class huge_rows {
 
     // Null when no memory can be had.
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
-        const std::size_t offset = align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
+        const std::size_t offset = Place::aside ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
         if (!checked_add(bytes, offset + Guard::row_bytes + family_.page_bytes() - 1, total)) return nullptr;
-        const std::size_t pages = total >> family_.arena().page_shift();
-        huge_place* const place = enter();
+        const std::size_t pages = Place::aside && bytes == 0 ? 1 : total >> family_.arena().page_shift();
+        place_type* const place = enter();
         if (place == nullptr) return nullptr;
         std::byte* const base = family_.take(pages);
         if (base == nullptr) {
             leave(place);
             return nullptr;
         }
-        auto* const h = std::construct_at(reinterpret_cast<huge_header*>(base));
+        huge_header* const h = make_header(base, place);
         h->owner = this;
         h->context = &context_;
         h->pages = pages;
@@ -83,10 +97,10 @@ class huge_rows {
         std::byte* const row = base + offset;
         if constexpr (Guard::wipes) sys::wipe(row, room(*h));
         if constexpr (has_canary<Guard>) canary_.write(row, room(*h) + Guard::row_bytes, distance(row));
-        *counting<count::links>::type_number(*h, row) = type;
-        counting<count::links>::word(row).start();
+        *type_number(*h, row) = type;
+        word(*h, row).start();
         h->ops = &ops;
-        family_.arena().set_owner(base, this); // or a handle's bin that is not open yet would take it for its own
+        family_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's
         place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
         place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
@@ -103,7 +117,7 @@ class huge_rows {
     template <class Visit>
     void for_each(Visit visit) noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (huge_place& place : c->at)
+            for (place_type& place : c->at)
                 if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     visit(row_of(*h), type_of(*h), h->pages << family_.arena().page_shift());
     }
@@ -122,12 +136,12 @@ class huge_rows {
     std::size_t visit(std::size_t most, Visit visit) const noexcept {
         std::size_t n = 0;
         for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (const huge_place& place : c->at) {
+            for (const place_type& place : c->at) {
                 if (n == most) return n;
                 const huge_header* const h = place.row.load(std::memory_order_acquire);
                 const std::uint64_t about = place.about.load(std::memory_order_acquire);
                 if (h == nullptr || h == reserved() || place.row.load(std::memory_order_relaxed) != h) continue;
-                visit(reinterpret_cast<const std::byte*>(h), static_cast<std::size_t>(about & ~(~std::uint64_t{0} << 44)),
+                visit(run_at(place, h), static_cast<std::size_t>(about & ~(~std::uint64_t{0} << 44)),
                       context_.types.find(static_cast<std::uint32_t>(about >> 44)));
                 ++n;
             }
@@ -147,28 +161,54 @@ class huge_rows {
     // Frees all rows without running destructors.
     void drop() noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (huge_place& place : c->at)
+            for (place_type& place : c->at)
                 if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     free(*h);
     }
 
   private:
     struct chunk {
-        huge_place at[64];
+        place_type at[64];
         std::atomic<chunk*> next{nullptr};
     };
     static_assert(type_table::max_types <= 1 << 16);
 
-    static std::byte* row_of(huge_header& h) noexcept { return reinterpret_cast<std::byte*>(&h) + h.row_offset; }
-    static const row_type* type_of(huge_header& h) noexcept {
-        return h.context->types[*counting<count::links>::type_number(h, row_of(h))];
+    // The first of its pages.
+    static std::byte* run_of(huge_header& h) noexcept {
+        if constexpr (Place::aside) return static_cast<huge_header_aside&>(h).memory;
+        else return reinterpret_cast<std::byte*>(&h);
     }
+    static const std::byte* run_at([[maybe_unused]] const place_type& place, [[maybe_unused]] const huge_header* h) noexcept {
+        if constexpr (Place::aside) return place.memory.load(std::memory_order_relaxed);
+        else return reinterpret_cast<const std::byte*>(h);
+    }
+    huge_header* make_header(std::byte* run, [[maybe_unused]] place_type* place) const noexcept {
+        if constexpr (Place::aside) {
+            auto* const h = std::construct_at(&place->header);
+            h->memory = run;
+            place->memory.store(run, std::memory_order_relaxed);
+            return h;
+        } else {
+            return std::construct_at(reinterpret_cast<huge_header*>(run));
+        }
+    }
+    static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
+    // Behind the type and the count of its row, wherever those lie.
+    static std::byte* behind_count([[maybe_unused]] huge_header& h, std::byte* row) noexcept {
+        if constexpr (Place::aside) return reinterpret_cast<std::byte*>(static_cast<huge_header_aside&>(h).type_and_count + 2);
+        else return row;
+    }
+    static link_word word(huge_header& h, std::byte* row) noexcept { return counting<count::links>::word(behind_count(h, row)); }
+    static std::uint32_t* type_number(huge_header& h, std::byte* row) noexcept {
+        return counting<count::links>::type_number(h, behind_count(h, row));
+    }
+    static const row_type* type_of(huge_header& h) noexcept { return h.context->types[*type_number(h, row_of(h))]; }
     static huge_header* reserved() noexcept { return reinterpret_cast<huge_header*>(std::uintptr_t{1}); }
 
     // A place in the register; null when there is no memory for more of it.
-    huge_place* enter() noexcept {
+    place_type* enter() noexcept {
         for (chunk* c = &first_;;) {
-            for (huge_place& place : c->at) {
+            for (place_type& place : c->at) {
                 huge_header* expected = nullptr;
                 if (place.row.load(std::memory_order_relaxed) == nullptr &&
                     place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
@@ -207,14 +247,14 @@ class huge_rows {
         return true;
     }
     bool is_sealed_well(huge_header& h) const noexcept {
-        if ((counting<count::links>::word(row_of(h)).load() & link_word::sealed) == 0) return true;
+        if (Place::aside || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
         if (seal_fits(*type_of(h), row_of(h), room(h))) return true;
         context_.tell_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
         return false;
     }
     // The last holder has gone: checks that may tell, the destructor.
     void end(huge_header& h) const noexcept {
-        const bool constructed = (counting<count::links>::word(row_of(h)).load() & link_word::constructed) != 0;
+        const bool constructed = !Place::aside && (word(h, row_of(h)).load() & link_word::constructed) != 0;
         static_cast<void>(is_sealed_well(h));
         if (constructed) type_of(h)->destroy(row_of(h));
     }
@@ -224,13 +264,12 @@ class huge_rows {
         return false;
     }
     static void link(page_header& p, std::byte* row) noexcept {
-        if (is_row(p, row)) counting<count::links>::word(row).link();
+        if (is_row(p, row)) word(header(p), row).link();
     }
     static void release(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return;
         huge_header& h = header(p);
-        const link_word word = counting<count::links>::word(row);
-        switch (Counts ? word.drop() : link_word::fate::freed) {
+        switch (Counts ? word(h, row).drop() : link_word::fate::freed) {
         case link_word::fate::alive: return;
         case link_word::fate::was_free: return h.context->tell(misuse::double_release, "huge", nullptr, row);
         case link_word::fate::destroyed: home_of(h).end(h); [[fallthrough]];
@@ -239,21 +278,26 @@ class huge_rows {
             home_of(h).free(h);
         }
     }
-    static bool is_shared(page_header&, std::byte* row) noexcept {
-        return Counts && counting<count::links>::word(row).shared();
+    static bool is_shared(page_header& p, std::byte* row) noexcept {
+        return Counts && word(header(p), row).shared();
     }
     static std::size_t capacity(page_header& p, std::byte*) noexcept {
         huge_header& h = header(p);
         return home_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
+        if constexpr (Place::aside) return untouchable(p, row);
         if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr)
-            counting<count::links>::word(row).construct();
+            word(header(p), row).construct();
+    }
+    static void untouchable(page_header& p, std::byte* row) noexcept {
+        header(p).context->tell(misuse::no_host_access, "huge", type_of(header(p)), row);
     }
     static void seal(page_header& p, std::byte* row) noexcept {
+        if constexpr (Place::aside) return untouchable(p, row);
         if (!Counts || !is_row(p, row) || type_of(header(p))->check == row_check::none) return;
         write_seal(*type_of(header(p)), row, home_of(header(p)).room(header(p)));
-        counting<count::links>::word(row).seal();
+        word(header(p), row).seal();
     }
     static bool check(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
@@ -263,13 +307,14 @@ class huge_rows {
 
     void free(huge_header& h) noexcept {
         const std::size_t pages = h.pages;
+        std::byte* const run = run_of(h);
         if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
-        leave(h.place);
+        family_.arena().set_owner(run, nullptr);
         h.ops = nullptr;
-        family_.arena().set_owner(reinterpret_cast<std::byte*>(&h), nullptr);
+        leave(h.place); // aside, the header is the next one's from now on
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
-        family_.give(reinterpret_cast<std::byte*>(&h), pages);
+        family_.give(run, pages);
     }
 
     static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};

@@ -51,7 +51,7 @@ class local_rows {
             row = pop_slowly(index);
             if (row == nullptr) return nullptr;
         }
-        rows::start(bins_[index & mask_].heap->cut(), false, arena_.page_mask, row, number);
+        rows::start(bins_[index & mask_].heap->cut(), false, arena_, row, number);
         sampler_.allocated(manager_, bytes, type);
         return row;
     }
@@ -62,7 +62,7 @@ class local_rows {
     }
     // A constructed T; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
-        requires(policies::counts)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         return manager_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
@@ -112,7 +112,7 @@ class local_rows {
             const std::uint32_t now = rows::counting::word(at).load();
             if (ALLOT_UNLIKELY(now != detail::link_word::alone)) return release_shared(at, now);
         }
-        auto& page = rows::page_at(at, arena_.page_mask);
+        auto& page = rows::page_at(arena_, at);
         bin& b = bins_[bucket(page) & mask_];
         if (ALLOT_UNLIKELY(!rows::template is_of<ReadsPage>(page, arena_, in_arena, b.heap) ||
                            !rows::template drop_only<policies::counts_first>(page, at, false, in_arena)))
@@ -134,9 +134,10 @@ class local_rows {
     }
     // A row of a heap that this handle has not used, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
-        auto& page = rows::page_at(row, arena_.page_mask);
+        auto& page = rows::page_at(arena_, row);
         bin& b = bins_[page.bucket & mask_];
-        if (b.heap == nullptr || !arena_.is_of(arena_.offset(row), b.heap)) return detail::release_in(manager_.arena(), row);
+        if (b.heap == nullptr || !rows::template is_of<false>(page, arena_, arena_.offset(row), b.heap))
+            return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !b.push(row)) push_slowly(b, row);
     }
     ALLOT_NOINLINE void push_slowly(bin& b, std::byte* row) noexcept {

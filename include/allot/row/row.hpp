@@ -16,13 +16,17 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// The same where the page is not taken, or its header does not stand in it.
+ALLOT_NOINLINE inline page_header* page_aside_of_row(const arena_base& arena, const void* address) noexcept {
+    if (arena.headers_aside())
+        if (page_header* const page = header_aside_at(arena.view(), address); page != nullptr && page->ops != nullptr) return page;
+    tell_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
+    return nullptr;
+}
 // The page of a row of an arena; null, and told, for an address in it that is no row.
 inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
     auto* const page = reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
-    if (!arena.is_taken(page) || page->ops == nullptr) {
-        tell_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
-        return nullptr;
-    }
+    if (ALLOT_UNLIKELY(!arena.has_header(page) || page->ops == nullptr)) return page_aside_of_row(arena, address);
     return page;
 }
 // The page of a row, or null for an address outside every arena.

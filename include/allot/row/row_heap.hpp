@@ -50,7 +50,7 @@ class local_row_heap {
             row = pop_slowly();
             if (row == nullptr) return nullptr;
         }
-        rows::start(heap_.cut(), policies::one_type, arena_.page_mask, row, type_);
+        rows::start(heap_.cut(), policies::one_type, arena_, row, type_);
         if constexpr (policies::watch::every_nth_row != 0)
             sampler_.allocated(manager_, heap_.plan().row_bytes, *manager_.context().types[type_]);
         return row;
@@ -62,7 +62,7 @@ class local_row_heap {
     }
     // As row_heap's; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
-        requires(policies::counts)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *manager_.context().types[type_];
         void* const row = manager_.template suits<T>(heap_.plan(), type) ? allocate()
@@ -79,7 +79,7 @@ class local_row_heap {
             const std::uint32_t now = rows::counting::word(at).load();
             if (ALLOT_UNLIKELY(now != detail::link_word::alone)) return release_shared(at, now);
         }
-        auto& page = rows::page_at(at, arena_.page_mask);
+        auto& page = rows::page_at(arena_, at);
         if (ALLOT_UNLIKELY(!rows::template is_of<rows::reads_page>(page, arena_, in_arena, &heap_) ||
                            !rows::template drop_only<policies::counts_first>(page, at, policies::one_type, in_arena)))
             return release_slowly(at);
@@ -109,8 +109,8 @@ class local_row_heap {
     }
     // A row of another heap, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
-        auto& page = rows::page_at(row, arena_.page_mask);
-        if (!arena_.is_of(arena_.offset(row), &heap_)) return detail::release_in(manager_.arena(), row);
+        auto& page = rows::page_at(arena_, row);
+        if (!rows::template is_of<false>(page, arena_, arena_.offset(row), &heap_)) return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
     }
 
@@ -164,7 +164,7 @@ class row_heap {
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
         std::byte* const row = heap_->pop();
         if (row == nullptr) return nullptr;
-        rows::start(heap_->cut(), policies::one_type, heap_->family().arena().page_mask(), row, number_);
+        rows::start(heap_->cut(), policies::one_type, heap_->family().arena().view(), row, number_);
         manager_->allocated(heap_->plan().row_bytes, *type_);
         return row;
     }
@@ -187,7 +187,7 @@ class row_heap {
     // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy. A T that is larger
     // or more aligned than the heap's rows, or needs a destructor that the heap's type lacks, is refused and told.
     template <class T, class... Args>
-        requires(policies::counts)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         void* const row = manager_->template suits<T>(heap_->plan(), *type_) ? allocate()
                                                                              : manager_->refuse(sizeof(T), type_->name);

@@ -64,7 +64,8 @@ class row_manager {
     using set = Set;
 
     // Takes, in any order: limit (where the set charges), name, page_bytes, reserve_bytes, leak_sink, damage_sink; the arena where the set says
-    // page::of<Arena>, the caller's bytes where it says page::borrowed. Throws out_of_memory when no address space
+    // page::of<Arena>, the caller's bytes where it says page::borrowed, the api (unless it is an empty type) and a device_id where it
+    // says page::on_device: then rows are a device's memory, and no member touches it. Throws out_of_memory when no address space
     // can be had (without exceptions: aborts with its page).
     template <class... Values>
     explicit row_manager(Values&&... values)
@@ -117,7 +118,7 @@ class row_manager {
     }
     // A constructed T. Only where rows are counted: a row_ptr that is copied links.
     template <class T, class... Args>
-        requires(policies::counts)
+        requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         return construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
@@ -138,7 +139,7 @@ class row_manager {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = threads_ != nullptr ? threads_->known() : nullptr) return mine->release(row);
         std::byte* const at = detail::bytes_of(row);
-        auto& page = rows::page_at(at, arena().page_mask());
+        auto& page = rows::page_at(arena().view(), at);
         if constexpr (policies::counts_first) {
             const auto word = rows::counting::word(at);
             const std::uint32_t now = word.load();
@@ -162,7 +163,7 @@ class row_manager {
     std::size_t capacity(const void* row) const noexcept { return allot::capacity(row); }
     // The row is constructed: its type's destructor runs at the last release.
     void finalize(void* row) noexcept
-        requires(policies::counts)
+        requires(policies::counts) && (policies::host_touches_rows)
     {
         allot::finalize(row);
     }
@@ -448,7 +449,7 @@ class row_manager {
     ALLOT_ALWAYS_INLINE void* start(Heap& heap, std::byte* slot, std::uint32_t number, std::size_t bytes,
                                     const row_type& type) noexcept {
         if (slot == nullptr) return nullptr;
-        rows::start(heap.cut(), false, arena().page_mask(), slot, number);
+        rows::start(heap.cut(), false, arena().view(), slot, number);
         sampler_.allocated(*this, bytes, type);
         return slot;
     }
@@ -541,7 +542,7 @@ class row_manager {
     ALLOT_NO_UNIQUE_ADDRESS ledger_type ledger_;
     mutable family_type family_;
     detail::buckets<rows, typename policies::list, ledger_type> buckets_;
-    mutable detail::huge_rows<ledger_type, policies::counts, typename policies::guard> huge_;
+    mutable detail::huge_rows<ledger_type, policies::counts, typename policies::guard, typename policies::place> huge_;
     detail::thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
     spin_lock making_;
     ALLOT_NO_UNIQUE_ADDRESS detail::shared_row_sampler<policies::watch::every_nth_row> sampler_;

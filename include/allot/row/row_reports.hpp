@@ -13,22 +13,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string_view>
 
 namespace allot::inline ALLOT_ABI {
 
-// Where a manager writes at its end when rows leaked: standard error unless one is given.
-struct leak_sink {
-    void (*write)(void* context, std::string_view report) noexcept;
-    void* context = nullptr;
-};
-
 namespace detail {
-
-inline void leaks_to_stderr(void*, std::string_view report) noexcept {
-    std::fwrite(report.data(), 1, report.size(), stderr);
-}
 
 // The few largest of many heaps, in order, without allocating.
 class top_heaps {

@@ -1,7 +1,8 @@
 // Rows in slots: what turns a free slot of a fixed heap into a row, and a released row into a free slot.
 //
 // Invariant: a slot in a cache has link count 0, one that was given back no holders, and both have poisoned memory
-// (where a checker runs); under guard::canary its canary is right, under guard::zero it is wiped.
+// (where a checker runs); under guard::canary its canary is right, under guard::zero it is wiped. With header_aside no
+// function here touches a row's memory, and what could only do that (destructors, seals) is told as a misuse.
 // Cost: starting a row is one or two stores; dropping one is link_word::drop and a push.
 // Threads: any that hold a link. Source: HPCC roxiemem's CChunkedHeap, 2010.
 #pragma once
@@ -25,15 +26,16 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Slots, class Count, class Ledger, class Guard = guard::none>
+template <class Slots, class Count, class Ledger, class Guard = guard::none, class Place = header_in_page>
 struct slot_rows {
+    static_assert(!Place::aside || Count::aside || !Count::counted, "a count in front of a row is written by the host");
     using guard = std::conditional_t<std::is_same_v<Guard, guard::none>, guard::none, row_guard<Guard, Count>>;
-    using heap = fixed_heap<Slots, Ledger, guard>;
-    using page = heaplet<Slots, guard>;
+    using heap = fixed_heap<Slots, Ledger, guard, Place>;
+    using page = heaplet<Slots, guard, Place>;
     using counting = detail::counting<Count>;
 
-    ALLOT_ALWAYS_INLINE static page& page_at(std::byte* row, std::uintptr_t page_mask) noexcept {
-        return *reinterpret_cast<page*>(page_of(row, page_mask));
+    ALLOT_ALWAYS_INLINE static page& page_at(const arena_view& arena, std::byte* row) noexcept {
+        return allot::page_at<page>(arena, row);
     }
     static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(p.owner); }
     static row_context& context_of(page_header& p) noexcept {
@@ -41,26 +43,26 @@ struct slot_rows {
     }
 
     // A slot becomes a row with one holder.
-    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, std::uintptr_t page_mask,
+    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, const arena_view& arena,
                                           std::byte* row, std::uint32_t type) noexcept {
-        sys::unpoison(row, room(cut));
+        if constexpr (!Place::aside) sys::unpoison(row, room(cut));
         if constexpr (guard::wipes) {
             sys::expose(row, room(cut));
             std::memset(row, 0, Slots::min_row_bytes); // a link may have lain there
         }
         if constexpr (counting::counts) {
-            page& p = page_at(row, page_mask); // not read where the count lies in the row
+            page& p = page_at(arena, row); // not read where the count lies in the row
             if (!one_type) std::atomic_ref(*counting::type_number(p, row)).store(type, std::memory_order_relaxed);
             counting::word(p, row).start();
         }
     }
 
     // Whether the page that the row lies in is of the heap. By the page's header where that is read anyway.
-    static constexpr bool reads_page = has_canary<guard>;
+    static constexpr bool reads_page = has_canary<guard> || Place::aside;
     template <bool ReadsPage>
     ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_view& arena,
                                           [[maybe_unused]] std::size_t in_arena, const heap* h) noexcept {
-        if constexpr (ReadsPage) return p.owner == h;
+        if constexpr (ReadsPage || Place::aside) return p.owner == h;
         else return arena.is_of(in_arena, h);
     }
     // Ends a row that has one holder and nothing to destroy; false when there is more to do, and nothing is done.
@@ -82,7 +84,7 @@ struct slot_rows {
         if constexpr (Alone) counting::word(p, row).clear();
         else if constexpr (counting::counts)
             if (!counting::word(p, row).drop_only()) return false;
-        sys::poison(row, room(p.cut));
+        hide(p, row);
         return true;
     }
     // Drops a holder; true when it was the last, and the row has ended: then its slot is the caller's.
@@ -106,8 +108,11 @@ struct slot_rows {
             return false;
         }
         if constexpr (guard::wipes) sys::wipe(row, room(p.cut));
-        sys::poison(row, room(p.cut));
+        hide(p, row);
         return true;
+    }
+    ALLOT_ALWAYS_INLINE static void hide([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
+        if constexpr (!Place::aside) sys::poison(row, room(p.cut));
     }
     static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(p, row);
@@ -115,6 +120,7 @@ struct slot_rows {
     }
     // What must be done before a row goes that was finalized, or sealed.
     static void end(page& p, std::byte* row, std::uint32_t state) noexcept {
+        if constexpr (Place::aside) return; // such words are never set
         const row_type* const type = type_of(p, row);
         if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, room(p.cut)))
             tell_damage(p, misuse::broken_seal, row);
@@ -178,11 +184,13 @@ struct slot_rows {
     }
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
+        if constexpr (Place::aside) return tell(p, misuse::no_host_access, row);
         if constexpr (counting::counts)
             if (is_row(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
     static void seal(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
+        if constexpr (Place::aside) return tell(p, misuse::no_host_access, row);
         if constexpr (counting::counts) {
             if (!is_row(p, row) || type_of(p, row)->check == row_check::none) return;
             write_seal(*type_of(p, row), row, room(p.cut));
@@ -193,7 +201,7 @@ struct slot_rows {
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return false;
         bool good = is_intact(p, row);
-        if constexpr (counting::counts)
+        if constexpr (counting::counts && !Place::aside)
             if ((counting::word(p, row).load() & link_word::sealed) != 0 && !seal_fits(*type_of(p, row), row, room(p.cut))) {
                 tell_damage(p, misuse::broken_seal, row);
                 good = false;

@@ -19,11 +19,12 @@ class spin_lock {
     spin_lock(const spin_lock&) = delete;
     spin_lock& operator=(const spin_lock&) = delete;
 
-    void lock() noexcept {
+    // Always inline: the instructions of a path must not hang on what else the program has.
+    ALLOT_ALWAYS_INLINE void lock() noexcept {
         if (ALLOT_LIKELY(try_lock())) return;
         wait();
     }
-    bool try_lock() noexcept {
+    ALLOT_ALWAYS_INLINE bool try_lock() noexcept {
         return held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
     }
     void unlock() noexcept { held_.store(0, std::memory_order_release); }

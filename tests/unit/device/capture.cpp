@@ -147,6 +147,7 @@ TEST_CASE("blocks marked in a capture are followed, but not ordered, and keep th
     const auto s = m.make_stream();
     std::byte* const p = m.allocate(4096);
     REQUIRE(m.api.fill_async(p, 1, 4096, s));
+    REQUIRE(m.api.synchronize(s));
     REQUIRE(m.api.begin_capture(s, capture_mode::relaxed));
     m.api.mark_allocated(p, 64, s);
     m.api.mark_freed(p, 64, s);
@@ -154,4 +155,23 @@ TEST_CASE("blocks marked in a capture are followed, but not ordered, and keep th
     REQUIRE(m.api.end_capture(s));
     CHECK(m.only(device::hazard_kind::freed_twice));
     CHECK(p[0] == std::byte{1});
+}
+
+TEST_CASE("a block marked as allocated in a capture must be free for the host: its graph may run before its stream's work", "[device]") {
+    simulated_machine m;
+    const auto s = m.make_stream();
+    std::byte* const p = m.allocate(4096);
+    REQUIRE(m.api.fill_async(p, 1, 4096, s));
+    REQUIRE(m.api.begin_capture(s, capture_mode::relaxed));
+    m.api.mark_allocated(p, 64, s);
+    REQUIRE(m.api.end_capture(s));
+    CHECK(m.only(device::hazard_kind::not_ordered));
+}
+
+TEST_CASE("whether the legacy stream is captured is only a question", "[device]") {
+    simulated_machine m;
+    const auto s = m.make_stream(device::stream_kind::blocking);
+    REQUIRE(m.api.begin_capture(s, capture_mode::relaxed));
+    CHECK(!m.api.capturing(device::simulated::legacy_stream())); // CUDA's cudaErrorStreamCaptureImplicit
+    CHECK(m.api.end_capture(s));
 }

@@ -50,6 +50,8 @@ template <huge_options Options = huge_options{}> struct huge_pages;
 struct borrowed;
 // An arena that several managers share.
 template <class Arena> struct of;
+// A device's memory, through a model of device::api.
+template <class Api> struct on_device;
 
 } // namespace page
 

@@ -245,10 +245,12 @@ class memory_layer : public stream_layer {
         const std::lock_guard lock{mutex_};
         stream_state* const s = find(stream);
         if (s == nullptr || bytes == 0) return;
-        if (captures_.find(s->capture) != nullptr) { // the order is the graph's
+        if (captures_.find(s->capture) != nullptr) { // the order is the graph's, which may run before any stream's work so far
             const auto anyone = [](const region&) { return true; };
+            const use now = host_operation(name);
             const teller tell_it{this, {name, 0, s->self()}};
-            uses_.access(at(p), at(p) + bytes, what, host_operation(name), knows_all{}, anyone, tell_it);
+            if (what == intent::allocate) uses_.access(at(p), at(p) + bytes, what, now, host_clock_, anyone, tell_it);
+            else uses_.access(at(p), at(p) + bytes, what, now, knows_all{}, anyone, tell_it);
             return;
         }
         const use now = begin_operation(*s, name);

@@ -64,7 +64,7 @@ class operation_layer : public mapping_layer {
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
         if (s == nullptr) return in.fail(failure::invalid_handle);
-        if (const int code = implicit_capture(*s)) return in.fail(failure::not_permitted_in_capture, code);
+        if (const int code = implicit_capture(*s, true)) return in.fail(failure::not_permitted_in_capture, code);
         const capture_record* const c = captures_.find(s->capture);
         return c == nullptr ? capture_state::none : c->invalid ? capture_state::invalidated : capture_state::active;
     }

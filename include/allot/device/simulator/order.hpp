@@ -186,14 +186,15 @@ class order_layer : public machine {
     }
     bool passed(queue_mark m) const noexcept { return streams_[m.stream].queue.done() >= m.number; }
 
-    // CUDA's code where the legacy stream would wait for a stream that is being captured; the capture is lost.
-    int implicit_capture(const stream_state& s) {
+    // CUDA's code where the legacy stream would wait for a stream that is being captured; the capture is lost, unless this is
+    // only a question.
+    int implicit_capture(const stream_state& s, bool asks = false) {
         if (captures_.none() || !s.legacy) return 0;
         int code = 0;
         captures_.each([&](capture_record& c) {
             const stream_state& origin = streams_[c.origin];
             if (origin.device != s.device || origin.kind != stream_kind::blocking) return;
-            c.invalid = true;
+            if (!asks) c.invalid = true;
             code = 906;
         });
         return code;

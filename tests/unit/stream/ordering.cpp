@@ -1,0 +1,214 @@
+// Who may use freed memory when: the same stream at once, others after a wait, with an event only where there is none yet.
+#include <support/device_sets.hpp>
+
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+using allocator = allot::device_allocator<task_memory>;
+
+TEST_CASE("device allocator: a stream uses what it freed at once, without a call that orders") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 1000, m.a);
+    gpu.deallocate(p, m.a);
+    for (int i = 0; i != 100; ++i) {
+        CHECK(m.used(gpu, 1000, m.a) == p);
+        gpu.deallocate(p, m.a);
+    }
+    CHECK(m.events() == 0);
+    CHECK(m.waits() == 0);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: another stream takes what is free for all before it waits for anybody") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 1_MiB, m.a);
+    gpu.deallocate(p, m.a);
+    CHECK(m.used(gpu, 1_MiB, m.b) != p);
+    CHECK(m.waits() == 0);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: one event and one wait stand for all frees before them") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    std::vector<void*> all;
+    for (int i = 0; i != 8; ++i) all.push_back(m.used(gpu, 256_KiB, m.a));
+    for (int i = 0; i != 8; i += 2) gpu.deallocate(all[static_cast<std::size_t>(i)], m.a);
+    for (int i = 0; i != 4; ++i) (void)m.used(gpu, 256_KiB, m.b);
+    CHECK(m.events() == 1);
+    CHECK(m.waits() == 1);
+    SECTION("a third stream waits for the event that is there") {
+        gpu.deallocate(all[1], m.a);
+        (void)m.used(gpu, 64_KiB, m.b);
+        CHECK(m.events() == 2);
+        const auto c = m.make_stream();
+        (void)m.used(gpu, 64_KiB, c);
+        CHECK(m.events() == 2);
+        CHECK(m.waits() == 3);
+    }
+    CHECK(m.sim.hazards() == 0);
+    const auto f = gpu.figures();
+    CHECK(f.events == m.events());
+    CHECK(f.waits == m.waits());
+}
+
+TEST_CASE("device allocator: what follows a steal knows of it") {
+    // b takes from a and frees; c takes it from b, and comes after a as well.
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    const auto c = m.make_stream();
+    gpu.deallocate(m.used(gpu, 2_MiB, m.a), m.a);
+    gpu.deallocate(m.used(gpu, 2_MiB, m.b), m.b);
+    gpu.deallocate(m.used(gpu, 2_MiB, c), c);
+    gpu.deallocate(m.used(gpu, 2_MiB, m.a), m.a);
+    CHECK(m.sim.hazards() == 0);
+    CHECK(m.events() == 3);
+}
+
+TEST_CASE("device allocator: all that is free is joined for one stream when that is what fits") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 1_MiB, m.a);
+    void* const q = m.used(gpu, 1_MiB, m.b);
+    gpu.deallocate(p, m.a);
+    gpu.deallocate(q, m.b);
+    const auto c = m.make_stream();
+    CHECK(m.used(gpu, 2_MiB, c) != nullptr);
+    CHECK(m.waits() == 2);
+    CHECK(gpu.figures().joined == 1);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: a stream that left can be waited for, and its place serves another") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 2_MiB, m.a);
+    gpu.deallocate(p, m.a);
+    gpu.leave(m.a);
+    CHECK(m.events() == 1);
+    REQUIRE(m.api.destroy_stream(m.a));
+    CHECK(m.used(gpu, 2_MiB, m.b) == p);
+    CHECK(m.events() == 1);
+    gpu.deallocate(p, m.b);
+    CHECK(gpu.figures().streams == 1);
+    // c has the place of a: what b waited for then says nothing of c, and what a waited for nothing to c
+    const auto c = m.make_stream();
+    CHECK(m.used(gpu, 2_MiB, c) == p);
+    gpu.deallocate(p, c);
+    CHECK(m.used(gpu, 2_MiB, m.b) == p);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: a stream in another's place does not inherit what that had waited for") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 2_MiB, m.b);
+    gpu.deallocate(p, m.b);
+    CHECK(m.used(gpu, 1_MiB, m.a) == p); // a waits for b's first free
+    gpu.leave(m.a);                      // and has freed nothing
+    REQUIRE(m.api.destroy_stream(m.a));
+    const auto c = m.make_stream();
+    (void)m.used(gpu, 1_MiB, c);         // from b, in a's place
+    CHECK(m.waits() == 2);
+    CHECK(m.sim.hazards() == 0);
+    gpu.deallocate(p, c);
+}
+
+TEST_CASE("device allocator: what a stream freed that was destroyed untold waits for the whole device") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 1_MiB, m.a);
+    void* const q = m.used(gpu, 1_MiB, m.b);
+    gpu.deallocate(p, m.a);
+    REQUIRE(m.api.destroy_stream(m.a));
+    gpu.deallocate(q, m.b);
+    const auto c = m.make_stream();
+    CHECK(m.used(gpu, 2_MiB, c) == p); // gathering what can be waited for is not enough
+    CHECK(m.sim.count(allocator_machine::call::synchronize_device) == 1);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: a block may be freed on another stream than it was allocated for") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 2_MiB, m.a);
+    m.order(m.a, m.b);
+    m.writes(m.b, p, 2_MiB);
+    gpu.deallocate(p, m.b);
+    CHECK(m.used(gpu, 2_MiB, m.b) == p);
+    gpu.deallocate(p, m.b);
+    CHECK(m.used(gpu, 2_MiB, m.a) == p);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: per-thread streams are one each, and the legacy stream is its own") {
+    allocator_machine m;
+    const auto mine = allot::device::simulated::per_thread_stream();
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    std::thread other{[&] {
+        for (int i = 0; i != 100; ++i) {
+            void* const p = gpu.try_allocate(2_MiB, mine);
+            (void)m.sim.launch(mine, {}, {{p, 2_MiB}});
+            gpu.deallocate(p, mine);
+        }
+    }};
+    other.join();
+    CHECK(m.events() == 3); // every 32 frees: nobody else can record on that stream
+    void* const p = gpu.try_allocate(2_MiB, mine);
+    REQUIRE(p != nullptr);
+    m.writes(mine, p, 2_MiB);
+    gpu.deallocate(p, mine);
+    const auto legacy = allot::device::simulated::legacy_stream();
+    gpu.deallocate(m.used(gpu, 2_MiB, legacy), legacy);
+    gpu.deallocate(m.used(gpu, 2_MiB, m.a), m.a);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: on no stream nothing is allocated, and what is freed there is held") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 1_MiB, m.a);
+    REQUIRE(m.api.destroy_stream(m.a));
+    CHECK(gpu.try_allocate(1, m.a) == nullptr);
+    gpu.deallocate(p, m.a);
+    CHECK(gpu.figures().held == 1_MiB);
+    REQUIRE(m.api.synchronize(allot::device_id{0}));
+    CHECK(gpu.release_held(m.b) == 1_MiB);
+    CHECK(gpu.figures().held == 0);
+    CHECK(gpu.try_allocate(2_MiB, m.b) == p);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: what is left of a joined run is waited for anew") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    const auto c = m.make_stream(), u = m.make_stream();
+    (void)m.used(gpu, 512_KiB, m.a);
+    void* const second = m.used(gpu, 512_KiB, m.b);
+    void* const third = m.used(gpu, 512_KiB, c);
+    gpu.deallocate(m.used(gpu, 512_KiB, m.a), m.a);
+    (void)m.used(gpu, 512_KiB, u); // u comes after what a has freed so far
+    gpu.deallocate(second, m.b);
+    gpu.deallocate(third, c);
+    CHECK(m.used(gpu, 768_KiB, m.a) == second); // by joining what b and c freed
+    CHECK(gpu.figures().joined == 1);
+    CHECK(m.used(gpu, 256_KiB, u) != nullptr); // of what c freed: after a's wait for it
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: nobody waits for what does not lie side by side") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const first = m.used(gpu, 512_KiB, m.b);
+    (void)m.used(gpu, 512_KiB, m.a);
+    void* const third = m.used(gpu, 1_MiB, m.b);
+    gpu.deallocate(first, m.b);
+    gpu.deallocate(third, m.b);
+    const auto c = m.make_stream();
+    CHECK(gpu.try_allocate(1_MiB + 256, c) == nullptr);
+    CHECK(m.waits() == 0);
+    CHECK(gpu.figures().joined == 0);
+}
