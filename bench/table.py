@@ -52,6 +52,9 @@ def goal_table(run):
     lines = goals.judge(run)
     states = [line.state for line in lines]
     yield "## Goals\n"
+    if all(s == goals.ABSENT for s in states):
+        yield "No goal is set for what this run measures.\n"
+        return
     if "--smoke" in run["command"].split():
         yield "**Of a smoke run: its figures mean nothing, and neither do the results.**\n"
     yield ", ".join(f"{states.count(s)} {s}" for s in ("met", "missed", "measured", goals.ABSENT)) + ".\n"

@@ -79,6 +79,11 @@ class Goals(unittest.TestCase):
                      {"judge": "ratio", "work": "x", "to": "free list"}):
             self.assertEqual(self.of(run_of(), goal | {"id": "x", "text": "x", "sizes": {"64": 1}}).state, goals.ABSENT)
 
+    def test_a_run_without_any_goal_says_so(self):
+        text = "\n".join(table.goal_table(run_of(cell("W2", "16", [("a", "ours", [1.0])]))))
+        self.assertIn("No goal is set for what this run measures.", text)
+        self.assertNotIn(goals.ABSENT, text)
+
     def test_all_must_meet_it(self):
         goal = {"judge": "figure", "id": "t", "text": "t", "work": ["tail/1", "tail/2"], "sizes": {"64": 100}, "figure": ["p"], "all": True}
         good = cell("tail/1", "64", [("a", "ours", [50.0]), ("b", "ours uncounted", [60.0])], ["p"])
