@@ -119,10 +119,14 @@ class face_of final : public manager_face {
     using manager = allot::row_manager<Set>;
     using page = sets::answer<Set, allot::category::page>;
     static constexpr bool raises = sets::raises<manager>;
+    static constexpr bool host_rows = sets::host_rows<manager>;
+    static constexpr std::align_val_t over_align{4096};
 
   public:
     explicit face_of(leak_count& leaks)
-        : home_(allot::leak_sink{&count_leaks, &leaks}, allot::damage_sink{&damaged, nullptr}, allot::name{"soaked"}) {}
+        : home_(allot::leak_sink{&count_leaks, &leaks}, allot::damage_sink{&damaged, nullptr}, allot::name{"soaked"}) {
+        if constexpr (!host_rows) over_.reset(static_cast<unsigned char*>(::operator new(rows().arena().figures().reserved, over_align)));
+    }
 
     features about() const override {
         features f;
@@ -130,6 +134,8 @@ class face_of final : public manager_face {
         f.charges = sets::charges<manager>;
         f.by_thread = sets::answer<Set, allot::category::heap>::by_thread;
         f.wipes = sets::answer<Set, allot::category::guard>::wipes;
+        f.host_rows = host_rows;
+        if constexpr (!host_rows) f.apart = over_.get() - reinterpret_cast<unsigned char*>(rows().arena().begin());
         f.gives_back = !requires { page::lent; } && std::string_view(rows().arena().got()) != "hugetlb";
         if constexpr (!requires { typename page::arena_type; })
             f.gives_back = f.gives_back && sets::answer<Set, allot::category::retain>::when_called;
@@ -154,14 +160,16 @@ class face_of final : public manager_face {
             case 2: return face(rows().heap(allot::as<allot::heap::unique, allot::size::packed>, bytes, type));
             case 3: return face(rows().heap(allot::as<allot::heap::shared_by<2>>, bytes, type));
             case 4: return face(rows().heap(allot::as<allot::slots::bitmap, allot::refill::blocked<8>>, bytes, type));
-            default: return face(rows().heap(allot::as<allot::slots::delay_release, allot::size::exact>, bytes, type));
+            default:
+                if constexpr (host_rows) return face(rows().heap(allot::as<allot::slots::delay_release, allot::size::exact>, bytes, type));
+                else return face(rows().heap(allot::as<allot::size::exact>, bytes, type));
             }
         } catch (const allot::out_of_memory&) {
             return nullptr;
         }
     }
     bool objects(std::uint64_t value) override {
-        if constexpr (sets::links<manager>) {
+        if constexpr (sets::links<manager> && host_rows) {
             try {
                 auto one = rows().template make<detail::object>(value);
                 if (!one) return false;
@@ -237,7 +245,11 @@ class face_of final : public manager_face {
     manager& rows() noexcept { return home_.rows; }
     const manager& rows() const noexcept { return home_.rows; }
 
+    struct free_over {
+        void operator()(unsigned char* p) const noexcept { ::operator delete(p, over_align); }
+    };
     sets::home<Set> home_;
+    std::unique_ptr<unsigned char[], free_over> over_; // laid over a device's range
 };
 
 } // namespace soak

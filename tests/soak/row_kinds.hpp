@@ -1,6 +1,7 @@
 // The kinds of rows, and what is written into them: each word by its address and the row's number, so that a row that
 // another one overlaps, or that was freed under its holder, shows.
 //
+// Of rows on a device all that is written stands in host memory that is laid over the device's range (record::apart).
 // Rows of the kinds linked and ending start with a head that counts their holders; others have one holder. Of a large row
 // both ends and a word in each 4 KiB are written. Threads: what is shared is only read, but for the head's count.
 #pragma once
@@ -54,7 +55,11 @@ struct record {
     std::size_t asked = 0;
     std::uint64_t number = 0;
     kind of = bytes_only;
+    std::ptrdiff_t apart = 0; // from the row to where its bytes are written
+
+    unsigned char* bytes_at() const noexcept { return at + apart; }
 };
+inline row_head& head_of(const record& row) noexcept { return head_of(row.bytes_at()); }
 
 namespace detail {
 
@@ -78,21 +83,21 @@ template <class Visit> void visit_parts(const record& row, Visit visit) {
 inline void write_row(const record& row) {
     detail::visit_parts(row, [&](std::size_t at, std::size_t n) {
         const std::uint64_t value = detail::word_at(row, at);
-        std::memcpy(row.at + at, &value, n);
+        std::memcpy(row.bytes_at() + at, &value, n);
     });
 }
 inline void look_at_row(const record& row, const char* when) {
     detail::visit_parts(row, [&](std::size_t at, std::size_t n) {
         const std::uint64_t value = detail::word_at(row, at);
-        expect(std::memcmp(row.at + at, &value, n) == 0, when, row.at);
+        expect(std::memcmp(row.bytes_at() + at, &value, n) == 0, when, row.at);
     });
     if (has_head(row.of))
-        expect(head_of(row.at).mark == row_head::mark_of(row.at) && head_of(row.at).holders.load() != 0, when, row.at);
+        expect(head_of(row).mark == row_head::mark_of(row.bytes_at()) && head_of(row).holders.load() != 0, when, row.at);
 }
 inline void look_for_zeros(const record& row) {
     detail::visit_parts(row, [&](std::size_t at, std::size_t n) {
         const std::uint64_t zero = 0;
-        expect(std::memcmp(row.at + at, &zero, n) == 0, "a new row is not wiped", row.at);
+        expect(std::memcmp(row.bytes_at() + at, &zero, n) == 0, "a new row is not wiped", row.at);
     });
 }
 

@@ -13,12 +13,13 @@ stage::stage(const soaked_set& set, std::uint64_t seed)
 
 // A row that was just given: what it must be, and what is written into it.
 void stage::begin(record& row, bool wiped) {
+    row.apart = about_.apart;
     row.number = numbers_.fetch_add(1, std::memory_order_relaxed);
     const std::size_t align = row_types[row.of].align;
     expect(align == 0 || reinterpret_cast<std::uintptr_t>(row.at) % align == 0, "a row is not aligned", row.at);
     if (wiped) look_for_zeros(row);
     if (has_head(row.of)) {
-        auto* const head = ::new (static_cast<void*>(row.at)) row_head{{1}, 0, &destructors_, row_head::mark_of(row.at)};
+        auto* const head = ::new (static_cast<void*>(row.bytes_at())) row_head{{1}, 0, &destructors_, row_head::mark_of(row.bytes_at())};
         if (row.of == ending && row.number % 8 != 0) {
             head->finalized = 1;
             allot::finalize(row.at);
@@ -32,7 +33,7 @@ void stage::begin(record& row, bool wiped) {
 
 void stage::drop(const record& row) {
     if (has_head(row.of)) {
-        row_head& head = head_of(row.at);
+        row_head& head = head_of(row);
         const bool finalized = head.finalized != 0;
         if (head.holders.fetch_sub(1) != 1) return;
         if (finalized) due_.fetch_add(1, std::memory_order_relaxed);
@@ -78,7 +79,7 @@ void stage::look_at_all() {
         look_at_row(row, "a row was changed");
         expect(allot::capacity(row.at) >= row.bytes, "a row lost its capacity", row.at);
         expect(i == all.size() || row.at + row.bytes <= all[i].at, "two rows overlap", row.at);
-        if (has_head(row.of)) expect(head_of(row.at).holders.load() == links, "the soak's own count of holders", row.at);
+        if (has_head(row.of)) expect(head_of(row).holders.load() == links, "the soak's own count of holders", row.at);
         else expect(links == 1, "two holders of one row", row.at);
         if (about_.counted) expect(allot::is_shared(row.at) == (links > 1), "is_shared and the number of holders", row.at);
     }

@@ -51,7 +51,8 @@ class steps {
         }
     }
     kind any_kind(std::size_t bytes) {
-        const auto k = static_cast<kind>(d_.below(s_.about_.counted ? kinds : sealed));
+        auto k = static_cast<kind>(d_.below(s_.about_.counted ? kinds : sealed));
+        if (!s_.about_.host_rows && (k == sealed || k == ending)) k = linked; // the host cannot do more with it
         return has_head(k) && bytes <= sizeof(row_head) ? bytes_only : k;
     }
     void refused() {
@@ -156,7 +157,7 @@ class steps {
         if (p_.rows.empty() || !s_.about_.counted) return;
         here.step = "link";
         record& row = p_.rows[d_.below(p_.rows.size())];
-        if (has_head(row.of)) head_of(row.at).holders.fetch_add(1);
+        if (has_head(row.of)) head_of(row).holders.fetch_add(1);
         switch (d_.below(3)) {
         case 0: s_.face_->link(row.at); break;
         case 1: allot::link(row.at); break;
@@ -183,7 +184,7 @@ class steps {
                 row = s_.crowded_;
                 if (row.at != nullptr && d_.one_in(3)) s_.crowded_ = {};
                 else if (row.at != nullptr) {
-                    head_of(row.at).holders.fetch_add(1);
+                    head_of(row).holders.fetch_add(1);
                     allot::link(row.at);
                     done_.add(did::link);
                 }
@@ -196,7 +197,7 @@ class steps {
                 continue;
             }
             row.asked = d_.between(sizeof(row_head), 200);
-            row.of = d_.one_in(2) ? linked : ending;
+            row.of = !s_.about_.host_rows || d_.one_in(2) ? linked : ending;
             row.at = static_cast<unsigned char*>(s_.face_->allocate(row.asked, row_types[row.of], false));
             std::deque<record> fresh;
             if (!got(row, fresh)) return;
@@ -237,7 +238,7 @@ class steps {
         }
         for (const record& row : in) {
             look_at_row(row, "a row was changed on its way to another thread");
-            expect(!d_.one_in(4) || allot::check(row.at), "a row's check", row.at);
+            expect(!s_.about_.host_rows || !d_.one_in(4) || allot::check(row.at), "a row's check", row.at);
             p_.rows.push_back(row);
         }
         done_.add(did::take, in.size());
