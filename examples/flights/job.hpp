@@ -2,6 +2,7 @@
 // Everything that throws on the way, out of memory above all, leaves through here with every row released.
 #pragma once
 #include "database.hpp"
+#include "device/device.hpp"
 #include "loader.hpp"
 #include "options.hpp"
 #include "outcome.hpp"
@@ -36,6 +37,7 @@ inline constexpr std::array<query<Rows>, query_names.size()> queries{
 template <class Rows>
 void read_and_answer(Rows& rows, const options& asked, outcome& out) {
     database<Rows> db(rows, asked.threads);
+    const auto device = open_device(asked, db.flights, db.memory);
     progress shown;
     const stopwatch reading;
     out.files.push_back(load(rows, db.memory, db.workers, asked.flights, db.flights, shown));
@@ -44,6 +46,8 @@ void read_and_answer(Rows& rows, const options& asked, outcome& out) {
     out.files.push_back(load(rows, db.memory, db.workers, asked.airports, db.airports, shown));
     out.reading = reading.seconds();
     db.log.note(rows, "after reading");
+    if (device)
+        device->keep();
 
     for (std::size_t q = 0; q != query_names.size(); ++q) {
         if (!asked.asks_for(query_names[q]))
@@ -52,6 +56,8 @@ void read_and_answer(Rows& rows, const options& asked, outcome& out) {
         out.answers.push_back(queries<Rows>[q](db));
         out.answers.back().seconds = answering.seconds();
     }
+    if (device)
+        out.device = device->finish();
     out.fullest = db.log.fullest();
 }
 

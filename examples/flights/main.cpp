@@ -36,7 +36,8 @@ static int run(const options& asked) {
     const outcome result = set.run(asked);
     fmt::print(stderr, "{}", bad_lines_of(result));
     fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
-    return asked.check.empty() || check(result, asked) ? exit_code::done : exit_code::wrong_answer;
+    const bool equal = asked.check.empty() || check(result, asked);
+    return equal && result.device.good() ? exit_code::done : exit_code::wrong_answer;
 }
 
 } // namespace flights
@@ -50,6 +51,9 @@ int main(int argc, char** argv) {
     } catch (const allot::out_of_memory& e) {
         fmt::print(stderr, "{}\n", e.report());
         return exit_code::out_of_memory;
+    } catch (const flights::device_error& e) {
+        fmt::print(stderr, "flights: --device {}: {}\n", asked.device, e.what());
+        return exit_code::no_device;
     } catch (const flights::csv::input_error& e) {
         fmt::print(stderr, "flights: {}\n", e.what());
         return exit_code::bad_input;

@@ -13,7 +13,8 @@ static const char* const about =
 
 static const char* const ends =
     "Exit codes: 0 done; 1 failed; 2 wrong command line; 3 a file cannot be read or is not such a table;\n"
-    "4 an answer differs from --check; 12 out of memory: the limit is too small for the job.";
+    "4 an answer differs from --check, or what a device gives back is not what it got; 5 there is no such device;\n"
+    "12 out of memory: the limit, or the device's, is too small for the job.";
 
 bool options::asks_for(std::string_view query) const {
     const auto named = [&](std::string_view name) {
@@ -25,7 +26,7 @@ bool options::asks_for(std::string_view query) const {
 bool parse(int argc, char** argv, options& out, int& code) {
     CLI::App app{about, "flights"};
     out.threads = std::max(1u, std::thread::hardware_concurrency());
-    std::vector<std::string> set_names, queries{"all"};
+    std::vector<std::string> set_names, queries{"all"}, devices(device_names.begin(), device_names.end());
     for (const set_entry& s : all_sets())
         set_names.emplace_back(s.name);
     for (std::string_view q : query_names)
@@ -48,6 +49,14 @@ bool parse(int argc, char** argv, options& out, int& code) {
                    "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
         ->check(one_of(queries))
         ->type_name("NAME");
+    app.add_option("--device", out.device,
+                   "Where the flights' columns are kept meanwhile, too: " + CLI::detail::join(devices) +
+                       " (default none)")
+        ->check(one_of(devices))
+        ->type_name("NAME");
+    app.add_option("--device-memory", out.device_memory, "Limit of what is held of the device (default 4M)")
+        ->transform(CLI::AsSizeValue(false).description(""))
+        ->type_name("SIZE");
     app.add_option("--flights", out.flights, "CSV of flights (default the January of 2013)")
         ->type_name("FILE");
     app.add_option("--airlines", out.airlines, "CSV of airlines")->type_name("FILE");

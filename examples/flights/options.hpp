@@ -14,10 +14,13 @@ inline constexpr int done = 0;
 inline constexpr int failed = 1;       // something that should not happen
 inline constexpr int usage = 2;        // the command line is wrong
 inline constexpr int bad_input = 3;    // a file cannot be read, or is not such a table
-inline constexpr int wrong_answer = 4; // --check found a difference
+inline constexpr int wrong_answer = 4; // --check found a difference, or the device did
+inline constexpr int no_device = 5;    // --device: there is none, or it does not do what it is asked
 inline constexpr int out_of_memory =
     12; // the limit is too small: the out-of-memory page says who held the memory
 } // namespace exit_code
+
+inline constexpr std::array<std::string_view, 3> device_names{"none", "simulated", "cuda"};
 
 inline constexpr std::array<std::string_view, 5> query_names{"carriers", "months", "routes", "delays",
                                                              "sorted"};
@@ -26,8 +29,10 @@ struct options {
     std::string flights, airlines, planes, airports; // paths
     std::string set = "roxie";
     std::string check; // directory of expected answers
+    std::string device = "none";
     std::vector<std::string> queries;
     std::size_t memory = std::size_t{16} << 20;
+    std::size_t device_memory = std::size_t{4} << 20;
     std::size_t shown_rows = 5; // 0: all
     unsigned threads = 1;
     bool json = false;

@@ -2,6 +2,7 @@
 #pragma once
 #include "answer.hpp"
 #include "csv.hpp"
+#include "device/device.hpp"
 #include "loader.hpp"
 #include "memory_log.hpp"
 #include <vector>
@@ -13,6 +14,7 @@ struct outcome {
     std::vector<answer> answers;
     memory_use fullest;    // the fullest moment that was noted
     memory_use afterwards; // when every row was released
+    device_outcome device; // of none: no name
     double reading = 0;    // seconds
 };
 

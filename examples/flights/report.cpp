@@ -130,6 +130,23 @@ std::string draw(const memory_use& use, const memory_use& after) {
     return out;
 }
 
+std::string draw(const device_outcome& from, std::size_t limit) {
+    std::string out = fmt::format("On the device [{}], limit {}\n", from.device, bytes(limit));
+    out += fmt::format("  {} columns of {} flights in {} chunks, on {} streams: {} copied there, {} chunks "
+                       "dropped for room\n",
+                       from.columns, grouped(from.rows), grouped(from.chunks), from.streams,
+                       bytes(from.copied), grouped(from.dropped));
+    out += fmt::format("  copied back by other streams: {} of {} columns as they were; {} events, {} waits, "
+                       "{} hazards\n",
+                       from.equal_columns, from.columns, grouped(from.afterwards.events),
+                       grouped(from.afterwards.waits), grouped(from.hazards));
+    for (std::size_t at = 0, end = 0; (end = from.report.find('\n', at)) != std::string::npos; at = end + 1)
+        out += "  " + from.report.substr(at, end - at + 1);
+    out += fmt::format("  afterwards: {} blocks live, reserved {}, peak {}\n\n", from.afterwards.live_blocks,
+                       bytes(from.afterwards.reserved), bytes(from.afterwards.peak));
+    return out;
+}
+
 } // namespace
 
 std::string bad_lines_of(const outcome& from) {
@@ -161,6 +178,8 @@ std::string page_for(const outcome& from, const options& asked) {
                     asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
     for (const answer& a : from.answers)
         out += draw(a, asked.shown_rows);
+    if (!from.device.device.empty())
+        out += draw(from.device, asked.device_memory);
     return out + draw(from.fullest, from.afterwards);
 }
 

@@ -52,19 +52,35 @@ static ordered_json to_json(const file_read& from) {
         {"row_bytes", from.row_bytes}, {"bad_lines", from.bad.count()}, {"first_bad_lines", std::move(bad)}};
 }
 
+static ordered_json to_json(const device_outcome& from) {
+    return {{"device", from.device},
+            {"columns", from.columns},
+            {"equal_columns", from.equal_columns},
+            {"rows", from.rows},
+            {"chunks", from.chunks},
+            {"streams", from.streams},
+            {"copied", from.copied},
+            {"dropped", from.dropped},
+            {"hazards", from.hazards},
+            {"live_blocks_afterwards", from.afterwards.live_blocks},
+            {"fullest", ordered_json::parse(from.report_json)}};
+}
+
 std::string json_for(const outcome& from, const options& asked) {
     ordered_json files = ordered_json::array(), answers = ordered_json::array();
     for (const file_read& file : from.files)
         files.push_back(to_json(file));
     for (const answer& a : from.answers)
         answers.push_back(to_json(a));
-    const ordered_json all{{"set", asked.set},
-                           {"threads", asked.threads},
-                           {"reading_seconds", from.reading},
-                           {"files", std::move(files)},
-                           {"answers", std::move(answers)},
-                           {"fullest", to_json(from.fullest)},
-                           {"afterwards", to_json(from.afterwards)}};
+    ordered_json all{{"set", asked.set},
+                     {"threads", asked.threads},
+                     {"reading_seconds", from.reading},
+                     {"files", std::move(files)},
+                     {"answers", std::move(answers)},
+                     {"fullest", to_json(from.fullest)},
+                     {"afterwards", to_json(from.afterwards)}};
+    if (!from.device.device.empty())
+        all["device"] = to_json(from.device);
     // A text that is not UTF-8 is shown with replacement characters, never a reason to fail.
     return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }

@@ -195,19 +195,19 @@ BUGS = {
         "traces/device_allocator.cpp", "stream/stream_book.hpp", "entries_[k].recorded == entries_[k].freed || record(k);",
         "entries_[k].recorded == entries_[k].freed || (entries_[k].has_event && (entries_[k].recorded = entries_[k].freed, true)) || record(k);"),
     "stream_joins_what_it_did_not_wait_for": (
-        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};", "(void)i;"),
+        "traces/device_allocator.cpp", "stream/device_growth.hpp", "if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};", "(void)i;"),
     "stream_joins_without_a_new_ticket": (
-        "unit/stream/ordering.cpp", "stream/device_allocator.hpp", "const stream_tag tag = book_.gathered(key);",
+        "unit/stream/ordering.cpp", "stream/device_growth.hpp", "const stream_tag tag = book_.gathered(key);",
         "const stream_tag tag = stream_tag::of(key, book_[key].freed);"),
     "stream_joins_across_a_live_block": (
         "unit/stream/ordering.cpp", "stream/free_spans.hpp", "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);",
         "if (now_.n == now_.most || !reachable(r.tag)) start(r.address);"),
     "stream_memory_goes_back_unwaited": (
-        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),
+        "traces/device_allocator.cpp", "stream/device_growth.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),
     "capture_frees_for_everybody": (
         "traces/device_allocator.cpp", "stream/device_allocator.hpp", "known && who.state != uses::captured ? key_of(who)", "known ? key_of(who)"),
     "capture_takes_what_its_stream_freed": (
-        "traces/device_allocator.cpp", "stream/device_allocator.hpp",
+        "traces/device_allocator.cpp", "stream/device_books.hpp",
         "        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(runs_.allocate(bytes, align, stream_tag::clean));\n", ""),
     "capture_gets_an_event_of_the_allocator": (
         "unit/stream/capture.cpp", "stream/stream_book.hpp",

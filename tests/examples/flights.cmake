@@ -63,6 +63,31 @@ foreach(set IN ITEMS roxie thor aside)
         -D program=$<TARGET_FILE:flights> -D set=${set} -P ${flights_tests}/every_limit.cmake)
     set_tests_properties(example.flights.every_limit.${set} PROPERTIES LABELS example TIMEOUT 300)
 endforeach()
+
+# With a device: all that was copied there comes back as it was, in the order of streams, under the device's limit.
+foreach(set IN ITEMS roxie thor aside)
+    flights_test(device.${set}
+        OUT "5 of 5 answers equal" "14 columns of 27,004 flights" "0 chunks dropped" "14 of 14 columns as they were; [0-9]+ events, [0-9]+ waits, 0 hazards"
+            "device allocator flights .set flights::column_memory<allot::device::simulated>. on device 0" "limit 4 MiB, reserved " "live 804352 bytes in 266 blocks"
+            "afterwards: 0 blocks live" "afterwards: 0 rows, charged 0 B"
+        ARGS --set ${set} --threads 2 --device simulated --check ${flights_expected})
+endforeach()
+flights_test(device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns as they were; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, reserved 192 KiB"
+    ARGS --device simulated --device-memory 192K)
+flights_test(device.too_small CODE 12
+    ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused\ndevice allocator flights" "limit 16 KiB, reserved 0 bytes"
+    ARGS --device simulated --device-memory 16K)
+flights_test(device.json OUT "\"device\": {" "\"equal_columns\": 14," "\"dropped\": 0," "\"hazards\": 0," "\"allocator\": \"flights\"," "\"live_blocks\": 266,"
+    ARGS --device simulated --json)
+flights_test(device.none OUT "5 of 5 answers equal" ARGS --device none)
+flights_test(device.unknown CODE 2 ERR "--device: gpu not in {none,simulated,cuda}" ARGS --device gpu)
+flights_test(device.no_size CODE 2 ERR "--device-memory" ARGS --device simulated --device-memory little)
+add_test(NAME example.flights.device.every_limit COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -D set=roxie -D device=simulated -P ${flights_tests}/every_limit.cmake)
+add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -P ${flights_tests}/device_cuda.cmake)
+set_tests_properties(example.flights.device.every_limit example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 300)
+
 # The month eight times over, 216,032 flights, read from a file that is made here.
 add_test(NAME example.flights.larger COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D data=${PROJECT_SOURCE_DIR}/examples/data

@@ -60,6 +60,7 @@ struct words {
     template <class... As> anything visit_streams(As&&...) const noexcept;
     template <class... As> anything device(As&&...) const noexcept;
     template <class... As> anything api(As&&...) const noexcept;
+    template <class... As> anything last_error(As&&...) const noexcept;
     // figures
     template <class... As> anything used(As&&...) const noexcept;
     template <class... As> anything peak(As&&...) const noexcept;

@@ -1,0 +1,42 @@
+// On a GPU, by any compiler. FLIGHTS_CUDA: CUDA's toolkit was found; without it the program says so, as it does where
+// there is no driver.
+#include "columns.hpp"
+#if FLIGHTS_CUDA
+#include <allot/device/cuda.hpp>
+#endif
+
+namespace flights::devices {
+
+#if FLIGHTS_CUDA
+
+namespace {
+
+class cuda_side final : public device_side {
+public:
+    cuda_side(const options& asked, const table<flight>& from, std::pmr::memory_resource& memory)
+        : columns_({}, asked, from, memory) {}
+    void keep() override { columns_.keep(); }
+    device_outcome finish() override { return columns_.finish(); }
+
+private:
+    device_columns<allot::device::cuda> columns_;
+};
+
+} // namespace
+
+std::unique_ptr<device_side> cuda(const options& asked, const table<flight>& from,
+                                  std::pmr::memory_resource& memory) {
+    if (must(allot::device::cuda{}.device_count()) == 0)
+        throw device_error("no device");
+    return std::make_unique<cuda_side>(asked, from, memory);
+}
+
+#else
+
+std::unique_ptr<device_side> cuda(const options&, const table<flight>&, std::pmr::memory_resource&) {
+    throw device_error("this program was built without CUDA: no toolkit 12.8 or later was found");
+}
+
+#endif
+
+} // namespace flights::devices

@@ -1,0 +1,14 @@
+#include "device.hpp"
+
+namespace flights {
+
+std::unique_ptr<device_side> open_device(const options& asked, const table<flight>& from,
+                                         std::pmr::memory_resource& memory) {
+    if (asked.device == "simulated")
+        return devices::simulated(asked, from, memory);
+    if (asked.device == "cuda")
+        return devices::cuda(asked, from, memory);
+    return nullptr;
+}
+
+} // namespace flights

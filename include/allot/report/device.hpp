@@ -1,0 +1,48 @@
+// What a device allocator knows about its memory, as JSON: its figures, every stream that has something free, and what the
+// device last said. The same as text: gpu.report(out).
+//
+// Nothing allocates. Figures and streams are read one after the other and need not fit each other. Where the buffer is too small
+// the text is cut, which was_cut() tells: 700 characters, and some 100 a stream. Members that do not hold are left out: `limit`
+// where there is none, `device_said` while nothing failed.
+// Cost: that of figures() and visit_streams(). Threads: any, at any time.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+#include <allot/core/type_name.hpp>
+#include <allot/report/json.hpp>
+#include <allot/stream/device_allocator.hpp>
+
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Set>
+void write_report_json(text_writer& out, const device_allocator<Set>& gpu) noexcept {
+    json_writer json{out};
+    const device_figures f = gpu.figures();
+    json.open().put("allocator", gpu.name()).put("set", type_name<Set>());
+    json.put("device", static_cast<std::uint64_t>(gpu.device().index));
+    if (f.limit != SIZE_MAX) json.put("limit", f.limit);
+    json.put("reserved", f.reserved).put("mapped", f.mapped).put("pieces", f.pieces).put("peak", f.peak);
+    json.put("live", f.live).put("live_blocks", f.live_blocks).put("largest_free_run", f.largest_free_run);
+    json.put("free_for_all", f.clean).put("stranded", f.stranded).put("held", f.held);
+    json.put("events", f.events).put("waits", f.waits).put("allocations", f.allocations).put("frees", f.frees);
+    json.put("refused", f.refused).put("steals", f.steals).put("joined", f.joined);
+    json.put("grown", f.grown).put("given_back", f.given_back).put("host_metadata", f.metadata);
+    json.key("streams").open('[');
+    gpu.visit_streams([&](const stream_figures& s) {
+        json.open().put("id", s.id).put("gone", s.gone).put("free", s.free_bytes).put("runs", s.free_runs);
+        json.put("largest", s.largest).put("frees", s.frees).put("covered_by_events", s.covered).close();
+    });
+    json.close(']');
+    if (const device::error last = gpu.last_error(); last.kind != device::failure::none) {
+        char text[256];
+        text_writer said{text};
+        write(said, last);
+        json.put("device_said", said.view());
+    }
+    json.close();
+}
+
+} // namespace allot::inline ALLOT_ABI

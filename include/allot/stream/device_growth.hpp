@@ -1,0 +1,213 @@
+// How a device allocator's memory grows, is joined and goes back: what a request comes to that the books cannot answer.
+//
+//   more memory, a piece of it -> what lies side by side, joined after waits -> a wait of the host, and a piece in place of
+//   pieces that are wholly free, as `retain` allows
+// Invariant: a request that nothing could help is remembered, and such a one is refused at once until something is freed or the limit
+// rises. Pieces go back only when the host has waited for all who used them.
+// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (growing_), and books_ only
+// while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/stream/device_books.hpp>
+#include <allot/stream/device_segments.hpp>
+#include <allot/stream/free_spans.hpp>
+#include <allot/stream/relaxed_capture.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Set> class device_growth : protected device_books<Set> {
+  protected:
+    using books = device_books<Set>;
+    using typename books::api_type, typename books::book_type, typename books::caller, typename books::guard, typename books::key_type;
+    using typename books::policies, typename books::run, typename books::uses;
+    using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of, books::ledger_;
+    using books::limit_now, books::runs_, books::take, books::told_, books::unit;
+    using piece = device_piece;
+    using relaxed = relaxed_capture<api_type>;
+
+    static constexpr std::size_t largest_step = std::size_t{512} << 20; // that growth takes ahead of a request
+
+    template <class... Values>
+    explicit device_growth(Values&... values) noexcept
+        : books(values...), segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes) {}
+
+    // By more memory, or by all that is free. One request at a time.
+    ALLOT_NOINLINE run take_slowly(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+        const guard slow{growing_};
+        const relaxed mode{api_};
+        {
+            const guard hold{books_};
+            if (const run r = take(who, bytes, align)) return r; // another request has grown meanwhile
+        }
+        if (const run r = grow(who, bytes, align)) return r;
+        if (who.state != uses::all) return {};
+        std::uint64_t frees = 0;
+        bool wait = false;
+        {
+            const guard hold{books_};
+            frees = book_.frees();
+            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && limit_now() <= fruitless_.limit) return {};
+            if (const run r = join(who, bytes, align, wait)) return r;
+        }
+        if (wait)
+            if (const run r = replace(who, bytes, align)) return r;
+        fruitless_ = {frees, bytes, limit_now()};
+        return {};
+    }
+    // A piece more, and the block in it.
+    run grow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+        const std::size_t step = segments_.granularity(), held = runs_.bytes(), most = limit_now();
+        std::size_t need = bytes + (align > (segments_.is_virtual() ? step : unit) ? align : 0); // both <= most_bytes
+        need = align_up(need, step);
+        if (need > most || held > most - need) return {};
+        std::size_t want = align_up(held / 4, step);
+        want = want > largest_step ? largest_step : want;
+        if (want > most - held) want = (most - held) / step * step;
+        want = want < need ? need : want;
+        for (;; want = need) {
+            if (!ledger_.try_charge(want)) {
+                if (want == need) return {};
+                continue;
+            }
+            const auto made = segments_.grow(want);
+            if (made) {
+                ledger_.confirm(want);
+                const guard hold{books_};
+                if (!runs_.add(made->address, made->bytes, made->segment)) {
+                    told_.given_back(segments_.shrink(*made));
+                    ledger_.refund(want);
+                    return {};
+                }
+                count([](auto& c) { ++c.grown; });
+                return take(who, bytes, align);
+            }
+            ledger_.cancel(want);
+            told_.remember(made.error());
+            if (want == need) return {};
+        }
+    }
+    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. `wait`: there is
+    // none, but a wait for the device would help. The books are locked.
+    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, bool& wait) noexcept {
+        const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
+        const std::size_t need = bytes + (align > unit ? align - unit : 0);
+        const key_type key = key_of(who);
+        if (key == book_type::none || runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
+        for (key_type s = stream_tag::first; s < book_.keys(); ++s)
+            if (runs_.free_runs(s) != 0) book_.look(s);
+        const free_spans<run> all{runs_, need, [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
+        wait = all.largest >= need || (policies::retain::under_pressure && all.pieces_bytes != 0 && all.pieces_bytes + room >= need);
+        const auto* const best = all.best();
+        if (best == nullptr) return {};
+        for (std::size_t i = 0; i != best->n; ++i)
+            if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};
+        const stream_tag tag = book_.gathered(key);
+        for (std::size_t i = 0; i != best->n; ++i) (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
+        count([](auto& c) { ++c.joined; });
+        return counted(runs_.allocate(bytes, align, key));
+    }
+    // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a new one.
+    run replace(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+        wait_for_frees();
+        {
+            const guard hold{books_};
+            if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
+        }
+        if (!policies::retain::under_pressure || give_back(bytes) == 0) return {};
+        return grow(who, bytes, align);
+    }
+    // What was freed before this call is free for all after it, as far as the device lets it be waited for.
+    void wait_for_frees() noexcept {
+        bool all = true;
+        for (key_type k = stream_tag::first;; ++k) {
+            typename api_type::event_type event{};
+            std::uint64_t ticket = 0;
+            {
+                const guard hold{books_};
+                if (k >= book_.keys()) break;
+                book_.begin_wait(k);
+                if (book_[k].done == book_[k].freed || runs_.free_runs(k) == 0) continue;
+                if (book_[k].recorded != book_[k].freed && !book_.record(k)) {
+                    all = false;
+                    continue;
+                }
+                event = book_[k].event;
+                ticket = book_[k].recorded;
+            }
+            const auto done = api_.synchronize(event);
+            const guard hold{books_};
+            if (done) book_.waited(k, ticket);
+            else all = false;
+        }
+        if (!all) {
+            bool captured = false;
+            {
+                const guard hold{books_};
+                captured = book_.any_captured();
+            }
+            if (!captured && synchronize_devices()) { // not while a stream is captured: that would end the capture
+                const guard hold{books_};
+                for (key_type k = stream_tag::first; k < book_.keys(); ++k) book_.end_wait(k);
+            }
+        }
+        const guard hold{books_};
+        runs_.gather(stream_tag::of(stream_tag::clean), [&](const stream_tag& t) { return book_.is_after(stream_tag::clean, t); });
+    }
+    device::result<> synchronize_devices() noexcept {
+        auto done = api_.synchronize(device_);
+        std::uint64_t others = 0;
+        {
+            const guard hold{books_};
+            for (key_type k = stream_tag::first; k < book_.keys(); ++k)
+                if (const int d = book_[k].device.index; d != device_.index && d >= 0 && d < 64) others |= std::uint64_t{1} << d;
+        }
+        for (int d = 0; d != 64; ++d)
+            if ((others >> d & 1) != 0)
+                if (const auto one = api_.synchronize(device_id{d}); !one) done = one;
+        return done;
+    }
+    // Pieces that are free for all go back, until so many bytes have; the highest first.
+    std::size_t give_back(std::size_t enough) noexcept {
+        std::size_t bytes = 0;
+        for (std::size_t i = segments_.size(); i != 0 && bytes < enough; --i) {
+            const piece p = segments_[i - 1];
+            {
+                const guard hold{books_};
+                run in;
+                runs_.visit([&](const run& r, bool live, std::uint32_t) {
+                    if (r.address > p.address) return false;
+                    if (!live && r.tag.key() == stream_tag::clean) in = r;
+                    return true;
+                });
+                if (!in || p.address - in.address > in.bytes || in.bytes - (p.address - in.address) < p.bytes) continue;
+                if (!runs_.remove(in, p.address, p.bytes)) continue;
+            }
+            told_.given_back(segments_.shrink(p));
+            ledger_.refund(p.bytes);
+            count([](auto& c) { ++c.given_back; });
+            bytes += p.bytes;
+        }
+        return bytes;
+    }
+
+    mutable std::mutex growing_; // before books_
+    device_segments<api_type> segments_; // by who holds growing_
+
+  private:
+    struct {
+        std::uint64_t frees = UINT64_MAX;
+        std::size_t bytes = 0, limit = 0;
+    } fruitless_; // the last request that nothing could help; by who holds growing_
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

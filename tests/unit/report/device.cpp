@@ -1,0 +1,65 @@
+// The report of a device allocator as JSON: whole, and the figures are those that it tells otherwise.
+#include <support/device_sets.hpp>
+#include <support/json.hpp>
+
+#include <allot/report/device.hpp>
+#include <allot/report/rows.hpp> // both reports have one name
+
+using namespace allot::literals;
+using allocator = allot::device_allocator<task_memory>;
+
+namespace {
+
+struct uncharged : allot::policies<on_simulated, allot::oom::null, allot::ledger::none> {};
+
+template <class Gpu> support::json told(const Gpu& gpu) {
+    char text[4096];
+    allot::text_writer out{text};
+    allot::write_report_json(out, gpu);
+    REQUIRE(!out.was_cut());
+    return support::json::parse(out.view());
+}
+
+} // namespace
+
+TEST_CASE("device allocator: its report as JSON") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}, allot::name{"a \"quoted\" name"}};
+    void* const p = m.used(gpu, 3_MiB, m.a);
+    gpu.deallocate(m.used(gpu, 1_MiB, m.a), m.a);
+    gpu.deallocate(m.used(gpu, 512_KiB, m.b), m.b);
+    const auto f = gpu.figures();
+    auto all = told(gpu);
+    CHECK(all["allocator"].text == "a \"quoted\" name");
+    CHECK(all["set"].text == "task_memory");
+    CHECK(all["device"].number == 0);
+    CHECK(all["limit"].number == 64_MiB);
+    CHECK(all["reserved"].number == static_cast<double>(f.reserved));
+    CHECK(all["mapped"].number == static_cast<double>(f.mapped));
+    CHECK(all["live"].number == 3_MiB);
+    CHECK(all["live_blocks"].number == 1);
+    CHECK(all["free_for_all"].number + all["stranded"].number + all["live"].number == static_cast<double>(f.reserved));
+    CHECK(all["stranded"].number == static_cast<double>(f.stranded));
+    CHECK(all["stranded"].number != 0);
+    CHECK(all["frees"].number == 2);
+    CHECK(all["steals"].number == static_cast<double>(f.steals));
+    REQUIRE(all["streams"].items.size() == 2);
+    CHECK(all["streams"].items[0]["frees"].number == 1);
+    CHECK(all["streams"].items[0]["gone"].text == "false");
+    CHECK_FALSE(all.has("device_said"));
+
+    m.sim.fail(allocator_machine::call::create);
+    CHECK(gpu.try_allocate(32_MiB, m.a) == nullptr);
+    CHECK(told(gpu)["device_said"].text == "create: out of memory (code 2)");
+    gpu.deallocate(p, m.a);
+}
+
+TEST_CASE("device allocator: its report says nothing of a limit where there is none, and tells when it is cut") {
+    allocator_machine m;
+    allot::device_allocator<uncharged> gpu{m.api, unheard};
+    CHECK_FALSE(told(gpu).has("limit"));
+    char few[64];
+    allot::text_writer out{few};
+    allot::write_report_json(out, gpu);
+    CHECK(out.was_cut());
+}
