@@ -11,6 +11,7 @@
 
 #include <allot/device/cuda.hpp>
 #include <allot/device/simulated.hpp>
+#include <allot/stream/device_allocator.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,8 @@
 namespace device = allot::device;
 
 namespace {
+
+template <class Api> struct own_set : allot::policies<allot::page::on_device<Api>, allot::oom::null> {};
 
 struct asked {
     bool simulated = false, list = false;
@@ -41,6 +44,7 @@ struct asked {
 
 void on_device(asked& ask) {
     const device::cuda api{};
+    ask.on(api, "allot", [] { return allot::device_allocator<own_set<device::cuda>>{}; });
     ask.on(api, "cudaMalloc", [&] { return gpu::plain<device::cuda>{api}; });
     ask.on(api, "cudaMallocAsync", [&] { return gpu::pooled<device::cuda>{api}; });
     ask.on(api, "cudaMallocAsync_keeping", [] { return gpu::keeping_pool{}; });
@@ -54,6 +58,7 @@ void on_device(asked& ask) {
 std::uint64_t on_simulated(asked& ask) {
     device::simulator sim{{.total_bytes = std::size_t{100} << 30, .execution = device::execution::none}};
     const device::simulated api{sim};
+    ask.on(api, "allot", [&] { return allot::device_allocator<own_set<device::simulated>>{api}; });
     ask.on(api, "cudaMalloc", [&] { return gpu::plain<device::simulated>{api}; });
     ask.on(api, "cudaMallocAsync", [&] { return gpu::pooled<device::simulated>{api}; });
     return sim.hazards() + sim.leaks();
