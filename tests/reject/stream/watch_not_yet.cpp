@@ -1,13 +1,11 @@
-// expected-error {{a device_allocator does not act on this policy yet}} {{task_memory}} {{retain::idle}}
+// expected-error {{a device_allocator does not act on this policy yet}} {{task_memory}} {{watch::peaks}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
-#include <allot/sys/clock.hpp>
 
-using namespace allot::literals;
 #if WRONG
-struct task_memory : allot::policies<allot::retain::idle<10_s>, allot::page::on_device<allot::device::simulated>> {};
+struct task_memory : allot::policies<allot::watch::peaks, allot::page::on_device<allot::device::simulated>> {};
 #else
-struct task_memory : allot::policies<allot::retain::on_call, allot::page::on_device<allot::device::simulated>> {};
+struct task_memory : allot::policies<allot::watch::counters, allot::page::on_device<allot::device::simulated>> {};
 #endif
 
 int main() {
