@@ -216,6 +216,26 @@ BUGS = {
     "capture_meets_forbidden_calls": (
         "traces/device_allocator.cpp", "stream/relaxed_capture.hpp",
         "before_{api.exchange_capture_mode(device::capture_mode::relaxed)}", "before_{api.exchange_capture_mode(device::capture_mode::global)}"),
+    "idle_piece_goes_back_at_the_first_look": (
+        "unit/stream/idle.cpp", "stream/device_growth.hpp", "give_back(stream_tag::resting, SIZE_MAX, pieces)", "give_back(stream_tag::clean, SIZE_MAX, pieces)"),
+    "idle_piece_goes_back_before_its_work_is_done": (
+        "unit/stream/idle.cpp", "stream/stream_book.hpp", "        if (!done || !*done) return false;\n        waited", "        if (!done) return false;\n        waited"),
+    "idle_rest_is_not_joined": (
+        "unit/stream/idle.cpp", "stream/device_books.hpp",
+        "        runs_.gather(stream_tag::of(stream_tag::clean), [](const stream_tag& t) { return t.key() == stream_tag::resting; });\n", ""),
+    "idle_capture_looks": (
+        "unit/stream/idle.cpp", "stream/device_allocator.hpp", "if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all)", "if (ALLOT_UNLIKELY(idle_.due()))"),
+    "idle_looks_never_end": (
+        "unit/stream/idle.cpp", "stream/device_growth.hpp", "        idle_.looked();\n", ""),
+    "device_range_grows_where_unmapping_failed": (
+        "fault/device_allocator.cpp", "stream/device_segments.hpp", "        if (!done) full_ = true;\n", ""),
+    "device_stream_that_cannot_be_asked_is_no_capture": (
+        "fault/device_allocator.cpp", "stream/device_books.hpp",
+        "captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured", "captured ? uses::captured : uses::no_events"),
+    "device_refused_charge_is_kept": (
+        "fault/device_allocator.cpp", "stream/device_growth.hpp", "            ledger_.cancel(want);\n", ""),
+    "device_failed_access_stays_mapped": (
+        "fault/device_allocator.cpp", "stream/device_segments.hpp", "if (!done) (void)api_.unmap(at(address), bytes);", ""),
     "high_water_mark_off_by_one": (
         "model/rows.cpp", "heap/fixed_heap.hpp",
         "p.fresh.store(fresh + k, std::memory_order_relaxed);",

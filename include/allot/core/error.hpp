@@ -65,9 +65,9 @@ class out_of_memory : public std::bad_alloc {
 enum class misuse {
     double_release,         // the row, or the page, was given back before
     foreign_pointer,        // the address is not of this object's memory
-    interior_pointer,       // the address lies inside a row, not at its start
+    interior_pointer,       // the address lies inside a row or block, not at its start
     absurd_size,            // more bytes than an address space, or a row of the heap, holds
-    bad_alignment,          // not a power of two, or more than rows can have
+    bad_alignment,          // not a power of two, or more than rows can have (blocks of a device: any power)
     used_after_release_all, // the heap's rows were all released before
     wrong_thread,           // a handle of one thread used by another
     not_shared_arena,       // the row's page belongs to an arena that this manager does not use
@@ -85,9 +85,9 @@ constexpr std::string_view text_of(misuse kind) noexcept {
     constexpr std::string_view texts[] = {
         "released twice",
         "a pointer that is not of this object's memory",
-        "a pointer into the inside of a row",
+        "a pointer into the inside of a row or block",
         "a size that no address space, or no row of this heap, holds",
-        "an alignment that is not a power of two up to 64",
+        "an alignment that is not a power of two, or beyond what is allowed",
         "used after release_all",
         "a handle of one thread used by another thread",
         "a row of an arena that this manager does not use",

@@ -101,17 +101,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
     /// Takes [from, from + bytes) back, which lies in a free run as largest() or visit() told it. False if there is no such
     /// run, the part is not made of units, or there is no metadata; what is left of the run stays free.
     bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
-        const number x = find_free(of);
-        if (x == 0 || from % unit() != 0 || bytes % unit() != 0 || bytes == 0) return false;
-        if (from < of.address || from - of.address > of.bytes || bytes > of.bytes - (from - of.address)) return false;
-        if (!space_.prepare(4, 2)) return false;
-        node* const n = nodes();
-        index& in = index_of(n[x].tag);
-        in.remove(n, x);
-        const auto front = space_.to_units(from - of.address), middle = space_.to_units(bytes);
-        const number part = front != 0 ? space_.split(x, front) : x;
-        if (n[part].units != middle) in.insert(n, space_.split(part, middle));
-        if (front != 0) in.insert(n, x);
+        const number part = carve(of, from, bytes);
+        if (part == 0) return false;
         space_.remove(part);
         return true;
     }
@@ -198,6 +189,13 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         if (x == 0 || !is_open(tag.key())) return false;
         index_of(nodes()[x].tag).remove(nodes(), x);
         make_free(x, tag);
+        return true;
+    }
+    /// The same for [from, from + bytes) of it; what is left of the run keeps its tag. False also where remove() is.
+    bool retag(const run& of, std::uintptr_t from, std::size_t bytes, const Tag& tag) noexcept {
+        const number part = is_open(tag.key()) ? carve(of, from, bytes) : 0;
+        if (part == 0) return false;
+        make_free(part, tag);
         return true;
     }
     /// All free runs whose tag is accepted get this one, and are joined with what is beside them. O(n), for when memory is
@@ -300,6 +298,21 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         return indexes_[of.tag.key()]->find(nodes(), to_units(of.bytes), of.address);
     }
 
+    // A part of a free run, in no index any more; what is left of the run stays free. 0: there is no such part, or no metadata.
+    number carve(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
+        const number x = find_free(of);
+        if (x == 0 || from % unit() != 0 || bytes % unit() != 0 || bytes == 0) return 0;
+        if (from < of.address || from - of.address > of.bytes || bytes > of.bytes - (from - of.address)) return 0;
+        if (!space_.prepare(4, 2)) return 0;
+        node* const n = nodes();
+        index& in = index_of(n[x].tag);
+        in.remove(n, x);
+        const auto front = space_.to_units(from - of.address), middle = space_.to_units(bytes);
+        const number part = front != 0 ? space_.split(x, front) : x;
+        if (n[part].units != middle) in.insert(n, space_.split(part, middle));
+        if (front != 0) in.insert(n, x);
+        return part;
+    }
     // A free run of this index that holds so many units at `at`, a multiple of `align`.
     number choose(const index& of, std::uint32_t units, std::size_t align, std::uintptr_t& at) const noexcept {
         const node* const n = nodes();

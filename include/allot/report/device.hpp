@@ -26,7 +26,7 @@ void write_report_json(text_writer& out, const device_allocator<Set>& gpu) noexc
     if (f.limit != SIZE_MAX) json.put("limit", f.limit);
     json.put("reserved", f.reserved).put("mapped", f.mapped).put("pieces", f.pieces).put("peak", f.peak);
     json.put("live", f.live).put("live_blocks", f.live_blocks).put("largest_free_run", f.largest_free_run);
-    json.put("free_for_all", f.clean).put("stranded", f.stranded).put("held", f.held);
+    json.put("free_for_all", f.clean).put("resting", f.resting).put("stranded", f.stranded).put("held", f.held);
     json.put("events", f.events).put("waits", f.waits).put("allocations", f.allocations).put("frees", f.frees);
     json.put("refused", f.refused).put("steals", f.steals).put("joined", f.joined);
     json.put("grown", f.grown).put("given_back", f.given_back).put("host_metadata", f.metadata);

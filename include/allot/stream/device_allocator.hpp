@@ -39,7 +39,7 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     using typename growth::book_type, typename growth::caller, typename growth::guard, typename growth::key_type;
     using typename growth::policies, typename growth::relaxed, typename growth::run, typename growth::uses;
     using growth::api_, growth::book_, growth::books_, growth::count, growth::counters_, growth::device_, growth::growing_;
-    using growth::identify, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_, growth::segments_, growth::told_;
+    using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_, growth::segments_, growth::told_;
 
   public:
     using set = Set;
@@ -86,6 +86,8 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
         }
         caller who;
         if (ALLOT_UNLIKELY(bytes > most_bytes || align > most_bytes || !identify(stream, who))) return refused();
+        if constexpr (policies::idle::looks)
+            if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all) (void)growth::look();
         run r;
         {
             const guard hold{books_};
@@ -158,8 +160,11 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
         const guard slow{growing_};
         const relaxed mode{api_};
         growth::wait_for_frees();
-        return growth::give_back(SIZE_MAX);
+        std::size_t pieces = SIZE_MAX;
+        return growth::give_back(stream_tag::clean, SIZE_MAX, pieces);
     }
+    // retain::idle: a look, as requests take them, for a program without requests; returns bytes. It waits for nobody.
+    std::size_t trim_idle() noexcept requires(policies::idle::looks) { return idle_.due() ? growth::look() : 0; }
     std::size_t used() const noexcept requires(policies::charges) { return ledger_.used(); }
     std::size_t peak() const noexcept requires(policies::charges) { return ledger_.peak(); }
     std::size_t limit() const noexcept requires(policies::charges) { return ledger_.limit(); }
@@ -180,7 +185,8 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
             if (segments_[i].segment == 0) f.mapped += segments_[i].bytes;
         }
         f.largest_free_run = runs_.largest().bytes;
-        f.clean = runs_.free_bytes(stream_tag::clean);
+        f.resting = runs_.free_bytes(stream_tag::resting);
+        f.clean = runs_.free_bytes(stream_tag::clean) + f.resting;
         f.held = runs_.free_bytes(stream_tag::held);
         f.stranded = runs_.free_bytes() - f.clean - f.held;
         for (key_type k = stream_tag::first; k < book_.keys(); ++k) f.streams += !book_[k].gone;

@@ -51,6 +51,7 @@ template <class Set> class device_books {
         : api_(api_of(values...)), device_(value_or<device_id>({0}, values...)), ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes), book_(api_),
           told_(value_or<allot::name>({""}, values...).text, value_or<leak_sink>({&leaks_to_stderr}, values...)) {
         (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held)); // else the first growth fails
+        if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests
     }
 
     std::size_t limit_now() const noexcept {
@@ -73,9 +74,13 @@ template <class Set> class device_books {
         who.stream = stream;
         who.id = *id;
         const auto captured = api_.capturing(stream);
-        // An error: a blocking stream is captured, and the legacy one must not be used for what would order them.
-        who.state = !captured ? uses::no_events : ALLOT_LIKELY(*captured == device::capture_state::none) ? uses::all : uses::captured;
+        who.state = ALLOT_LIKELY(captured && *captured == device::capture_state::none) ? uses::all : state_of(captured);
         return true;
+    }
+    // Where blocking streams are captured, the legacy one must not be used for what would order them. Any other error: it may be
+    // captured itself.
+    static uses state_of(const device::result<device::capture_state>& captured) noexcept {
+        return captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured;
     }
     key_type key_of(const caller& who) noexcept {
         key_type key = book_.find(who.id);
@@ -91,15 +96,27 @@ template <class Set> class device_books {
 
     // What can be had without asking the device for memory.
     run take(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(runs_.allocate(bytes, align, stream_tag::clean));
+        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(free_for_all(bytes, align));
         const key_type key = key_of(who);
         if (ALLOT_LIKELY(key != book_type::none))
             if (const run r = runs_.allocate(bytes, align, key); ALLOT_LIKELY(bool(r))) return counted(r);
-        if (const run r = runs_.allocate(bytes, align, stream_tag::clean)) return counted(r);
+        if (const run r = free_for_all(bytes, align)) return counted(r);
         if (key == book_type::none || runs_.free_bytes() < bytes) return {};
         const run r = steal(who, key, bytes, align);
         if (r) count([](auto& c) { ++c.steals; });
         return counted(r);
+    }
+    run free_for_all(std::size_t bytes, std::size_t align) noexcept {
+        const run r = runs_.allocate(bytes, align, stream_tag::clean);
+        if constexpr (policies::idle::looks)
+            if (!r && runs_.free_bytes(stream_tag::resting) != 0) return from_resting(bytes, align);
+        return r;
+    }
+    // What does not fit what rests may fit that and what it touches: all of it wakes.
+    ALLOT_NOINLINE run from_resting(std::size_t bytes, std::size_t align) noexcept {
+        if (const run r = runs_.allocate(bytes, align, stream_tag::resting)) return r;
+        runs_.gather(stream_tag::of(stream_tag::clean), [](const stream_tag& t) { return t.key() == stream_tag::resting; });
+        return runs_.allocate(bytes, align, stream_tag::clean);
     }
     run counted(const run& r) noexcept {
         if (r) count([](auto& c) { ++c.allocations; });

@@ -24,6 +24,7 @@ struct device_figures {
     std::size_t pieces = 0;           // in number
     std::size_t largest_free_run = 0; // of any stream
     std::size_t clean = 0;            // free for every stream at once
+    std::size_t resting = 0;          // of these: in pieces that were wholly free at retain::idle's last look
     std::size_t stranded = 0;         // free for the stream that freed it, and for others after a wait
     std::size_t held = 0;             // freed in captures or where nobody can tell when: see release_held
     std::size_t streams = 0;          // in number, all that were seen and have not left

@@ -122,7 +122,8 @@ template <class Set> class device_growth : protected device_books<Set> {
             const guard hold{books_};
             if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
         }
-        if (!policies::retain::under_pressure || give_back(bytes) == 0) return {};
+        std::size_t pieces = SIZE_MAX;
+        if (!policies::retain::under_pressure || give_back(stream_tag::clean, bytes, pieces) == 0) return {};
         return grow(who, bytes, align);
     }
     // What was freed before this call is free for all after it, as far as the device lets it be waited for.
@@ -160,7 +161,7 @@ template <class Set> class device_growth : protected device_books<Set> {
             }
         }
         const guard hold{books_};
-        runs_.gather(stream_tag::of(stream_tag::clean), [&](const stream_tag& t) { return book_.is_after(stream_tag::clean, t); });
+        gather_done();
     }
     device::result<> synchronize_devices() noexcept {
         auto done = api_.synchronize(device_);
@@ -175,22 +176,16 @@ template <class Set> class device_growth : protected device_books<Set> {
                 if (const auto one = api_.synchronize(device_id{d}); !one) done = one;
         return done;
     }
-    // Pieces that are free for all go back, until so many bytes have; the highest first.
-    std::size_t give_back(std::size_t enough) noexcept {
+    // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest first.
+    std::size_t give_back(key_type key, std::size_t enough, std::size_t& pieces) noexcept {
         std::size_t bytes = 0;
-        for (std::size_t i = segments_.size(); i != 0 && bytes < enough; --i) {
+        for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
             const piece p = segments_[i - 1];
             {
                 const guard hold{books_};
-                run in;
-                runs_.visit([&](const run& r, bool live, std::uint32_t) {
-                    if (r.address > p.address) return false;
-                    if (!live && r.tag.key() == stream_tag::clean) in = r;
-                    return true;
-                });
-                if (!in || p.address - in.address > in.bytes || in.bytes - (p.address - in.address) < p.bytes) continue;
-                if (!runs_.remove(in, p.address, p.bytes)) continue;
+                if (const run in = holder_of(p, key); !in || !runs_.remove(in, p.address, p.bytes)) continue;
             }
+            --pieces;
             told_.given_back(segments_.shrink(p));
             ledger_.refund(p.bytes);
             count([](auto& c) { ++c.given_back; });
@@ -198,7 +193,42 @@ template <class Set> class device_growth : protected device_books<Set> {
         }
         return bytes;
     }
+    // The free run of this key in which the piece lies; none: it is not wholly free under it. The books are locked.
+    run holder_of(const piece& p, key_type key) const noexcept {
+        run found;
+        runs_.visit_free(key, p.bytes, [&](const run& r) {
+            if (r.address <= p.address && p.address - r.address <= r.bytes - p.bytes) found = r;
+            return !found;
+        });
+        return found;
+    }
+    // retain::idle: what has rested since the look before goes back, some pieces at a time; what is wholly free now begins to.
+    // Nothing waits: who is looking already looks alone, and what the device has not done yet is seen at another look.
+    ALLOT_NOINLINE std::size_t look() noexcept
+        requires policies::idle::looks
+    {
+        const std::unique_lock slow{growing_, std::try_to_lock};
+        if (!slow || !idle_.due()) return 0;
+        const relaxed mode{api_};
+        std::size_t pieces = policies::idle::pieces_a_look;
+        const std::size_t bytes = give_back(stream_tag::resting, SIZE_MAX, pieces);
+        if (pieces == 0) return bytes; // the next request goes on
+        const guard hold{books_};
+        for (key_type k = stream_tag::first; k < book_.keys(); ++k)
+            if (runs_.free_runs(k) != 0) book_.poll(k);
+        gather_done();
+        for (std::size_t i = 0; i != segments_.size(); ++i)
+            if (const run in = holder_of(segments_[i], stream_tag::clean))
+                (void)runs_.retag(in, segments_[i].address, segments_[i].bytes, stream_tag::of(stream_tag::resting));
+        idle_.looked();
+        return bytes;
+    }
+    // What the host knows to be done is free for all.
+    void gather_done() noexcept {
+        runs_.gather(stream_tag::of(stream_tag::clean), [this](const stream_tag& t) { return book_.is_after(stream_tag::clean, t); });
+    }
 
+    ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
     mutable std::mutex growing_; // before books_
     device_segments<api_type> segments_; // by who holds growing_
 

@@ -11,6 +11,7 @@
 #include <allot/heap/best_fit.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/page/mapped.hpp> // the category's fallback, so that a set without a page is told what it lacks
+#include <allot/stream/idle_looks.hpp>
 #include <allot/stream/stream_tag.hpp>
 
 #include <cstdint>
@@ -47,14 +48,14 @@ template <class Set> struct device_policies {
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = answer<category::watch>::counts;
+    using idle = idle_looks<retain>;
 };
 
 template <class Set> constexpr bool makes_device_allocator() {
     if constexpr (well_formed<Set, product::device_allocator>) {
         using answers = resolved<Set, product::device_allocator>;
         using watch = typename answers::template answer<category::watch>;
-        return is_on_device<typename answers::template answer<category::page>> &&
-               !requires { answers::template answer<category::retain>::after; } && !watch::at_peak && watch::events == 0;
+        return is_on_device<typename answers::template answer<category::page>> && !watch::at_peak && watch::events == 0;
     }
     return false;
 }
@@ -63,9 +64,7 @@ template <class Set> constexpr bool makes_device_allocator() {
 template <class Set> constexpr auto check_device_allocator() {
     if constexpr (well_formed<Set, product::device_allocator> && !makes_device_allocator<Set>()) {
         using answers = resolved<Set, product::device_allocator>;
-        using retain = typename answers::template answer<category::retain>;
         if constexpr (!is_on_device<typename answers::template answer<category::page>>) error::not_on_a_device<Set>();
-        else if constexpr (requires { retain::after; }) error::not_yet_on_a_device<Set, retain>();
         else error::not_yet_on_a_device<Set, typename answers::template answer<category::watch>>();
     }
     return makes_device_allocator<Set>();

@@ -44,7 +44,7 @@ template <class Api> class device_segments {
         start();
         return granularity_;
     }
-    bool is_virtual() const noexcept { return range_ != 0; }
+    bool is_virtual() const noexcept { return range_ != 0 && !full_; }
     std::size_t range_bytes() const noexcept { return range_bytes_; }
     std::size_t size() const noexcept { return n_; }
     const device_piece& operator[](std::size_t i) const noexcept { return pieces_[i]; }
@@ -66,12 +66,16 @@ template <class Api> class device_segments {
         if (!done) return done.error();
         return insert({address, bytes, 0});
     }
-    // A piece less; its users must have been waited for. Where the device refuses, the piece is told as gone all the same.
+    // A piece less; its users must have been waited for. Where the device refuses, the piece is told as gone all the same, and the range
+    // grows no more: it may still be mapped there.
     device::result<> shrink(const device_piece& piece) noexcept {
         const std::size_t i = behind(piece.address);
         for (std::size_t k = i; k < n_; ++k) pieces_[k - 1] = pieces_[k];
         --n_;
-        return piece.segment == 0 ? api_.unmap(at(piece.address), piece.bytes) : api_.deallocate(device_, at(piece.address));
+        if (piece.segment != 0) return api_.deallocate(device_, at(piece.address));
+        const auto done = api_.unmap(at(piece.address), piece.bytes);
+        if (!done) full_ = true;
+        return done;
     }
 
   private:
@@ -108,7 +112,7 @@ template <class Api> class device_segments {
     }
     // Behind the last piece of the range; else the first hole that is large enough; 0: none.
     std::uintptr_t gap(std::size_t bytes) const noexcept {
-        if (range_ == 0) return 0;
+        if (range_ == 0 || full_) return 0;
         std::uintptr_t end = range_, hole = 0;
         for (std::size_t i = 0; i != n_; ++i) {
             if (pieces_[i].segment != 0) continue;
@@ -141,6 +145,7 @@ template <class Api> class device_segments {
     std::size_t n_ = 0;
     std::uint32_t plain_ = 0;
     bool started_ = false;
+    bool full_ = false; // nothing is mapped any more
 };
 
 } // namespace detail

@@ -142,7 +142,8 @@ template <class Api> class stream_book {
     // Whether T comes after that free of S already.
     bool is_after(key_type t, stream_tag run) const noexcept {
         const key_type s = run.key();
-        return s == t || s == stream_tag::clean || (s != stream_tag::held && (run.ticket() <= entries_[s].done || run.ticket() <= known(t, s)));
+        if (s < stream_tag::first) return s != stream_tag::held;
+        return s == t || run.ticket() <= entries_[s].done || run.ticket() <= known(t, s);
     }
     // T's later work comes after that free of S. False: it cannot be had, and nothing has changed but for an event.
     bool order_after(key_type t, stream_type handle, stream_tag run) noexcept {
@@ -189,6 +190,12 @@ template <class Api> class stream_book {
     void waited(key_type s, std::uint64_t ticket) noexcept {
         if (entries_[s].done < ticket) entries_[s].done = ticket;
     }
+    // Without waiting: whether S's event, one behind its last free if need be, says that all is done.
+    void poll(key_type s) noexcept {
+        entry& e = entries_[s];
+        if (e.done < e.recorded && !is_done(s)) return;
+        if (e.recorded < e.freed && record(s)) (void)is_done(s);
+    }
     bool any_captured() noexcept {
         for (key_type k = stream_tag::first; k < n_; ++k)
             if (!entries_[k].gone && is_same(entries_[k]))
@@ -202,6 +209,12 @@ template <class Api> class stream_book {
     }
 
   private:
+    bool is_done(key_type s) noexcept {
+        const auto done = api_.query(entries_[s].event);
+        if (!done || !*done) return false;
+        waited(s, entries_[s].recorded);
+        return true;
+    }
     // Whether the handle still leads to this stream, here.
     bool is_same(entry& e) noexcept {
         const auto now = api_.stream_id(e.handle);
@@ -246,7 +259,7 @@ template <class Api> class stream_book {
 
     Api api_;
     host_metadata memory_;
-    fit_array<entry, host_metadata> entries_; // by key; the first two are nobody's
+    fit_array<entry, host_metadata> entries_; // by key; those below stream_tag::first are nobody's
     fit_array<key_type, host_metadata> heads_;
     key_type n_ = 0;
     key_type last_ = 0;

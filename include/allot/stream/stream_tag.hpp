@@ -16,7 +16,8 @@ namespace allot::inline ALLOT_ABI {
 struct stream_tag {
     static constexpr std::uint32_t clean = 0; // never used, or the host has waited for who did
     static constexpr std::uint32_t held = 1;  // freed where nothing can tell when: in a capture, on no stream
-    static constexpr std::uint32_t first = 2; // of the streams' keys
+    static constexpr std::uint32_t resting = 2; // as clean, in pieces that were wholly free at retain::idle's last look
+    static constexpr std::uint32_t first = 3; // of the streams' keys
     static constexpr std::uint32_t most = (1U << 16) - 1;
 
     std::uint64_t bits = 0;

@@ -1,0 +1,164 @@
+// retain::idle of a device allocator: pieces that nobody needed between two looks go back, others do not, and nobody waits.
+#include <support/device_sets.hpp>
+
+#include <type_traits>
+#include <vector>
+
+using namespace allot::literals;
+
+namespace {
+
+// A clock that tests move, by seconds.
+struct test_clock {
+    static inline std::uint64_t time = 0;
+    static std::uint64_t now() noexcept { return time; }
+    static void pass(std::uint64_t seconds) { time += seconds * 1'000'000'000; }
+};
+struct idle_memory : allot::policies<on_simulated, allot::oom::null, allot::retain::idle<10_s, test_clock>> {};
+using allocator = allot::device_allocator<idle_memory>;
+using call = allocator_machine::call;
+
+std::uint64_t waits_of_the_host(const allocator_machine& m) {
+    return m.sim.count(call::synchronize_device) + m.sim.count(call::synchronize_event) + m.sim.count(call::synchronize_stream);
+}
+
+} // namespace
+
+static_assert(std::is_empty_v<allot::detail::idle_looks<allot::retain::on_pressure>>);
+static_assert(sizeof(allot::device_allocator<task_memory>) + 8 == sizeof(allocator));
+
+TEST_CASE("device allocator: a piece that rested for the span goes back at a request") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}};
+    void* const small = m.used(gpu, 1_MiB, m.a); // beside it is room for what follows
+    gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
+    const auto look = [&] { gpu.deallocate(m.used(gpu, 256, m.b), m.b); };
+    look();
+    CHECK(gpu.used() == 18_MiB);
+    test_clock::pass(10);
+    look(); // what a freed is found to be done
+    CHECK(gpu.figures().resting == 16_MiB);
+    CHECK(gpu.used() == 18_MiB);
+    test_clock::pass(9);
+    look();
+    CHECK(gpu.used() == 18_MiB);
+    test_clock::pass(1);
+    look();
+    CHECK(gpu.used() == 2_MiB);
+    CHECK(gpu.figures().given_back != 0);
+    CHECK(gpu.figures().live == 1_MiB);
+    CHECK(waits_of_the_host(m) == 0);
+    CHECK(m.sim.hazards() == 0);
+    CHECK(gpu.valid());
+    gpu.deallocate(small, m.a);
+}
+
+TEST_CASE("device allocator: a piece that was used between two looks stays") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}};
+    gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
+    for (int i = 0; i != 8; ++i) {
+        test_clock::pass(10);
+        void* const p = m.used(gpu, 16_MiB, m.a); // looks first
+        test_clock::pass(1);
+        gpu.deallocate(p, m.a);
+    }
+    CHECK(gpu.figures().given_back == 0);
+    CHECK(gpu.figures().grown == 1);
+    CHECK(gpu.used() == 16_MiB);
+    // and one that serves before its rest is over, too
+    test_clock::pass(20);
+    (void)gpu.trim_idle();
+    CHECK(gpu.figures().resting == 16_MiB);
+    test_clock::pass(9);
+    void* const p = m.used(gpu, 256, m.b);
+    gpu.deallocate(p, m.b);
+    CHECK(gpu.figures().grown == 1);
+    test_clock::pass(1);
+    (void)gpu.trim_idle();
+    CHECK(gpu.used() == 16_MiB);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: what rests serves like what is free, also joined with what it touches") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{16_MiB}};
+    void* const p = m.used(gpu, 8_MiB, m.a);
+    void* const q = m.used(gpu, 8_MiB, m.a);
+    gpu.deallocate(q, m.a);
+    test_clock::pass(10);
+    (void)gpu.trim_idle();
+    CHECK(gpu.figures().resting == 8_MiB);
+    gpu.deallocate(p, m.a);
+    void* const r = m.used(gpu, 12_MiB, m.b); // over both: one is not done yet, one rests
+    CHECK(gpu.figures().grown == 2);
+    CHECK(gpu.figures().resting == 0);
+    CHECK(waits_of_the_host(m) == 0);
+    gpu.deallocate(r, m.b);
+    CHECK(m.sim.hazards() == 0);
+    CHECK(gpu.valid());
+}
+
+TEST_CASE("device allocator: at most eight pieces go back at a request, and the next goes on") {
+    allocator_machine m{{.virtual_memory = false}};
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}};
+    std::vector<void*> all;
+    for (int i = 0; i != 28; ++i) all.push_back(m.used(gpu, 2_MiB, m.a));
+    for (void* p : all) gpu.deallocate(p, m.a);
+    const auto pieces = gpu.figures().pieces;
+    REQUIRE(pieces > 8);
+    test_clock::pass(10);
+    CHECK(gpu.trim_idle() == 0);
+    CHECK(gpu.trim_idle() == 0); // not due
+    test_clock::pass(10);
+    CHECK(gpu.trim_idle() != 0);
+    CHECK(gpu.figures().pieces == pieces - 8);
+    CHECK(gpu.trim_idle() != 0);
+    CHECK(gpu.figures().pieces == 0);
+    CHECK(gpu.used() == 0);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: what the device has not done does not rest, and what nobody can tell of does not go back") {
+    allocator_machine m{{.execution = allot::device::execution::delayed}};
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}};
+    gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
+    for (int i = 0; i != 50 && gpu.used() != 0; ++i) {
+        test_clock::pass(10);
+        const std::size_t before = gpu.figures().stranded;
+        CHECK((gpu.trim_idle() == 0 || before == 0));
+    }
+    CHECK(waits_of_the_host(m) == 0);
+    CHECK(m.sim.hazards() == 0);
+    // a stream that was destroyed untold: nothing can be recorded behind its frees
+    gpu.trim();
+    const auto c = m.make_stream();
+    gpu.deallocate(m.used(gpu, 16_MiB, c), c);
+    REQUIRE(m.api.destroy_stream(c));
+    for (int i = 0; i != 4; ++i) {
+        test_clock::pass(10);
+        CHECK(gpu.trim_idle() == 0);
+    }
+    CHECK(gpu.used() == 16_MiB);
+    CHECK(gpu.trim() == 16_MiB);
+}
+
+TEST_CASE("device allocator: a capture neither looks nor is disturbed by a look, and takes what rests") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{16_MiB}};
+    gpu.deallocate(m.used(gpu, 16_MiB, m.b), m.b);
+    test_clock::pass(10);
+    (void)gpu.trim_idle();
+    CHECK(gpu.figures().resting == 16_MiB);
+    test_clock::pass(10);
+    REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::global));
+    void* const p = m.used(gpu, 4_MiB, m.a); // due, but not by a stream that is captured
+    CHECK(gpu.figures().given_back == 0);
+    CHECK(gpu.trim_idle() == 0);             // nothing is wholly free any more
+    CHECK(gpu.used() == 16_MiB);
+    const auto graph = m.got(m.api.end_capture(m.a));
+    REQUIRE(m.api.launch_graph(graph, m.a));
+    REQUIRE(m.api.destroy_graph(graph));
+    gpu.deallocate(p, m.a);
+    CHECK(m.sim.hazards() == 0);
+}
