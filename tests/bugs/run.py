@@ -218,6 +218,13 @@ BUGS = {
         "before_{api.exchange_capture_mode(device::capture_mode::relaxed)}", "before_{api.exchange_capture_mode(device::capture_mode::global)}"),
     "idle_piece_goes_back_at_the_first_look": (
         "unit/stream/idle.cpp", "stream/device_growth.hpp", "give_back(stream_tag::resting, SIZE_MAX, pieces)", "give_back(stream_tag::clean, SIZE_MAX, pieces)"),
+    "idle_piece_rests_before_its_work_is_done": (
+        "unit/stream/idle.cpp", "stream/stream_book.hpp", "        if (!done || !*done) return false;\n        waited", "        if (!done) return false;\n        waited"),
+    "idle_rest_is_not_joined": (
+        "unit/stream/idle.cpp", "stream/device_books.hpp",
+        "        runs_.gather(stream_tag::of(stream_tag::clean), [](const stream_tag& t) { return t.key() == stream_tag::resting; });\n", ""),
+    "plain_segment_without_room_for_the_alignment": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "        if (!lies_well(need)) need = align_up(bytes + align, step);\n", ""),
     "idle_capture_looks": (
         "unit/stream/idle.cpp", "stream/device_allocator.hpp", "if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all)", "if (ALLOT_UNLIKELY(idle_.due()))"),
     "idle_looks_never_end": (
@@ -266,7 +273,7 @@ BUGS = {
         "unit/row/shared_by.cpp", "row/row_manager.hpp", "if (heap.close()) heap.reclaim(true);", "heap.reclaim(true);"),
     "huge_row_of_nobody": (
         "unit/row/page_owners.cpp", "row/huge_rows.hpp",
-        "        family_.arena().set_owner(base, this); // or a handle's bin that is not open yet would take it for its own\n", ""),
+        "        family_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's\n", ""),
     "page_given_with_its_owner": (
         "unit/row/page_owners.cpp", "heap/fixed_heap.hpp",
         "        family_.arena().set_owner(memory, nullptr);\n", ""),

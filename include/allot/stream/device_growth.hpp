@@ -66,13 +66,15 @@ template <class Set> class device_growth : protected device_books<Set> {
     // A piece more, and the block in it.
     run grow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
         const std::size_t step = segments_.granularity(), held = runs_.bytes(), most = limit_now();
-        std::size_t need = bytes + (align > (segments_.is_virtual() ? step : unit) ? align : 0); // both <= most_bytes
-        need = align_up(need, step);
+        // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
+        const auto lies_well = [&](std::size_t size) { return align <= unit || (align <= step && segments_.maps(size)); };
+        std::size_t need = align_up(bytes, step);
+        if (!lies_well(need)) need = align_up(bytes + align, step);
         if (need > most || held > most - need) return {};
         std::size_t want = align_up(held / 4, step);
         want = want > largest_step ? largest_step : want;
         if (want > most - held) want = (most - held) / step * step;
-        want = want < need ? need : want;
+        if (want < need || !lies_well(want)) want = need;
         for (;; want = need) {
             if (!ledger_.try_charge(want)) {
                 if (want == need) return {};

@@ -44,7 +44,8 @@ template <class Api> class device_segments {
         start();
         return granularity_;
     }
-    bool is_virtual() const noexcept { return range_ != 0 && !full_; }
+    // Whether a piece of so many bytes would be mapped, not a plain segment.
+    bool maps(std::size_t bytes) const noexcept { return gap(bytes) != 0; }
     std::size_t range_bytes() const noexcept { return range_bytes_; }
     std::size_t size() const noexcept { return n_; }
     const device_piece& operator[](std::size_t i) const noexcept { return pieces_[i]; }

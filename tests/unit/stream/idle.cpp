@@ -143,6 +143,34 @@ TEST_CASE("device allocator: what the device has not done does not rest, and wha
     CHECK(gpu.trim() == 16_MiB);
 }
 
+TEST_CASE("device allocator: only what an event tells as done is free for all after a look") {
+    for (std::uint64_t seed = 1; seed != 33; ++seed) { // whether an event is done is drawn
+        allocator_machine m{{.execution = allot::device::execution::none, .seed = seed}};
+        allocator gpu{m.api, unheard, allot::limit{16_MiB}};
+        gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
+        test_clock::pass(10);
+        (void)gpu.trim_idle();
+        gpu.deallocate(m.used(gpu, 16_MiB, m.b), m.b);
+        CHECK(m.sim.hazards() == 0);
+    }
+}
+
+TEST_CASE("device allocator: a capture, which cannot wait, is served by what rests and what it touches") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{16_MiB}};
+    gpu.deallocate(m.used(gpu, 8_MiB, m.a), m.a);
+    void* const front = m.used(gpu, 2_MiB, m.a);
+    gpu.deallocate(m.used(gpu, 8_MiB, m.a), m.a); // a piece of its own
+    test_clock::pass(10);
+    (void)gpu.trim_idle();
+    CHECK(gpu.figures().clean == 14_MiB);
+    CHECK(gpu.figures().resting == 8_MiB);
+    REQUIRE(m.api.begin_capture(m.b, allot::device::capture_mode::global));
+    CHECK(m.used(gpu, 12_MiB, m.b) == static_cast<std::byte*>(front) + 2_MiB);
+    REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.b))));
+    CHECK(m.sim.hazards() == 0);
+}
+
 TEST_CASE("device allocator: a capture neither looks nor is disturbed by a look, and takes what rests") {
     allocator_machine m;
     allocator gpu{m.api, unheard, allot::limit{16_MiB}};

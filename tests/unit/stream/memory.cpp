@@ -53,6 +53,20 @@ TEST_CASE("device allocator: without virtual memory there are plain segments, un
     }
 }
 
+TEST_CASE("device allocator: a plain segment where the range is full has room for the alignment") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}, allot::reserve_bytes{4_MiB}};
+    (void)m.used(gpu, 4_MiB, m.a);
+    for (int i = 0; i != 8; ++i) {
+        (void)m.allocate(512); // so that the next segment starts at no multiple of more
+        void* const p = gpu.try_allocate(2_MiB, 1_MiB, m.a);
+        REQUIRE(p != nullptr);
+        CHECK(reinterpret_cast<std::uintptr_t>(p) % 1_MiB == 0);
+    }
+    CHECK(gpu.figures().mapped == 4_MiB);
+    CHECK(gpu.valid());
+}
+
 TEST_CASE("device allocator: the limit is hard, and a refused request changes nothing") {
     allocator_machine m;
     allocator gpu{m.api, unheard, allot::limit{9_MiB}};
