@@ -1,4 +1,5 @@
 // expected-error {{make}} {{host_touches_rows}}
+// nvcc-says-no {{host_touches_rows}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_rows.hpp>
 
