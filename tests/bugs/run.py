@@ -296,14 +296,14 @@ BUGS = {
         "model/rows.cpp", "slots/state.hpp",
         "now |= (list ? listed : 0) | (note ? noted : 0);", "now |= (note ? noted : 0);"),
     "given_back_without_noted_flag": (
-        "model/rows.cpp", "slots/state.hpp",
+        "bugs/soak.cpp", "slots/state.hpp",
         "now |= (list ? listed : 0) | (note ? noted : 0);", "now |= (list ? listed : 0);"),
     "empty_pages_never_noted": (
         "unit/row/row_heap.cpp", "slots/state.hpp",
         "const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);",
         "const bool note = false;"),
     "retires_without_draining": (
-        "model/rows.cpp", "heap/page_lists.hpp",
+        "bugs/soak.cpp", "heap/page_lists.hpp",
         "        drain_space();\n        std::size_t given = 0;", "        std::size_t given = 0;"),
     "retires_with_a_releaser_inside": (
         "bugs/releasers_and_collector.cpp", "heap/page_lists.hpp",
