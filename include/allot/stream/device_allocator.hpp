@@ -57,13 +57,13 @@ template <class Set> class device_allocator {
     static constexpr std::size_t most_bytes = std::size_t{1} << 39;   // a block; beyond is refused
     static constexpr std::size_t largest_step = std::size_t{512} << 20; // that growth takes ahead of a request
 
-    // Takes, in any order: device_id (the first device unless told), limit (where the set charges), name, reserve_bytes (of
+    // Takes, in any order: device_id (the first device unless told), limit (where the set charges), the account to charge (ledger::tree), name, reserve_bytes (of
     // addresses; else twice the device's memory), leak_sink, and the api's value, which an api that is no empty type needs.
     // Asks nothing of the device: the first request does.
     template <class... Values>
     explicit device_allocator(Values&&... values) noexcept
         : name_(value_or<allot::name>({""}, values...).text), device_(value_or<device_id>({0}, values...)),
-          api_(api_of(values...)), ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes), book_(api_),
+          api_(api_of(values...)), ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), book_(api_),
           segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::device_allocator, Set, accepted, Values...>();
@@ -247,7 +247,10 @@ template <class Set> class device_allocator {
             write(out, last);
             out.newline();
         }
+        if constexpr (policies::in_tree) ledger_.report(out);
     }
+    // Its own, which what it holds of the device is charged to, below the one that it was given.
+    allot::account& account() const noexcept requires(policies::in_tree) { return ledger_.account(); }
     const char* name() const noexcept { return name_; }
     device_id device() const noexcept { return device_; }
     const api_type& api() const noexcept { return api_; }
@@ -263,8 +266,9 @@ template <class Set> class device_allocator {
     }
 
   private:
-    using accepted = std::conditional_t<policies::charges, types<allot::limit, device_id, allot::name, allot::reserve_bytes, leak_sink, api_type>,
-                                        types<device_id, allot::name, allot::reserve_bytes, leak_sink, api_type>>;
+    template <class... Charged>
+    static types<Charged..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Charged...>);
+    using accepted = decltype(accepted_with(typename policies::ledger::values{}));
     // What a request may do on its stream.
     enum class uses : std::uint8_t { all, no_events, captured };
     struct caller {
