@@ -111,6 +111,7 @@ TEST_CASE("accounts: nobody fails because of another who fails", "[accounts][thr
     account greedy{query, name{"greedy"}}, modest{query, name{"modest"}}, stepping{query, name{"stepping"}, allot::steps{64}};
     account holding{query, name{"holding"}};
     std::atomic<bool> good{true}, done{false};
+    REQUIRE(query.try_charge(400));
     crew threads;
     threads.all.emplace_back([&] {
         while (!done)
@@ -120,10 +121,9 @@ TEST_CASE("accounts: nobody fails because of another who fails", "[accounts][thr
         while (!done)
             if (holding.try_hold(350)) holding.cancel(350);
     });
-    REQUIRE(query.try_charge(400));
     for (account* a : {&modest, &stepping})
         threads.all.emplace_back([&, a] {
-            for (int i = 0; i != 60'000; ++i) {
+            for (int i = 0; i != 20'000; ++i) {
                 if (!a->try_charge(300)) good = false;
                 a->refund(300);
             }

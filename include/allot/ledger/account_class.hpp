@@ -201,29 +201,29 @@ class alignas(64) account {
     account(account* parent, const asked_values& asked) noexcept;
 
     ALLOT_ALWAYS_INLINE bool take_room(std::size_t bytes) noexcept {
-        word w{word_.load(std::memory_order_relaxed)};
-        if (one_thread_) {
-            if (ALLOT_UNLIKELY(shut_.load(std::memory_order_relaxed) || !w.serves(bytes))) return false;
-            word_.store(w.taken(bytes).bits, std::memory_order_relaxed);
+        std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
+        if (ALLOT_UNLIKELY(one_thread_)) {
+            if (shut_.load(std::memory_order_relaxed) || !word{now}.serves(bytes)) return false;
+            word_.store(word{now}.taken(bytes).bits, std::memory_order_relaxed);
             return true;
         }
         do
-            if (ALLOT_UNLIKELY(!w.serves(bytes))) return false;
-        while (!word_.compare_exchange_weak(w.bits, w.taken(bytes).bits, std::memory_order_relaxed));
+            if (ALLOT_UNLIKELY(!word{now}.serves(bytes))) return false;
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.taken(bytes).bits, std::memory_order_relaxed)));
         return true;
     }
     ALLOT_ALWAYS_INLINE bool give_room(std::size_t bytes) noexcept {
-        word w{word_.load(std::memory_order_relaxed)};
-        const std::size_t keep = keep_.load(std::memory_order_relaxed);
+        std::uint64_t now = word_.load(std::memory_order_relaxed);
+        const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
         if (ALLOT_CHECKED != 0 && bytes > own_.load(std::memory_order_relaxed)) return false; // to be told
-        if (one_thread_) {
-            if (ALLOT_UNLIKELY(shut_.load(std::memory_order_relaxed) || !w.open() || bytes > keep || w.room() + bytes > keep)) return false;
-            word_.store(w.given(bytes).bits, std::memory_order_relaxed);
+        if (ALLOT_UNLIKELY(one_thread_)) {
+            if (shut_.load(std::memory_order_relaxed) || !word{now}.keeps(bytes, keep)) return false;
+            word_.store(word{now}.given(bytes).bits, std::memory_order_relaxed);
             return true;
         }
         do
-            if (ALLOT_UNLIKELY(!w.open() || bytes > keep || w.room() + bytes > keep)) return false;
-        while (!word_.compare_exchange_weak(w.bits, w.given(bytes).bits, std::memory_order_relaxed));
+            if (ALLOT_UNLIKELY(!word{now}.keeps(bytes, keep))) return false;
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.given(bytes).bits, std::memory_order_relaxed)));
         return true;
     }
 
@@ -293,7 +293,7 @@ class alignas(64) account {
     }
 
     // one line for charges and refunds
-    std::atomic<std::uint64_t> word_{0};
+    std::atomic<std::uint64_t> word_{word{}.bits};
     std::atomic<std::size_t> own_{0};      // charged to it, and taken ahead: the room is within it
     std::atomic<std::uint32_t> keep_{0};   // more room than this is given back
     std::atomic<std::uint32_t> inside_{0}; // refunds that found the lock taken

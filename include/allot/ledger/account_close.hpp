@@ -65,7 +65,7 @@ inline void account::wait_for_refunds() const noexcept {
 inline bool account::leave_tree() noexcept {
     if (state_.exchange(state::closed, std::memory_order_seq_cst) == state::closed) return false;
     if (step_ != 0) root_->leaves_.remove(*this);
-    word_.store(0, std::memory_order_relaxed); // one_thread: nobody else's
+    word_.store(word{}.bits, std::memory_order_relaxed); // one_thread: nobody else's
     if (parent_ == nullptr) return true;
     change with{0, 0};
     for (account* c = below_.first(); c != nullptr;) {
