@@ -32,7 +32,7 @@ using allot::name;
 struct subject {
     const char* what;
     double goal; // times one addition; 0: none
-    double per;  // operations a step
+    double per;  // steps that are run at once, or operations of one
     std::function<double(std::size_t)> run; // ns of so many steps
 };
 
@@ -119,19 +119,19 @@ int main(int argc, char** argv) {
                  static_cast<void>(account::transfer(four.leaf, four.away, 4096)), static_cast<void>(account::transfer(four.away, four.leaf, 4096));
              });
          }},
-        {"charge + refund, eight leaves with steps, two threads, each operation", 4, 2, [&](std::size_t k) {
+        {"charge + refund, eight leaves with steps, two threads: a pair of either", 4, 2, [&](std::size_t k) {
              return on_two(k, [&](std::size_t t, std::size_t i) {
                  account& a = *eight.leaves[2 * (i % 4) + t];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);
              });
          }},
-        {"the same, any of the eight, each operation", 0, 2, [&](std::size_t k) {
+        {"the same, each thread at any of the eight", 0, 2, [&](std::size_t k) {
              return on_two(k, [&](std::size_t t, std::size_t i) {
                  account& a = *eight.leaves[(i * 5 + t * 3) % 8];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);
              });
          }},
-        {"the same, eight leaves without steps, each operation", 0, 2, [&](std::size_t k) {
+        {"the same, eight leaves without steps", 0, 2, [&](std::size_t k) {
              return on_two(k / 8, [&](std::size_t t, std::size_t i) {
                  account& a = *eight_exact.leaves[2 * (i % 4) + t];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);

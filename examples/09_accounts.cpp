@@ -29,7 +29,7 @@ int main() {
     allot::account join{query, allot::name{"join"}, allot::limit{16_MiB}};
 
     if (!scan.try_charge(300'000)) return 1;
-    join.charge(10_MiB); // or out_of_memory, with a page
+    join.charge(10_MiB); // or out_of_memory, whose page names who has it
 
     if (const allot::charge_status s = join.try_charge(7_MiB); !s)
         std::printf("%s refuses %zu MiB: %zu of %zu MiB used\n", s.at->name(), s.asked >> 20, s.used >> 20, s.limit >> 20);

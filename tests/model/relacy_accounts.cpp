@@ -207,6 +207,7 @@ struct tree : rl::test_suite<tree, 4> {
     void after() {
         wait_lock();
         settle_noted();
+        RL_ASSERT(room_word{exact.word($).load(mo_relaxed)}.room() == 0); // what was refunded is back at the root
         for (level* l : {&exact, &stepping}) take_back(*l, true, false);
         RL_ASSERT(exact.own == truth_exact && stepping.own == truth_stepping);
         RL_ASSERT(query.total == exact.total + stepping.total && root.total == query.total);

@@ -10,7 +10,7 @@
 // A leaf with steps takes room ahead: then charge and refund are one compare-and-swap on the leaf's own line until the step is
 // used up, or more than a step is free. Before a request is refused, what leaves have ahead is called in.
 // Invariant: at every account used <= limit after each charge that fitted; used = own + the claims of its children; peak =
-// the most that was used by requests that were met. Cost: 384 bytes an account, no memory beside; O(depth) where it climbs.
+// the most that was used by requests that were met. Cost: 448 bytes an account, no memory beside; O(depth) where it climbs.
 // Threads: any, but for construction and end. Refund never waits: where the lock is taken, its holder, or the next, does the rest.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
 #pragma once

@@ -336,16 +336,16 @@ inline void account::set_grace(std::size_t bytes) noexcept {
 // ---- what is asked -----------------------------------------------------------------------------------------------
 
 inline std::size_t account::used() const noexcept {
-    const hold tree(*this);
+    const hold tree(*this, false); // from an item's tell, too
     return used_now();
 }
 inline std::size_t account::peak() const noexcept {
-    const hold tree(*this);
+    const hold tree(*this, false); // from an item's tell, too
     const_cast<account*>(this)->note_peak(room().least());
     return peak_;
 }
 inline std::size_t account::headroom() const noexcept {
-    const hold tree(*this);
+    const hold tree(*this, false); // from an item's tell, too
     std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below: only what goes beyond them climbs
     for (const account* a = this; a != nullptr; a = a->parent_) {
         const std::size_t here = a->limit() > a->total_ ? a->limit() - a->total_ : 0;
@@ -355,7 +355,7 @@ inline std::size_t account::headroom() const noexcept {
     return most + room().room();
 }
 inline bool account::over_limit() const noexcept {
-    const hold tree(*this);
+    const hold tree(*this, false); // from an item's tell, too
     return beyond(this) != nullptr;
 }
 

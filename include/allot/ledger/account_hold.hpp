@@ -12,7 +12,7 @@
 namespace allot::inline ALLOT_ABI {
 
 // The tree's lock. Refunds that found it taken are settled first, so whoever holds it sees each that has returned. Accounts
-// that drained meanwhile end behind it, unless the tree's mutex is held, too: then with the next one.
+// that drained meanwhile end behind it, unless the tree's mutex may be held, too: then with the next one.
 struct account::hold {
     explicit hold(const account& a, bool ends = true) noexcept : root(*a.root_), ends_(ends) {
         root.lock_.lock();

@@ -248,6 +248,23 @@ TEST_CASE("steps never make a request fail, nor lift a peak", "[accounts]") {
     CHECK(root.verify());
 }
 
+TEST_CASE("steps above a child: what was charged before is not added to what comes later", "[accounts]") {
+    account root{name{"root"}};
+    account inner{root, name{"inner"}, steps{64}};
+    account child{inner, name{"child"}};
+    CHECK(inner.try_charge(60));
+    inner.refund(60); // 64 are ahead
+    CHECK(child.try_charge(100));
+    CHECK(inner.used() == 100);
+    CHECK(inner.peak() == 100);
+    CHECK(root.used() == 164);
+    CHECK(inner.try_charge(20));
+    CHECK(inner.peak() == 120);
+    inner.refund(20);
+    child.refund(100);
+    CHECK(root.verify());
+}
+
 TEST_CASE("a leaf of one thread", "[accounts]") {
     account root{name{"root"}, limit{1000}};
     account mine{root, name{"mine"}, steps{64}, allot::one_thread{}}, other{root, name{"other"}};
