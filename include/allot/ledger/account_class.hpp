@@ -340,6 +340,7 @@ class alignas(64) account {
     mpsc_stack<account, &account::note_> noted_stack_;
     intrusive_list<account, &account::stepped_> leaves_;
     calls* calling_ = nullptr;
+    std::uint32_t waiting_ = 0; // requests that wait for what is held
     account* drained_ = nullptr;
     std::mutex shape_; // held by who opens, closes, adds items or walks; before lock_
 };

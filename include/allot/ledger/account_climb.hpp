@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -147,6 +148,13 @@ inline void account::shut_where_exceeded() noexcept {
 inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcept {
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {charge_outcome::over_limit, this, bytes, used(), limit()};
     hold tree(*this);
+    struct turn { // of one who waits for what is held: who comes to hold more lets it pass first
+        account& root;
+        bool waits = false;
+        ~turn() { root.waiting_ -= waits; }
+    } mine{tree.root};
+    if (mode == how::held)
+        while (tree.root.waiting_ != 0) tree.breathe();
     for (unsigned called_in = 0;;) {
         if (!is_open()) return {charge_outcome::closed, this, bytes, used_now(), limit()};
         word w = room();
@@ -167,6 +175,7 @@ inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcep
             if (tree.root.call_in(*s.at, false) != 0) continue;
         }
         if (!s.fitted() && found.only_pending()) { // whoever has it takes pages, and waits for nobody here
+            if (!std::exchange(mine.waits, true)) ++tree.root.waiting_;
             tree.breathe();
             called_in = 0;
             continue;

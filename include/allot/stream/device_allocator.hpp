@@ -266,8 +266,7 @@ template <class Set> class device_allocator {
     }
 
   private:
-    template <class... Charged>
-    static types<Charged..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Charged...>);
+    template <class... Cs> static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
     // What a request may do on its stream.
     enum class uses : std::uint8_t { all, no_events, captured };
