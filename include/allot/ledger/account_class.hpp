@@ -218,12 +218,12 @@ class alignas(64) account {
         if (ALLOT_CHECKED != 0 && bytes > own_.load(std::memory_order_relaxed)) return false; // to be told
         if (ALLOT_UNLIKELY(one_thread_)) {
             if (shut_.load(std::memory_order_relaxed) || !word{now}.keeps(bytes, keep)) return false;
-            word_.store(word{now}.given(bytes).bits, std::memory_order_relaxed);
+            word_.store(word{now}.given(bytes).bits, std::memory_order_release);
             return true;
         }
         do
             if (ALLOT_UNLIKELY(!word{now}.keeps(bytes, keep))) return false;
-        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.given(bytes).bits, std::memory_order_relaxed)));
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.given(bytes).bits, std::memory_order_release, std::memory_order_relaxed)));
         return true;
     }
 
@@ -237,7 +237,8 @@ class alignas(64) account {
 
     // ---- by the holder of the tree's lock
     std::size_t own() const noexcept { return own_.load(std::memory_order_relaxed); }
-    word room() const noexcept { return {word_.load(std::memory_order_relaxed)}; }
+    // Who finds that all was refunded may end the account: refunds are released.
+    word room() const noexcept { return {word_.load(std::memory_order_acquire)}; }
     std::size_t used_now() const noexcept { return total_ - room().room(); }
     std::size_t claim() const noexcept { return total_ > reserved_ ? total_ : reserved_; }
     std::size_t met() const noexcept { return total_ - pending_; } // without what is not confirmed

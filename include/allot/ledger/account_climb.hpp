@@ -239,7 +239,7 @@ inline void account::refund_now(std::size_t bytes) noexcept {
     if (state_.load(std::memory_order_seq_cst) == state::open) { // else who waits for the last refund must be told under the lock
         word w = room();
         while (bytes <= word::most && w.room() + bytes <= word::most)
-            if (word_.compare_exchange_weak(w.bits, w.put(bytes).bits, std::memory_order_relaxed)) {
+            if (word_.compare_exchange_weak(w.bits, w.put(bytes).bits, std::memory_order_release, std::memory_order_relaxed)) {
                 if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);
                 inside_.fetch_sub(1, std::memory_order_release); // the last access
                 return;
