@@ -84,6 +84,7 @@ void answers(category::order) {
 void answers(category::ledger) {
     answer<ledger::none>("none");
     answer<ledger::counter>("counter");
+    answer<ledger::tree>("tree");
 }
 void answers(category::spill) { answer<spill::none>("none"); }
 void answers(category::oom) {

@@ -281,6 +281,50 @@ BUGS = {
         "model/rows.cpp", "heap/family.hpp",
         "        arena_.give(first, pages);\n        ledger_.refund(pages << arena_.page_shift());",
         "        arena_.give(first, pages);"),
+    # accounts
+    "account_asks_no_level_above": (
+        "model/accounts.cpp", "ledger/account_climb.hpp",
+        "    for (const account* a = at; a != end && more != 0; a = a->parent_) {", "    for (const account* a = at; a != end && more != 0; a = end) {"),
+    "account_room_taken_in_two_steps": (
+        "threads/accounts.cpp", "ledger/account_class.hpp",
+        "        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
+        "        while (false);\n        word_.store(word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
+    "account_calls_nothing_in": (
+        "unit/ledger/account.cpp", "ledger/account_climb.hpp", "            if (tree.root.call_in(*s.at, false) != 0) continue;\n        }\n        if (!s.fitted() && found", "        }\n        if (!s.fitted() && found"),
+    "account_peak_knows_what_is_held": (
+        "unit/ledger/account.cpp", "ledger/account_class.hpp", "return total_ - pending_; }", "return total_; }"),
+    "account_refused_for_what_is_held": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp", "        if (!s.fitted() && found.only_pending()) {", "        if (false) {"),
+    "account_keeps_room_beyond_its_limit": (
+        "unit/ledger/account.cpp", "ledger/account_climb.hpp", "    if (total_ > bytes) tree.root.call_in(*this, true);", ""),
+    "account_transfer_asks_nobody_above": (
+        "model/accounts.cpp", "ledger/account_climb.hpp", "        if (found.status.charged() && up > down)", "        if (false)"),
+    "account_transfer_climbs_twice": (
+        "unit/ledger/account.cpp", "ledger/account_climb.hpp",
+        "            net.all += c.all, net.met += c.met;\n", "            climb(top, c, nullptr);\n",
+        "        apply(from, -by);\n        apply(to, by);\n", "        apply(to, by);\n        apply(from, -by);\n"),
+    "account_least_room_forgotten": (
+        "unit/ledger/account.cpp", "ledger/room_word.hpp",
+        "    constexpr room_word anew() const noexcept { return of(room(), open()); }", "    constexpr room_word anew() const noexcept { return *this; }"),
+    "account_claims_without_its_reservation": (
+        "model/accounts.cpp", "ledger/account_class.hpp",
+        "    std::size_t claim() const noexcept { return total_ > reserved_ ? total_ : reserved_; }", "    std::size_t claim() const noexcept { return total_; }"),
+    "listener_called_inside_a_call": (
+        "unit/ledger/listeners.cpp", "ledger/account_hold.hpp", "        if ((quiet = root.calls_on(thread))) return;\n", ""),
+    "listener_removed_under_its_caller": (
+        "unit/ledger/listeners.cpp", "ledger/account_calls.hpp", "        if (listener.running_ == 0) return forget(listener), true;", "        return forget(listener), true;"),
+    "account_ends_without_its_children": (
+        "unit/ledger/closing.cpp", "ledger/account_close.hpp", "        c->parent_ = parent_;\n", ""),
+    "account_refund_not_noted": (
+        "model/relacy_accounts.cpp", "model/relacy_accounts.cpp", "        if (!l.noted($).exchange(true, mo_acq_rel)) (&l == &exact", "        if (false) (&l == &exact"),
+    "account_granted_by_a_store": (
+        "model/relacy_accounts.cpp", "model/relacy_accounts.cpp",
+        "        if (!l.word($).compare_exchange_strong(w.bits, room_word::of(w.room() + want - n, l.steps).bits, mo_relaxed)) {\n            l.own -= want;\n            return false;\n        }\n",
+        "        l.word($).store(room_word::of(w.room() + want - n, l.steps).bits, mo_relaxed);\n"),
+    "account_undone_after_it_was_refused": (
+        "model/relacy_accounts.cpp", "model/relacy_accounts.cpp",
+        "        wait_lock();\n        settle_noted();\n        for (int called_in = 0;;) {",
+        "        wait_lock();\n        settle_noted();\n        if (!l.steps) {\n            l.own += n, l.total += n, climb(l.parent, static_cast<std::ptrdiff_t>(n));\n            unlock(), wait_lock();\n            l.own -= n, l.total -= n, climb(l.parent, -static_cast<std::ptrdiff_t>(n));\n        }\n        for (int called_in = 0;;) {"),
     "ledger_adds_then_checks": (
         "conform/ledger.cpp", "ledger/page_ledger.hpp",
         "        std::size_t used = used_.load(std::memory_order_relaxed);\n        do {",

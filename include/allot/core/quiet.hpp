@@ -80,6 +80,7 @@ struct words {
     template <class... As> anything state_of(As&&...) const noexcept;
     template <class... As> anything charges(As&&...) const noexcept;
     template <class... As> anything name(As&&...) const noexcept;
+    template <class... As> anything account(As&&...) const noexcept;
     template <class... As> anything valid(As&&...) const noexcept;
 };
 

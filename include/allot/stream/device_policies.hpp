@@ -10,6 +10,7 @@
 #include <allot/device/on_device.hpp>
 #include <allot/heap/best_fit.hpp>
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/tree_ledger.hpp>
 #include <allot/page/mapped.hpp> // the category's fallback, so that a set without a page is told what it lacks
 #include <allot/stream/idle_looks.hpp>
 #include <allot/stream/stream_tag.hpp>
@@ -46,6 +47,7 @@ template <class Set> struct device_policies {
     // Marks are in the order of streams; what the host orders, it does not tell.
     static constexpr bool tells_blocks = !at_once && device::told_of_blocks<api>;
     static constexpr bool charges = answer<category::ledger>::charges;
+    static constexpr bool in_tree = requires(ledger& l) { l.account(); };
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = answer<category::watch>::counts;
     using idle = idle_looks<retain>;
