@@ -414,7 +414,9 @@ struct best {
     static constexpr std::string_view cost =
         "O(log n); 32 bytes a run and its tag, 8 to 16 for a live one's address; 3.8 KB a stream";
 
-    template <fit_tag Tag = no_tag, class Memory = host_metadata> using runs = best_fit<Tag, Memory>;
+    static constexpr bool tags = true;
+    static constexpr unsigned classes = 4;
+    template <fit_tag Tag = no_tag, class Memory = host_metadata> using of = best_fit<Tag, Memory>;
 };
 static_assert(category::fit::takes<best>);
 

@@ -22,6 +22,9 @@ namespace error {
 template <class Set> constexpr auto not_on_a_device() {
     static_assert(holds<Set>, "allot: a device_allocator needs page::on_device<Api>");
 }
+template <class Set, class Policy> constexpr auto fit_keeps_no_streams() {
+    static_assert(holds<Set>, "allot: a device_allocator needs a fit that keeps whose stream freed a run; this one is for chunk arenas");
+}
 template <class Set, class Policy> constexpr auto not_yet_on_a_device() {
     static_assert(holds<Set>, "allot: a device_allocator does not act on this policy yet");
 }
@@ -38,7 +41,7 @@ template <class Set> struct device_policies {
 
     using page = answer<category::page>;
     using api = typename page::api;
-    using runs = typename answer<category::fit>::template runs<stream_tag>;
+    using runs = typename answer<category::fit>::template of<stream_tag>;
     using ledger = ledger_of<answer<category::ledger>>;
     using retain = answer<category::retain>;
     static constexpr bool at_once = answer<category::order>::at_once;
@@ -54,6 +57,7 @@ template <class Set> constexpr bool makes_device_allocator() {
         using answers = resolved<Set, product::device_allocator>;
         using watch = typename answers::template answer<category::watch>;
         return is_on_device<typename answers::template answer<category::page>> &&
+               answers::template answer<category::fit>::tags &&
                !requires { answers::template answer<category::retain>::after; } && !watch::at_peak && watch::events == 0;
     }
     return false;
@@ -65,6 +69,8 @@ template <class Set> constexpr auto check_device_allocator() {
         using answers = resolved<Set, product::device_allocator>;
         using retain = typename answers::template answer<category::retain>;
         if constexpr (!is_on_device<typename answers::template answer<category::page>>) error::not_on_a_device<Set>();
+        else if constexpr (!answers::template answer<category::fit>::tags)
+            error::fit_keeps_no_streams<Set, typename answers::template answer<category::fit>>();
         else if constexpr (requires { retain::after; }) error::not_yet_on_a_device<Set, retain>();
         else error::not_yet_on_a_device<Set, typename answers::template answer<category::watch>>();
     }
