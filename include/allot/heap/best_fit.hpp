@@ -217,6 +217,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         const number x = live_.find(nodes(), address);
         return x == 0 ? nullptr : &nodes()[x].tag;
     }
+    const Tag* tag_of(std::uintptr_t address) const noexcept { return const_cast<best_fit*>(this)->tag_of(address); }
     std::size_t bytes_of(std::uintptr_t address) const noexcept {
         const number x = live_.find(nodes(), address);
         return x == 0 ? 0 : to_bytes(nodes()[x].units);

@@ -25,7 +25,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-/// How many blocks of each class a cache may hold: as many as a quarter of the budget has, 32 at most, one if the budget has it.
+/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 32 at most, one up to an eighth of it.
+/// Larger ones are not kept: they would drive out what is asked for more often, and a fit finds them about as fast.
 class cache_plan {
   public:
     static constexpr unsigned most_classes = 80;
@@ -38,8 +39,8 @@ class cache_plan {
         for (unsigned c = 0; c <= last; ++c) {
             bytes[c] = Classes::bytes_of(c);
             first[c] = slot;
-            if (bytes[c] > budget) continue;
-            limit[c] = static_cast<std::uint32_t>(std::clamp<std::size_t>(budget / 4 / bytes[c], 1, most_blocks));
+            if (bytes[c] > budget / 8) continue;
+            limit[c] = static_cast<std::uint32_t>(std::clamp<std::size_t>(budget / 16 / bytes[c], 1, most_blocks));
             slot += limit[c];
         }
         slots = slot;
@@ -119,11 +120,11 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         return true;
     }
     // Takes up to `most` blocks out, so that there is room for one of this class: the older half of its own, or, where it is
-    // the bytes that are short, the largest ones until half of them are gone.
+    // the bytes that are short, the largest ones until a quarter of them is gone.
     template <class Classes> std::uint32_t make_room(unsigned c, std::byte** out, std::uint32_t most) noexcept {
         const std::uint32_t n = bins_[c].n();
         if (n != 0 && n >= bins_[c].limit) return take_from(c, Classes::bytes_of(c), std::min(most, (n + 1) / 2), out);
-        return take_largest<Classes>(out, most, budget_ / 2);
+        return take_largest<Classes>(out, most, budget_ / 4 * 3);
     }
     template <class Classes> std::uint32_t take_largest(std::byte** out, std::uint32_t most, std::size_t leave_bytes = 0) noexcept {
         std::uint32_t got = 0;

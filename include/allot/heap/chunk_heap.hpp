@@ -4,8 +4,8 @@
 // grow, shrink, visit_free(0, least, visit), largest(), prepare(), and figures; metadata of its own on the host. One lock
 // holds it; pages are taken without the lock.
 // A chunk that the fit cannot be given is halved until it can, down to what the request needs. What is free goes back to the
-// arena by pages (by chunks, where the fit has them whole): all of it when somebody is short of pages, what is beyond one chunk
-// at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a request of
+// arena by pages (by chunks, where the fit has them whole): all of it when somebody is short of pages; chunks, where an eighth
+// of all and a chunk more is free, at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a request of
 // any size competes for the same pages. When the arena's pages go to the system, its `retain` says.
 // Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit costs;
 // a page request where nothing fits. Threads: any, unless a member says otherwise.
@@ -133,7 +133,8 @@ template <class Policies> class chunk_heap final : public heap_base {
     std::size_t reclaim(bool forced) noexcept override {
         if (forced) flush_(context_);
         excess_.store(false, std::memory_order_relaxed);
-        return give_back(forced ? 0 : chunk_);
+        // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by halves.
+        return give_back(forced, forced ? arena().page_bytes() : chunk_);
     }
     heap_usage usage() noexcept override {
         heap_usage u;
@@ -213,8 +214,10 @@ template <class Policies> class chunk_heap final : public heap_base {
         look_at_ = std::min(look_at_, look_again());
         return got;
     }
+    // What is kept for the next requests: a chunk, or an eighth of all.
+    std::size_t spare() const noexcept { return std::max(chunk_, fit_.bytes() / 8); }
     // Free bytes beyond which some may go: a chunk more than now.
-    std::size_t look_again() const noexcept { return std::max(fit_.free_bytes(), chunk_) + chunk_; }
+    std::size_t look_again() const noexcept { return std::max(fit_.free_bytes(), spare()) + chunk_; }
     void give_held(std::byte* block) noexcept {
         const std::size_t at = distance(block);
         --out_[block_map::class_in(map_.at(at))];
@@ -249,16 +252,16 @@ template <class Policies> class chunk_heap final : public heap_base {
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
         return true;
     }
-    // Whole pages that are free, until no more than `keep` bytes of the fit are. Returns how many.
-    std::size_t give_back(std::size_t keep) noexcept {
+    // Whole pages that are free, in pieces of `step` bytes, all or until no more than spare() are. Returns how many.
+    std::size_t give_back(bool all, std::size_t step) noexcept {
         std::size_t pages = 0;
         for (;;) {
             std::byte* first = nullptr;
             std::size_t n = 0;
             {
                 const std::lock_guard hold(lock_);
-                const std::size_t free = fit_.free_bytes();
-                if (free >= keep + arena().page_bytes()) n = free_pages(first, free - keep);
+                const std::size_t free = fit_.free_bytes(), keep = all ? 0 : spare();
+                if (free >= keep + step) n = free_pages(first, free - keep, step);
                 if (n != 0) own(first, n, 0);
                 else look_at_ = look_again(); // what is free now cannot go
             }
@@ -268,20 +271,20 @@ template <class Policies> class chunk_heap final : public heap_base {
         }
     }
     // Takes some out of the fit, of the first free run that has some.
-    std::size_t free_pages(std::byte*& first, std::size_t most) noexcept {
+    std::size_t free_pages(std::byte*& first, std::size_t most, std::size_t step) noexcept {
         const std::size_t page = arena().page_bytes();
         run found{};
         std::uintptr_t from = 0;
         std::size_t bytes = 0;
-        fit_.visit_free(0, page, [&](const run& r) {
+        fit_.visit_free(0, step, [&](const run& r) {
             const std::uintptr_t end = align_down(r.address + r.bytes, page);
             from = align_up(r.address, page);
-            if (end <= from) return true;
+            if (end <= from || end - from < step) return true;
             bytes = end - from;
             if constexpr (requires { fit_.is_range(r); }) {
                 if (!fit_.is_range(r) || bytes > most) return true;
             } else {
-                bytes = std::min(bytes, align_down(most, page));
+                bytes = align_down(std::min(bytes, most), step);
             }
             found = r;
             return false;

@@ -8,7 +8,8 @@
 // Quanta are a best_fit of all ranges, so runs are the smallest that serve, and free ones side by side are one, across the
 // edges of chunks that touch. A block of more than 28 KiB is a run of its class's size, of its own bytes where that does not fit.
 // Invariant: slots and runs do not overlap; a slab without a live slot is free quanta. Cost: O(log n) for a run, O(1) for a
-// slot; 64 bytes a slab and what a best_fit keeps for a run. A call that cannot get metadata changes nothing; release()
+// slot; 56 bytes a slab, and for a run what a best_fit keeps and 8 more. An address is found by its quantum and, where slabs
+// are longer, those in front of it: 7 at most. A call that cannot get metadata changes nothing; release()
 // needs none. Waste within a block: < 20 % from four units up. Threads: one at a time.
 // Source: jemalloc's size classes and runs, 2005; Netty's second arena, 2020, which files runs by class instead.
 #pragma once
@@ -27,8 +28,16 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class Memory = host_metadata> class runs_fit {
-    using quanta_type = best_fit<no_tag, Memory>;
+    // What a live run of quanta is: a block, or the slab of this number.
+    struct slab_tag {
+        std::uint32_t slab = 0;
+        static constexpr std::uint32_t key() noexcept { return 0; }
+        static constexpr bool may_join(const slab_tag&, const slab_tag&) noexcept { return true; }
+        static constexpr slab_tag join(const slab_tag&, const slab_tag&) noexcept { return {}; }
+    };
+    using quanta_type = best_fit<slab_tag, Memory>;
     using book_type = detail::slab_book<Memory>;
+    using number = typename book_type::number;
 
   public:
     static constexpr std::size_t quantum = std::size_t{8} << 10;
@@ -61,14 +70,14 @@ template <class Memory = host_metadata> class runs_fit {
         std::size_t size = round_up(bytes > align && bytes != 0 ? bytes : align);
         while (!is_aligned(size, align < quantum ? align : quantum)) size = round_up(size + 1);
         if (size <= most_slot && align <= quantum) return take_slot(size);
-        auto r = quanta_.allocate(size = round_up(bytes), align);
-        if (!r && align_up(bytes, quantum) < size) r = quanta_.allocate(bytes, align);
+        auto r = quanta_.allocate(size = round_up(bytes), align, 0);
+        if (!r && align_up(bytes, quantum) < size) r = quanta_.allocate(bytes, align, 0);
         return r ? counted(r.address, r.bytes) : run{};
     }
     /// The block of this address is free. Returns its bytes; 0 if no block that somebody has begins there.
     std::size_t release(std::uintptr_t address) noexcept {
-        if (const auto x = book_.find(address, quantum); x != 0) {
-            if (book_.find_slot(address, quantum) != x) return 0;
+        if (const number x = slab_of(address); x != 0) {
+            if (!book_.has_slot(x, address)) return 0;
             const std::size_t bytes = book_[x].slot_bytes, run_at = book_[x].address;
             if (book_.give_slot(x, address)) {
                 book_.remove(x);
@@ -83,8 +92,9 @@ template <class Memory = host_metadata> class runs_fit {
     bool grow(std::uintptr_t address, std::size_t bytes) noexcept {
         const std::size_t now = bytes_of(address);
         if (bytes <= now || now == 0) return now != 0;
-        if (bytes > max_bytes || book_.find(address, quantum) != 0) return false;
-        if (!quanta_.grow(address, round_up(bytes)) && !quanta_.grow(address, bytes)) return false;
+        if (bytes > max_bytes || slab_of(address) != 0) return false;
+        const auto any = [](const slab_tag&) { return true; };
+        if (!quanta_.grow(address, round_up(bytes), any) && !quanta_.grow(address, bytes, any)) return false;
         live_ += quanta_.bytes_of(address) - now;
         return true;
     }
@@ -92,14 +102,13 @@ template <class Memory = host_metadata> class runs_fit {
     bool shrink(std::uintptr_t address, std::size_t bytes) noexcept {
         const std::size_t now = bytes_of(address);
         if (now == 0 || bytes > now) return false;
-        if (book_.find(address, quantum) != 0) return round_up(bytes) == now;
+        if (slab_of(address) != 0) return round_up(bytes) == now;
         if (!quanta_.shrink(address, bytes)) return false;
         live_ -= now - quanta_.bytes_of(address);
         return true;
     }
     std::size_t bytes_of(std::uintptr_t address) const noexcept {
-        if (const auto x = book_.find(address, quantum); x != 0)
-            return book_.find_slot(address, quantum) == x ? book_[x].slot_bytes : 0;
+        if (const number x = slab_of(address); x != 0) return book_.has_slot(x, address) ? book_[x].slot_bytes : 0;
         return quanta_.bytes_of(address);
     }
     /// Whether the next allocate() will not lack metadata.
@@ -125,7 +134,7 @@ template <class Memory = host_metadata> class runs_fit {
     /// Visits (block or free run, live, segment) in the order of addresses, until it returns false; free slots are runs, too.
     template <class Visit> void visit(Visit visit) const noexcept {
         quanta_.visit([&](const auto& r, bool live, std::uint32_t segment) {
-            const auto x = live ? book_.find(r.address, quantum) : 0;
+            const number x = live ? r.tag.slab : 0;
             if (x == 0) return visit(run{r.address, r.bytes}, live, segment);
             const detail::slab& s = book_[x];
             bool more = true;
@@ -143,10 +152,14 @@ template <class Memory = host_metadata> class runs_fit {
             return true;
         });
         return quanta_.valid() && live == live_ && runs == live_runs_ &&
-               book_.valid([&](const detail::slab& s) { return quanta_.bytes_of(s.address) == s.bytes; });
+               book_.valid([&](number x) {
+                   const slab_tag* const tag = quanta_.tag_of(book_[x].address);
+                   return tag != nullptr && tag->slab == x && quanta_.bytes_of(book_[x].address) == book_[x].bytes;
+               });
     }
 
   private:
+    static constexpr unsigned most_quanta = 7; // of a slab: an odd share of a power of two up to 28 KiB
     static constexpr std::size_t max_bytes = std::size_t{1} << 44; // what a range of quanta can have
 
     // Up to four units multiples of it; then four a doubling.
@@ -162,18 +175,29 @@ template <class Memory = host_metadata> class runs_fit {
     }
     run take_slot(std::size_t size) noexcept {
         const unsigned c = class_of(size);
-        auto x = book_.with_room(c);
+        number x = book_.with_room(c);
         if (x == 0 && (x = make_slab(c, size)) == 0) return {};
         return counted(book_.take_slot(x), size);
     }
+    // The slab that an address lies in; 0: none.
+    number slab_of(std::uintptr_t address) const noexcept {
+        std::uintptr_t at = align_down(address, quantum);
+        for (unsigned i = 0; i != most_quanta; ++i, at -= quantum)
+            if (const slab_tag* const tag = quanta_.tag_of(at); tag != nullptr)
+                return tag->slab != 0 && address - at < book_[tag->slab].bytes ? tag->slab : 0;
+        return 0;
+    }
     // The fewest quanta that the size divides; else those that hold one.
-    typename book_type::number make_slab(unsigned c, std::size_t size) noexcept {
+    number make_slab(unsigned c, std::size_t size) noexcept {
         if (!book_.prepare(memory_)) return 0;
         std::size_t bytes = quantum;
         while (bytes % size != 0) bytes += quantum;
-        auto r = quanta_.allocate(bytes, quantum);
-        if (!r && quanta_.prepare()) r = quanta_.allocate(bytes = align_up(size, quantum), quantum);
-        return r ? book_.add(r.address, r.bytes, c, size) : 0;
+        auto r = quanta_.allocate(bytes, quantum, 0);
+        if (!r) r = quanta_.allocate(bytes = align_up(size, quantum), quantum, 0);
+        if (!r) return 0;
+        const number x = book_.add(r.address, r.bytes, c, size);
+        quanta_.tag_of(r.address)->slab = x;
+        return x;
     }
     run counted(std::uintptr_t address, std::size_t bytes) noexcept {
         live_ += bytes;
@@ -201,7 +225,7 @@ struct runs {
     using needs = types<>;
     using provides = types<>;
     static constexpr std::string_view about = "size classes, four a doubling: slots of slabs, and best fits of 8 KiB; for chunk arenas";
-    static constexpr std::string_view cost = "O(1) a slot, O(log n) a run; 64 bytes a slab, 40 to 48 a run; less than 20 % of a block is unused";
+    static constexpr std::string_view cost = "O(1) a slot, O(log n) a run; 56 bytes a slab, 48 to 56 a run; less than 20 % of a block is unused";
 
     static constexpr bool tags = false;
     static constexpr unsigned classes = 4;

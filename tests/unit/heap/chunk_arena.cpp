@@ -152,12 +152,12 @@ TEST_CASE("an idle thread's blocks come back without its help, an ended one's at
     std::atomic<int> step{0};
     std::thread idle{[&] {
         std::vector<void*> all;
-        for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(20'000).address);
+        for (std::size_t i = 0; i != 100; ++i) all.push_back(blocks.allocate(500 + i % 20 * 500).address);
         for (void* const p : all) blocks.deallocate(p);
         step = 1;
         step.notify_all();
         step.wait(1); // for as long as it likes
-        for (int i = 0; i != 100; ++i) all[static_cast<std::size_t>(i)] = blocks.allocate(20'000).address; // and works on
+        for (std::size_t i = 0; i != 100; ++i) all[i] = blocks.allocate(500 + i % 20 * 500).address; // and works on
         for (void* const p : all) blocks.deallocate(p);
     }};
     step.wait(0);
