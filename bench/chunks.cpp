@@ -4,7 +4,7 @@
 //
 // Subjects take turns, round by round, in one process. pair: a block is given back before the next is asked for. window:
 // so many live blocks, of which a random one is replaced. mixed: window of sizes from 256 bytes to 1 MiB, by doublings. The first
-// byte of each block is written, no other. Thread CPU time; the median of rounds, and its ratio to mimalloc's.
+// byte of each block is written, no other. fill: how full an arena of 256 MiB is at the first refusal. Thread CPU time; the median of rounds, and its ratio to mimalloc's.
 #include <allot/chunk_arena.hpp>
 
 #include <harness/measure.hpp>
@@ -90,6 +90,32 @@ struct pages : looped<pages> {
     void give(void* p, std::size_t n) { all.give(static_cast<std::byte*>(p), allot::ceil_div(n, all.page_bytes())); }
 };
 
+// How full an arena is when the first of random requests of 256 bytes to 1 MiB is refused.
+template <class Set> void fill(const char* name) {
+    for (const bool by_doubling : {false, true}) {
+        std::vector<double> live, asked;
+        for (unsigned seed = 1; seed != 10; ++seed) {
+            allot::chunk_arena<Set> blocks{allot::limit{256_MiB}};
+            std::mt19937_64 random{seed};
+            std::vector<void*> all;
+            std::size_t sum = 0;
+            for (;;) {
+                const std::size_t n = 256 + random() % ((by_doubling ? std::size_t{256} << random() % 13 : 1_MiB) - 255);
+                void* const p = blocks.try_allocate(n).address;
+                if (p == nullptr) break;
+                all.push_back(p);
+                sum += n;
+            }
+            live.push_back(100.0 * static_cast<double>(blocks.figures().live) / static_cast<double>(256_MiB));
+            asked.push_back(100.0 * static_cast<double>(sum) / static_cast<double>(256_MiB));
+            for (void* const p : all) blocks.deallocate(p);
+        }
+        std::sort(live.begin(), live.end());
+        std::sort(asked.begin(), asked.end());
+        std::printf("fill     %-9s %-24s %6.1f %% in blocks (%.1f at least), %.1f %% asked for\n", by_doubling ? "doublings" : "even", name, live[4], live[0], asked[4]);
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -147,4 +173,7 @@ int main(int argc, char** argv) {
             std::printf("%-8s %-9zu %-24s %9.1f %9.1f %9.1f %9.2f\n", l.kind, l.bytes, all[s].first.c_str(), median, q1, q3, peer == 0 ? 0 : median / peer);
         }
     }
+    fill<runs_of_threads>("runs");
+    fill<buddies>("buddy");
+    fill<best>("best");
 }

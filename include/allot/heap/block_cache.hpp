@@ -5,7 +5,7 @@
 // store and a look whether somebody waits, which the other makes visible by interrupting all threads (sys/process_fence.hpp).
 // Inside are some dozen instructions: no lock, no call to the system, no page request.
 // Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes() <= the budget.
-// Cost: 8 bytes a slot, some 6 KiB where all classes are used, in memory once they are. Threads: as above.
+// Cost: 8 bytes a slot, some 10 KiB where all classes are used, in memory once they are. Threads: as above.
 // Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003, membarrier(2) 2017.
 #pragma once
 
@@ -25,12 +25,12 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 32 at most, one up to an eighth of it.
+/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 64 at most, one up to an eighth of it.
 /// Larger ones are not kept: they would drive out what is asked for more often, and a fit finds them about as fast.
 class cache_plan {
   public:
     static constexpr unsigned most_classes = 80;
-    static constexpr std::uint32_t most_blocks = 32;
+    static constexpr std::uint32_t most_blocks = 64;
 
     template <class Classes> void make(Classes, std::size_t most_bytes, std::size_t budget_bytes) noexcept {
         budget = budget_bytes;

@@ -296,7 +296,9 @@ TEST_CASE("random requests fill nine tenths of an arena before the first is refu
         allot::chunk_arena<runs> one{allot::limit{256_MiB}}, other{allot::limit{256_MiB}};
         const auto even = fill(one, seed, false), doublings = fill(other, seed, true);
         INFO("seed " << seed << ": in blocks " << even.first << ", asked " << even.second << "; by doublings " << doublings.first << ", " << doublings.second);
-        CHECK(even.first >= 0.9);
-        CHECK(doublings.first >= 0.9);
+        CHECK(even.first >= 0.98);
+        CHECK(doublings.first >= 0.98);
+        CHECK(even.second >= 0.9); // of what was asked for
+        CHECK(doublings.second >= 0.9);
     }
 }

@@ -97,7 +97,7 @@ TEST_CASE("alignments are met, by slots up to a quantum", "[runs]") {
     allot::runs_fit<> fit{unit};
     REQUIRE(fit.add(base + (8 << 10), range, 0));
     for (std::size_t align = 1; align <= 256 << 10; align *= 2)
-        for (const std::size_t n : {1, 100, 3000, 9000, 70'000}) {
+        for (const std::size_t n : {1U, 100U, 3000U, 9000U, 70'000U}) {
             const auto r = fit.allocate(n, align);
             REQUIRE((r && r.address % align == 0 && r.bytes >= n));
             CHECK(fit.release(r.address) == r.bytes);
