@@ -21,7 +21,7 @@ int main() {
     if (const allot::block more = blocks.resize(batch.address, 150'000)) batch = more; // in place, or not at all
     std::printf("now it has %zu\n", blocks.capacity(batch.address));
     blocks.deallocate(batch.address); // by any thread
-    blocks.deallocate(blocks.allocate(100).address, 100); // told the bytes it is cheaper
+    blocks.deallocate(blocks.allocate(100).address, 100); // told the bytes, it need not look them up
 
     const allot::block table = blocks.allocate(40_MiB); // more than a chunk: pages of the same arena
     blocks.deallocate(table.address);

@@ -7,8 +7,8 @@
 // set's fit, so every block has a capacity that its address tells; up to a chunk the fit cuts it, beyond it is pages of the same
 // arena, so pooled memory never starves a large request. What is known about blocks stands beside the memory, which the host
 // need not be able to touch (page::on_device).
-// Invariant: charged bytes are the pages held, and never exceed the limit. Cost: some 30 instructions to allocate and to give
-// back (bench/NOTES.md); 35 KiB an object, 1/64 of the arena's address space, touched where blocks begin. Threads: any,
+// Invariant: charged bytes are the pages held, and never exceed the limit. Cost: some 60 instructions each to allocate and to
+// give back (bench/NOTES.md); 14 KiB an object (6 more where the set counts) and 10 a cache, 1/64 of the arena's address space, touched where blocks begin. Threads: any,
 // but for construction, destruction and valid(). Blocks are given back before the arena ends: those that are left are told.
 // A block is no row: allot::link and its like must not be asked about one, where an arena is shared with rows.
 // Source: Netty's pooled arenas as Drill uses them, 2013 to 2020.
@@ -104,7 +104,8 @@ template <class Set> class chunk_arena {
         }
         deallocate_rare(p);
     }
-    // The same, quicker: told the bytes that were asked for, or that it has. Other bytes are undefined; checked builds tell.
+    // The same, told the bytes that were asked for, or that it has: its class is known before the map is read. Other bytes are
+    // undefined; checked builds tell where they are too many.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p, std::size_t bytes, std::size_t align = unit) noexcept {
         const std::size_t at = core_.heap().distance(p);
         if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= chunk_bytes() && align <= unit && is_unit(at)))
