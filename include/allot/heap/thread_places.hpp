@@ -31,11 +31,12 @@ namespace detail {
 
 // The owner that the thread used last, and its part of it. Constant at first and without a destructor, so that
 // reading it is one load, and it can be read to the thread's very end.
+enum class thread_table : unsigned char { unused, open, ended };
 template <class Part>
 struct last_used {
     const void* home = nullptr;
     Part* part = nullptr;
-    enum : unsigned char { unused, open, ended } table = unused; // the thread's
+    thread_table table = thread_table::unused;
 };
 template <class Part>
 inline constinit thread_local last_used<Part> last_here{};
@@ -95,7 +96,7 @@ class thread_places {
         place* places = nullptr;
 
         ~table() {
-            last_here<Part> = {.table = last_used<Part>::ended};
+            last_here<Part> = last_used<Part>{nullptr, nullptr, thread_table::ended};
             if (places == nullptr) return;
             for (std::size_t i = 0; i < groups * of_group; ++i) clear(places[i]);
             delete[] places;
@@ -112,7 +113,7 @@ class thread_places {
     }
     static void clear(place& p) noexcept {
         if (p.mine != nullptr) {
-            if (last_here<Part>.home == p.home) last_here<Part> = {.table = last_here<Part>.table};
+            if (last_here<Part>.home == p.home) last_here<Part> = last_used<Part>{nullptr, nullptr, last_here<Part>.table};
             p.home->leave(*p.mine);
         }
         p = {};
@@ -120,7 +121,7 @@ class thread_places {
 
     ALLOT_NOINLINE Part* look() noexcept {
         // Also in a destructor of a thread-local that runs after the table's.
-        if (last_here<Part>.table != last_used<Part>::open) return nullptr;
+        if (last_here<Part>.table != thread_table::open) return nullptr;
         place* const group = mine().group_of(this);
         for (std::size_t i = 0; i < of_group; ++i)
             if (group[i].home == this) return group[i].mine != nullptr ? remember(group[i]) : nullptr;
@@ -128,14 +129,14 @@ class thread_places {
     }
     Part* remember(place& p) noexcept {
         p.recent = true;
-        last_here<Part> = {.home = this, .part = &p.mine->part, .table = last_used<Part>::open};
+        last_here<Part> = last_used<Part>{this, &p.mine->part, thread_table::open};
         return &p.mine->part;
     }
     ALLOT_NOINLINE Part* find() noexcept {
-        if (last_here<Part>.table == last_used<Part>::ended) return nullptr;
+        if (last_here<Part>.table == thread_table::ended) return nullptr;
         table& t = mine();
         if (t.places == nullptr && (t.places = new (std::nothrow) place[groups * of_group]) == nullptr) return nullptr;
-        last_here<Part>.table = last_used<Part>::open;
+        last_here<Part>.table = thread_table::open;
         place* const p = place_in(t.group_of(this));
         if (p == nullptr) return nullptr;
         if (p->mine == nullptr) {
