@@ -495,11 +495,11 @@ BUGS = {
     "idle_threads_keep_their_blocks": (
         "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if constexpr (Policies::per_thread) core.flush_threads();\n", ""),
     "owner_does_not_look_who_asks": (
-        "threads/chunk_arena.cpp", "heap/block_cache.hpp", "        if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;\n", "        if (true) return true;\n"),
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "        if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;\n", "        if (true) return true;\n"),
     "guests_come_in_without_asking": (
-        "threads/chunk_arena.cpp", "heap/block_cache.hpp", "return !inside_.exchange(true, std::memory_order_acquire);", "return inside_.store(true), true;"),
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "return !inside_.exchange(true, std::memory_order_acquire);", "return inside_.store(true), true;"),
     "nobody_waits_for_the_owner": (
-        "threads/chunk_arena.cpp", "heap/thread_blocks.hpp", "        cache_.wait();\n", ""),
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "        while (inside_.load(std::memory_order_acquire)) yield();\n", ""),
     "ended_threads_keep_their_blocks": (
         "threads/chunk_arena.cpp", "heap/thread_blocks.hpp", "        core_.empty(cache_);\n        core_.keep_counts(cache_);", "        core_.keep_counts(cache_);"),
     "ended_threads_counted_nothing": (
@@ -515,7 +515,7 @@ BUGS = {
     "large_pages_uncharged": (
         "conform/chunks.cpp", "heap/chunk_heap.hpp", "        large_pages_.fetch_sub(pages, std::memory_order_relaxed);\n", ""),
     "pages_grown_past_the_limit": (
-        "conform/chunks.cpp", "heap/chunk_heap.hpp", "        if (!family_.ledger().try_charge(more)) return false;\n", ""),
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "        if (!family_.ledger().try_charge(more)) return false;\n", ""),
     "resized_block_keeps_its_class": (
         "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "            if (now != from) core_.map().set(at, map::live(now));\n            else if", "            if"),
     # ---- lock-free steps that are no longer one (docs/lock-free.md) ----------------------------------------

@@ -147,6 +147,22 @@ TEST_CASE("blocks resize where they stand", "[chunks]") {
     CHECK(blocks.valid());
 }
 
+TEST_CASE("a large block grows no further than the limit", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{8_MiB}, small_pages};
+    const allot::block a = blocks.allocate(6_MiB);
+    REQUIRE(blocks.resize(a.address, 1_MiB).bytes == 1_MiB);
+    const allot::block b = blocks.allocate(6_MiB); // elsewhere: what is behind a is smaller
+    REQUIRE(b);
+    CHECK_FALSE(blocks.resize(a.address, 6_MiB));
+    CHECK(blocks.capacity(a.address) == 1_MiB);
+    CHECK(blocks.resize(a.address, 2_MiB));
+    CHECK(blocks.figures().held == 8_MiB);
+    CHECK(blocks.used() == 8_MiB);
+    CHECK(blocks.valid());
+    blocks.deallocate(a.address);
+    blocks.deallocate(b.address);
+}
+
 TEST_CASE("an idle thread's blocks come back without its help, an ended one's at its end", "[chunks]") {
     allot::chunk_arena<threaded> blocks{allot::limit{64_MiB}, small_pages};
     std::atomic<int> step{0};
