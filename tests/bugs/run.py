@@ -524,16 +524,66 @@ BUGS = {
         "return room(p.cut) - type_of(p, row)->check_bytes();", "return room(p.cut);"),
     # ---- threads and their managers ------------------------------------------------------------------------
     "thread_has_caches_from_its_first_row": (
-        "threads/per_thread.cpp", "row/thread_rows.hpp", "enough = 32;", "enough = 1;"),
+        "threads/per_thread.cpp", "heap/thread_places.hpp", "enough = 32;", "enough = 1;"),
     "manager_leaves_its_threads_caches": (
-        "threads/per_thread.cpp", "row/thread_rows.hpp",
-        "            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->rows.close();\n", ""),
+        "threads/per_thread.cpp", "heap/thread_places.hpp",
+        "            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->part.close();\n", ""),
     "home_dies_under_its_threads": (
-        "threads/per_thread.cpp", "row/thread_rows.hpp",
+        "threads/per_thread.cpp", "heap/thread_places.hpp",
         "        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;", "        delete this;"),
     "releases_past_the_threads_caches": (
-        "process/locked_operations.cpp", "row/thread_rows.hpp",
-        "return ALLOT_LIKELY(last.home == this) ? last.rows : look();", "return last.home == this ? nullptr : nullptr;"),
+        "process/locked_operations.cpp", "heap/thread_places.hpp",
+        "return ALLOT_LIKELY(last.home == this) ? last.part : look();", "return last.home == this ? nullptr : nullptr;"),
+    # ---- chunk arenas ----------------------------------------------------------------------------------------
+    "buddy_forgets_to_join": (
+        "conform/fit.cpp", "heap/buddy_fit.hpp", "while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {", "while (false && is_free(t, p.order, p.index ^ 1)) {"),
+    "buddy_joins_with_the_next": (
+        "conform/fit.cpp", "heap/buddy_fit.hpp", "while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {",
+        "while (p.order != t.top && is_free(t, p.order, p.index | 1)) {"),
+    "buddy_cuts_the_largest": (
+        "unit/heap/buddy_fit.cpp", "heap/buddy_fit.hpp", "const auto from = static_cast<unsigned>(std::countr_zero(orders));\n            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])\n                if",
+        "const auto from = static_cast<unsigned>(std::bit_width(orders_) - 1);\n            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])\n                if"),
+    "buddy_gives_a_range_in_use": (
+        "unit/heap/buddy_fit.cpp", "heap/buddy_fit.hpp", "        if (!is_free(trees_[t], trees_[t].top, 0)) return false;\n", ""),
+    "slab_stays_when_empty": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "            if (book_.give_slot(x, address)) {", "            if (book_.give_slot(x, address) && false) {"),
+    "slab_of_one_quantum": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "        while (bytes % size != 0) bytes += quantum;\n", "        while (bytes < size) bytes += quantum;\n"),
+    "slot_given_back_twice": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "            if (!book_.has_slot(x, address)) return 0;\n", ""),
+    "runs_round_by_eighths": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "std::size_t{1} << (log2_floor(n - 1) - 2);\n        return align_up(n, step);",
+        "std::size_t{1} << (log2_floor(n - 1) - 1);\n        return align_up(n, step);"),
+    "class_of_a_doubling_halved": (
+        "unit/heap/block_classes.cpp", "heap/block_classes.hpp", "if (n <= Unit * Parts)", "if (n < Unit * Parts / 2)"),
+    "cache_beyond_its_budget": (
+        "unit/heap/chunk_arena.cpp", "heap/block_cache.hpp", "n >= b.limit || bytes_now() + bytes > budget_", "n >= b.limit"),
+    "idle_threads_keep_their_blocks": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if constexpr (Policies::per_thread) core.flush_threads();\n", ""),
+    "owner_does_not_look_who_asks": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "        if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;\n", "        if (true) return true;\n"),
+    "guests_come_in_without_asking": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "return !inside_.exchange(true, std::memory_order_acquire);", "return inside_.store(true), true;"),
+    "nobody_waits_for_the_owner": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "        while (inside_.load(std::memory_order_acquire)) yield();\n", ""),
+    "ended_threads_keep_their_blocks": (
+        "threads/chunk_arena.cpp", "heap/thread_blocks.hpp", "        core_.empty(cache_);\n        core_.keep_counts(cache_);", "        core_.keep_counts(cache_);"),
+    "ended_threads_counted_nothing": (
+        "unit/heap/chunk_arena.cpp", "heap/thread_blocks.hpp", "        core_.empty(cache_);\n        core_.keep_counts(cache_);", "        core_.empty(cache_);"),
+    "chunk_held_by_one_block": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "give_back(forced, forced ? arena().page_bytes() : chunk_);", "give_back(forced, chunk_);"),
+    "free_chunks_stay": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "excess_.store(true, std::memory_order_relaxed);", "excess_.store(false, std::memory_order_relaxed);"),
+    "pool_starves_large_requests": (
+        "conform/chunks.cpp", "heap/chunk_heap.hpp", "return give_back(forced, forced ? arena().page_bytes() : chunk_);", "return forced ? 0 : give_back(false, chunk_);"),
+    "released_block_looks_live": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "        core_.map().set(at, map::cached(c));\n", ""),
+    "large_pages_uncharged": (
+        "conform/chunks.cpp", "heap/chunk_heap.hpp", "        large_pages_.fetch_sub(pages, std::memory_order_relaxed);\n", ""),
+    "pages_grown_past_the_limit": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "        if (!family_.ledger().try_charge(more)) return false;\n", ""),
+    "resized_block_keeps_its_class": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "            if (now != from) core_.map().set(at, map::live(now));\n            else if", "            if"),
     # ---- lock-free steps that are no longer one (docs/lock-free.md) ----------------------------------------
     "lock_taken_in_two_steps": (
         "threads/sync.cpp", "sync/spin_lock.hpp",
@@ -688,6 +738,18 @@ BUGS = {
         "model/relacy_caches.cpp", "model/relacy_caches.cpp",
         "p->slots($) + 1;\n        RL_ASSERT(--p->users == 0);\n        p->taken($).store(0, mo_release);",
         "p->slots($) + 1;\n        RL_ASSERT(--p->users == 0);\n        p->taken($).store(0, mo_relaxed);"),
+    "owner_enters_unfenced": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "        rl::atomic_thread_fence(mo_seq_cst, $); // full_fence, or the other's in this thread\n", ""),
+    "asker_looks_unfenced": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "        rl::atomic_thread_fence(mo_seq_cst, $); // process_fence\n", ""),
+    "owner_leaves_relaxed": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "inside($).store(0, mo_release); // leave", "inside($).store(0, mo_relaxed); // leave"),
+    "asker_dismisses_relaxed": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "asked($).store(0, mo_release); // dismiss", "asked($).store(0, mo_relaxed); // dismiss"),
     "given_back_relaxed": (
         "model/relacy_heaplet.cpp", "model/relacy_heaplet.hpp",
         "compare_exchange_weak(was, now, mo_acq_rel, mo_acquire)",

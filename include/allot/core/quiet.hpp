@@ -54,6 +54,9 @@ struct words {
     template <class... As> anything page_shift(As&&...) const noexcept;
     template <class... As> anything got(As&&...) const noexcept;
     template <class... As> anything arena(As&&...) const noexcept;
+    // chunks
+    template <class... As> anything resize(As&&...) const noexcept;
+    template <class... As> anything chunk_bytes(As&&...) const noexcept;
     // devices
     template <class... As> anything leave(As&&...) const noexcept;
     template <class... As> anything release_held(As&&...) const noexcept;
