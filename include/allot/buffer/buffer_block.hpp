@@ -70,7 +70,7 @@ union buffer_source {
 struct buffer_block {
     memory_block memory;
     account* charged;          // by the lock, as all that follows
-    std::uintptr_t mover = 0;  // the thread that moves the charge to `charged`
+    std::atomic<std::uintptr_t> mover{0}; // the thread that moves the charge to `charged`; set under the lock
     buffer_ledger* ledgers = nullptr;
     buffer_source source;
     std::atomic<account_log*> log{nullptr};
@@ -85,6 +85,11 @@ struct buffer_block {
         by.count(counted::buffers, 1);
     }
 
+    bool is_moving() const noexcept { return mover.load(std::memory_order_acquire) != 0; }
+    bool moved_by_another() const noexcept {
+        const std::uintptr_t by = mover.load(std::memory_order_acquire);
+        return by != 0 && by != sys::thread_token();
+    }
     void append(buffer_ledger& l) noexcept {
         buffer_ledger** at = &ledgers;
         while (*at != nullptr) at = &(*at)->next;
@@ -122,16 +127,28 @@ inline void breathe(buffer_block& b) noexcept {
     yield();
     b.lock.lock();
 }
-// The lock is held before and after, not in between. Both accounts have somebody who keeps them here.
-inline charge_status move_charge(buffer_block& b, account& from, account& to) noexcept {
+// The lock is held before, and not after; `mover` stays set. Both accounts have somebody who keeps them here.
+inline charge_status begin_move(buffer_block& b, account& from, account& to) noexcept {
     b.charged = &to;
-    b.mover = sys::thread_token();
+    b.mover.store(sys::thread_token(), std::memory_order_relaxed);
     b.lock.unlock();
     const charge_status s = account::transfer(from, to, b.memory.bytes);
     if (s.charged()) b.note("transfer", to);
-    b.lock.lock();
+    return s;
+}
+// By the lock's holder.
+inline void end_move(buffer_block& b, account& from, const charge_status& s) noexcept {
     if (!s.charged()) b.charged = &from;
-    b.mover = 0;
+    b.mover.store(0, std::memory_order_release);
+}
+// The lock is held before, and not after. One that was done ends without it: nobody waits for more than that.
+inline charge_status move_charge(buffer_block& b, account& from, account& to) noexcept {
+    const charge_status s = begin_move(b, from, to);
+    if (ALLOT_LIKELY(s.charged())) end_move(b, from, s);
+    else {
+        const std::lock_guard hold(b.lock);
+        end_move(b, from, s);
+    }
     return s;
 }
 
@@ -156,25 +173,28 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
 // The charge goes to `to` if the ledger's account has it; `to` has a view that stays meanwhile.
 inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
     buffer_block& b = *from.block;
-    const std::lock_guard hold(b.lock);
-    while (b.charged == from.by && b.mover != 0 && b.mover != sys::thread_token()) breathe(b);
+    std::unique_lock hold(b.lock);
+    while (b.charged == from.by && b.moved_by_another()) breathe(b);
     if (b.charged != from.by || from.by == &to) return {};
-    if (b.mover != 0) return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
+    if (b.is_moving()) return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
+    hold.release();
     return move_charge(b, *from.by, to);
 }
 // The same where the ledger has one view and `to` has none: the ledger becomes that of `to`. False: it is not so.
 inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
-    const std::lock_guard hold(b.lock);
-    if (l.views.load(std::memory_order_relaxed) != 1 || b.mover != 0) return false;
+    std::unique_lock hold(b.lock);
+    if (l.views.load(std::memory_order_relaxed) != 1 || b.is_moving()) return false;
     for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
         if (x->by == &to && x->alive()) return false;
     if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
     from.count(counted::buffers, -1); // before the charge goes: then `from` may end
     to.count(counted::buffers, 1);
     l.by = &to;
-    if (b.charged == &from) status = move_charge(b, from, to);
+    if (b.charged != &from) return true;
+    hold.release();
+    status = move_charge(b, from, to);
     return true;
 }
 
@@ -196,18 +216,21 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
     buffer_ledger* also = nullptr;
     b.lock.lock();
     while (b.charged == &mine) {
-        if (b.mover == sys::thread_token()) {
+        if (b.moved_by_another()) {
+            breathe(b);
+            continue;
+        }
+        if (b.is_moving()) {
             gone.left = true;
             b.lock.unlock();
             return nullptr;
         }
-        if (b.mover != 0) {
-            breathe(b);
-            continue;
-        }
         buffer_ledger* const next = b.heir(mine);
         if (next == nullptr || next->by == &mine) break;
-        if (!move_charge(b, mine, *next->by).charged()) next->passed = true;
+        const charge_status s = begin_move(b, mine, *next->by);
+        b.lock.lock();
+        end_move(b, mine, s); // under the lock: until it is given back `next` is there
+        if (!s.charged()) next->passed = true;
         else if (next->left) also = next;
     }
     b.remove(gone);
