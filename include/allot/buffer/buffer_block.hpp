@@ -12,7 +12,7 @@
 // The charge moves without the lock (listeners are called), while `mover` says who moves it. An account that is about to inherit
 // cannot let go meanwhile: its releaser waits for the move, which waits for nobody; in a call of the mover's own thread the
 // mover does its part.
-// Cost: 112 bytes a block, its first ledger included, 32 for each other. Threads: any. Source: Drill's BufferLedger and
+// Cost: 104 bytes a block, its first ledger included, 32 for each other. Threads: any. Source: Drill's BufferLedger and
 // AllocationManager, 2014, which lock for every release and leave the heir to a hash table's order.
 #pragma once
 

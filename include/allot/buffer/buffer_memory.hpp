@@ -8,7 +8,7 @@
 //     a row manager of counted rows                                          (or any_rows)
 // and may tell capacity(p), what a block may use, capacity_for(bytes), what one of so many bytes will have, and a constant
 // host_access, false where the host must not touch it.
-// Invariant: an account is charged for the whole block that the memory gave. Cost: two indirect calls and one allocation of 112
+// Invariant: an account is charged for the whole block that the memory gave. Cost: two indirect calls and one allocation of 104
 // bytes of the process' heap a block. Threads: those of the memory. Source: Arrow Java's AllocationManager.Factory, 2019.
 #pragma once
 
@@ -74,7 +74,7 @@ class buffer_memory {
     buffer allocate(account& by, std::size_t bytes) const;
     buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept;
 
-    // What a block of so many bytes will take; the bytes themselves where the memory does not tell before.
+    // What a block of so many bytes, PTRDIFF_MAX at most, will take; the bytes themselves where the memory does not tell before.
     std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
     bool host_access() const noexcept { return calls_->host_access; }
 

@@ -11,8 +11,10 @@
 #include <allot/buffer/buffer.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -28,7 +30,8 @@ class buffer_reservation {
     [[nodiscard]] charge_status add(std::size_t bytes) noexcept {
         if (!open()) return {charge_outcome::misused, by_, bytes, 0, 0};
         std::size_t sum = 0;
-        if (!checked_add(bytes_, bytes, sum)) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
+        const bool absurd = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
+        if (absurd) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
         const std::size_t whole = sum != 0 ? memory_.capacity_for(sum) : 0, more = whole > charged_ ? whole - charged_ : 0;
         const charge_status s = by_->try_charge(more);
         if (!s) return s;

@@ -428,6 +428,8 @@ TEST_CASE_METHOD(fixture, "a reservation is charged as it grows, and is one buff
     {
         allot::buffer_reservation r{telling, a};
         CHECK(a.figures().reservations == 1);
+        CHECK_FALSE(r.add(SIZE_MAX - 5)); // rounded up it would be nothing
+        CHECK(r.bytes() == 0);
         CHECK(r.add(100));
         CHECK(r.add(100));
         CHECK(a.used() == 256); // of one block of 200
