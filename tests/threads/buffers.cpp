@@ -149,6 +149,36 @@ TEST_CASE("buffers: 8 threads retain, transfer and release a few blocks", "[buff
     CHECK(t.at_rest());
 }
 
+TEST_CASE("buffers: an account takes a view again while its last one goes", "[buffer][threads]") {
+    constexpr int rounds = 1500;
+    tree t(2);
+    bool good = true;
+    buffer x;
+    std::barrier turn{2};
+    std::thread other{[&] {
+        for (int round = 0; round != rounds; ++round) {
+            turn.arrive_and_wait();
+            for (int spin = round % 50; spin != 0; --spin) allot::pause();
+            x.release();
+            turn.arrive_and_wait();
+        }
+    }};
+    for (int round = 0; round != rounds; ++round) {
+        x = t.memory.allocate(*t.all[0], 64);
+        buffer y = x.retain(*t.all[1]);
+        turn.arrive_and_wait();
+        for (int spin = round / 50 % 50; spin != 0; --spin) allot::pause();
+        buffer z = y.retain(*t.all[0]);
+        turn.arrive_and_wait();
+        good = good && z.valid() && t.all[0]->figures().buffers == 1 && (z.charged() == t.all[0].get() || z.charged() == t.all[1].get());
+        y.release();
+        good = good && z.charged() == t.all[0].get() && t.all[0]->used() == 64;
+    }
+    other.join();
+    CHECK(good);
+    CHECK(t.at_rest());
+}
+
 TEST_CASE("buffers: what was written before a release is there for who inherits, and for the memory", "[buffer][threads]") {
     tree t(2);
     std::atomic<unsigned> gone{0};
