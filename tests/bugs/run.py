@@ -127,6 +127,61 @@ BUGS = {
     "thrust_blocks_are_not_given_back": (
         "cuda/thrust.cpp", "adapt/thrust_mr.hpp",
         "detail::give_from_all(*memory_, thrust::raw_pointer_cast(p), bytes, without_stream_);", "static_cast<void>(p), static_cast<void>(bytes);"),
+    # buffers: who is charged, views, reservations, vectors
+    "buffer_heir_is_the_newest": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (found == nullptr && !l->passed) found = l;", "if (!l->passed) found = l;"),
+    "buffer_relabelled_ledger_keeps_its_place": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);", ""),
+    "buffer_charge_taken_by_who_has_it_not": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (b.charged != from.by || from.by == &to) return {};", "if (from.by == &to) return {};"),
+    "buffer_relabels_a_shared_ledger": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
+        "if (l.views.load(std::memory_order_relaxed) != 1 || b.is_moving()) return false;", "if (b.is_moving()) return false;"),
+    "buffer_account_has_two_ledgers": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (x->by == &to && x->alive()) return false;", "if (false) return false;"),
+    "buffer_heir_that_left_is_forgotten": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "else if (next->left) also = next;", ""),
+    "buffer_ledger_is_not_counted_down": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
+        "    gone.by->count(counted::buffers, -1); // first: the account may end with its last refund\n", ""),
+    "buffer_heir_does_not_wait_for_its_charge": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp",
+        "        if (b.moved_by_another()) {\n            breathe(b);\n            continue;\n        }\n", "        if (b.moved_by_another()) break;\n"),
+    "buffer_view_added_to_a_dead_ledger": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp", "        while (n != 0)\n            if (views", "        for (;;)\n            if (views",
+        "    b.lock.lock();\n    while (b.charged == &mine) {", "    " + MOMENT.replace("512", "8") + "\n    b.lock.lock();\n    while (b.charged == &mine) {"),
+    "buffer_passes_the_charge_to_a_closed_account_for_ever": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_block.hpp", "if (!s.charged()) next->passed = true;\n        else if", "if"),
+    "buffer_charged_by_what_was_asked": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    s = by.try_charge(m.bytes);\n", "    s = by.try_charge(bytes);\n"),
+    "buffer_memory_kept_by_a_refused_request": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "        by.refund(m.bytes);\n    }\n    give(m);\n", "        by.refund(m.bytes);\n    }\n"),
+    "buffer_large_request_takes_memory_first": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "if (bytes >= large && !by.fits(bytes))", "if (false)"),
+    "buffer_grows_over_others": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "if (ledger_ == nullptr || is_shared()) return size_;", "if (ledger_ == nullptr) return size_;"),
+    "buffer_slice_bound_wraps": (
+        "unit/buffer/value_vectors.cpp", "buffer/buffer_class.hpp",
+        "if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);", "if (ALLOT_UNLIKELY(offset + bytes > size_)) return outside(offset);"),
+    "foreign_memory_refused_and_released": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    if (!s) return {};\n    const memory_block m{", "    if (!s) return release(context, static_cast<std::byte*>(address), bytes), buffer{};\n    const memory_block m{"),
+    "reservation_gives_back_twice": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_reservation.hpp", "            if (s) by_->refund(more);\n", "            by_->refund(charged_);\n"),
+    "reservation_forgets_the_rest": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_reservation.hpp", "        if (back != 0) by.refund(back);\n", ""),
+    "number_turned_on_the_wrong_machine": (
+        "unit/buffer/buffers.cpp", "buffer/little_endian.hpp", "Machine == std::endian::little ||", "Machine == std::endian::big ||"),
+    "vector_slice_forgets_the_bit": (
+        "unit/buffer/value_vectors.cpp", "buffer/value_vector.hpp", "return {bits_.slice(first / 8, bytes_of_bits(first, n)), first % 8};",
+        "return {bits_.slice(first / 8, bytes_of_bits(first, n)), 0};"),
+    "vector_slice_is_a_byte_of_bits_short": (
+        "unit/buffer/value_vectors.cpp", "buffer/validity.hpp", "(first + n - 1) / 8 - first / 8 + 1;", "(n + 7) / 8;"),
+    "bits_counted_to_the_end_of_a_word": (
+        "unit/buffer/value_vectors.cpp", "buffer/validity.hpp", "for (; end - i >= 64; i += 64)", "for (; i + 8 < end; i += 64)"),
+    "strings_of_a_slice_begin_at_zero": (
+        "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp", "        v.base_ = offset(from);\n", "        v.base_ = base_;\n"),
+    "string_appended_beyond_the_data": (
+        "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp", "if (value.size() > data_.size() - (at - base_)) return false;", "if (value.size() > data_.size()) return false;"),
     "fit_takes_what_it_meets_first": (
         "unit/heap/best_fit.cpp", "heap/size_tree.hpp", "best = fits ? t : best;", "if (fits) return t;"),
     "fit_orders_by_size_alone": (
