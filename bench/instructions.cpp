@@ -3,6 +3,8 @@
 //
 //   in cache     32 rows from a handle that has 64 free slots, and back: the shortest path
 //   in batches   20000 rows and back: refilling and spilling shared out over the rows
+#include <allot/chunk_arena.hpp>
+
 #include <bounds/free_list.hpp>
 #include <ours/list.hpp>
 
@@ -52,6 +54,27 @@ template <int Variant, class Subject> void count(const char* name) {
 
 } // namespace
 
+namespace measured { // named, so that no two of their functions are folded into one
+
+// Blocks of a chunk arena; Sized: told their bytes.
+template <bool Sized, class... Ps> struct chunk_subject {
+    struct set : allot::policies<allot::fit::runs, allot::oom::null, Ps...> {};
+    allot::chunk_arena<set> blocks{allot::limit{std::size_t{1} << 30}};
+
+    explicit chunk_subject(const bench::job&) {}
+    struct user {
+        explicit user(chunk_subject& of) : blocks(of.blocks) {}
+        void* allocate(std::size_t bytes) { return blocks.try_allocate(bytes).address; }
+        void release(void* p, [[maybe_unused]] std::size_t bytes) {
+            if constexpr (Sized) blocks.deallocate(p, bytes);
+            else blocks.deallocate(p);
+        }
+        allot::chunk_arena<set>& blocks;
+    };
+};
+
+} // namespace measured
+
 int main() {
     using namespace bench;
     using unique = allot::heap::unique;
@@ -66,4 +89,10 @@ int main() {
     count<8, manager_subject<bitmap_rows>>("manager_shared");
     count<9, manager_subject<thread_rows>>("manager_per_thread");
     count<10, local_heap_subject<guarded_rows, unique>>("heap_local_guarded");
+    using allot::heap::per_thread;
+    using measured::chunk_subject;
+    count<11, chunk_subject<false>>("chunks_shared");
+    count<12, chunk_subject<false, per_thread>>("chunks_per_thread");
+    count<13, chunk_subject<true, per_thread>>("chunks_per_thread_told_bytes");
+    count<14, chunk_subject<true, per_thread, allot::watch::none>>("chunks_per_thread_unwatched");
 }

@@ -5,6 +5,8 @@
 #include <allot/device/on_device.hpp>
 #include <allot/device/simulated.hpp>
 #include <allot/heap/best_fit.hpp>
+#include <allot/heap/buddy_fit.hpp>
+#include <allot/heap/runs_fit.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>
@@ -61,7 +63,11 @@ void answers(category::slots) {
     answer<slots::scanning>("scanning");
     answer<slots::delay_release>("delay_release");
 }
-void answers(category::fit) { answer<fit::best>("best"); }
+void answers(category::fit) {
+    answer<fit::best>("best");
+    answer<fit::buddy>("buddy");
+    answer<fit::runs>("runs");
+}
 void answers(category::heap) {
     answer<heap::shared>("shared");
     answer<heap::unique>("unique");
@@ -84,6 +90,7 @@ void answers(category::order) {
 void answers(category::ledger) {
     answer<ledger::none>("none");
     answer<ledger::counter>("counter");
+    answer<ledger::tree>("tree");
 }
 void answers(category::spill) { answer<spill::none>("none"); }
 void answers(category::oom) {
@@ -121,6 +128,7 @@ template <class Category> void section() {
     reader<product::row_manager, Category>(readers);
     reader<product::row_heap, Category>(readers);
     reader<product::arena, Category>(readers);
+    reader<product::chunk_arena, Category>(readers);
     reader<product::device_allocator, Category>(readers);
     std::cout << "\n## " << Category::name << ": " << Category::question << "?\n\n"
               << "- Fallback: " << Category::fallback_rule << "\n"

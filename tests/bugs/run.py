@@ -127,6 +127,61 @@ BUGS = {
     "thrust_blocks_are_not_given_back": (
         "cuda/thrust.cpp", "adapt/thrust_mr.hpp",
         "detail::give_from_all(*memory_, thrust::raw_pointer_cast(p), bytes, without_stream_);", "static_cast<void>(p), static_cast<void>(bytes);"),
+    # buffers: who is charged, views, reservations, vectors
+    "buffer_heir_is_the_newest": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (found == nullptr && !l->passed) found = l;", "if (!l->passed) found = l;"),
+    "buffer_relabelled_ledger_keeps_its_place": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);", ""),
+    "buffer_charge_taken_by_who_has_it_not": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (b.charged != from.by || from.by == &to) return {};", "if (from.by == &to) return {};"),
+    "buffer_relabels_a_shared_ledger": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
+        "if (l.views.load(std::memory_order_relaxed) != 1 || b.is_moving()) return false;", "if (b.is_moving()) return false;"),
+    "buffer_account_has_two_ledgers": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (x->by == &to && x->alive()) return false;", "if (false) return false;"),
+    "buffer_heir_that_left_is_forgotten": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "else if (next->left) also = next;", ""),
+    "buffer_ledger_is_not_counted_down": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
+        "    gone.by->count(counted::buffers, -1); // first: the account may end with its last refund\n", ""),
+    "buffer_heir_does_not_wait_for_its_charge": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp",
+        "        if (b.moved_by_another()) {\n            breathe(b);\n            continue;\n        }\n", "        if (b.moved_by_another()) break;\n"),
+    "buffer_view_added_to_a_dead_ledger": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp", "        while (n != 0)\n            if (views", "        for (;;)\n            if (views",
+        "    b.lock.lock();\n    while (b.charged == &mine) {", "    " + MOMENT.replace("512", "8") + "\n    b.lock.lock();\n    while (b.charged == &mine) {"),
+    "buffer_passes_the_charge_to_a_closed_account_for_ever": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_block.hpp", "if (!s.charged()) next->passed = true;\n        else if", "if"),
+    "buffer_charged_by_what_was_asked": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    s = by.try_charge(m.bytes);\n", "    s = by.try_charge(bytes);\n"),
+    "buffer_memory_kept_by_a_refused_request": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "        by.refund(m.bytes);\n    }\n    give(m);\n", "        by.refund(m.bytes);\n    }\n"),
+    "buffer_large_request_takes_memory_first": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "if (bytes >= large && !by.fits(bytes))", "if (false)"),
+    "buffer_grows_over_others": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "if (ledger_ == nullptr || is_shared()) return size_;", "if (ledger_ == nullptr) return size_;"),
+    "buffer_slice_bound_wraps": (
+        "unit/buffer/value_vectors.cpp", "buffer/buffer_class.hpp",
+        "if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);", "if (ALLOT_UNLIKELY(offset + bytes > size_)) return outside(offset);"),
+    "foreign_memory_refused_and_released": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    if (!s) return {};\n    const memory_block m{", "    if (!s) return release(context, static_cast<std::byte*>(address), bytes), buffer{};\n    const memory_block m{"),
+    "reservation_gives_back_twice": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_reservation.hpp", "            if (s) by_->refund(more);\n", "            by_->refund(charged_);\n"),
+    "reservation_forgets_the_rest": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_reservation.hpp", "        if (back != 0) by.refund(back);\n", ""),
+    "number_turned_on_the_wrong_machine": (
+        "unit/buffer/buffers.cpp", "buffer/little_endian.hpp", "Machine == std::endian::little ||", "Machine == std::endian::big ||"),
+    "vector_slice_forgets_the_bit": (
+        "unit/buffer/value_vectors.cpp", "buffer/value_vector.hpp", "return {bits_.slice(first / 8, bytes_of_bits(first, n)), first % 8};",
+        "return {bits_.slice(first / 8, bytes_of_bits(first, n)), 0};"),
+    "vector_slice_is_a_byte_of_bits_short": (
+        "unit/buffer/value_vectors.cpp", "buffer/validity.hpp", "(first + n - 1) / 8 - first / 8 + 1;", "(n + 7) / 8;"),
+    "bits_counted_to_the_end_of_a_word": (
+        "unit/buffer/value_vectors.cpp", "buffer/validity.hpp", "for (; end - i >= 64; i += 64)", "for (; i + 8 < end; i += 64)"),
+    "strings_of_a_slice_begin_at_zero": (
+        "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp", "        v.base_ = offset(from);\n", "        v.base_ = base_;\n"),
+    "string_appended_beyond_the_data": (
+        "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp", "if (value.size() > data_.size() - (at - base_)) return false;", "if (value.size() > data_.size()) return false;"),
     "fit_takes_what_it_meets_first": (
         "unit/heap/best_fit.cpp", "heap/size_tree.hpp", "best = fits ? t : best;", "if (fits) return t;"),
     "fit_orders_by_size_alone": (
@@ -281,6 +336,50 @@ BUGS = {
         "model/rows.cpp", "heap/family.hpp",
         "        arena_.give(first, pages);\n        ledger_.refund(pages << arena_.page_shift());",
         "        arena_.give(first, pages);"),
+    # accounts
+    "account_asks_no_level_above": (
+        "model/accounts.cpp", "ledger/account_climb.hpp",
+        "    for (const account* a = at; a != end && more != 0; a = a->parent_) {", "    for (const account* a = at; a != end && more != 0; a = end) {"),
+    "account_room_taken_in_two_steps": (
+        "threads/accounts.cpp", "ledger/account_class.hpp",
+        "        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
+        "        while (false);\n        word_.store(word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
+    "account_calls_nothing_in": (
+        "unit/ledger/account.cpp", "ledger/account_climb.hpp", "            if (tree.root.call_in(*s.at, false) != 0) continue;\n        }\n        if (!s.fitted() && found", "        }\n        if (!s.fitted() && found"),
+    "account_peak_knows_what_is_held": (
+        "unit/ledger/account.cpp", "ledger/account_class.hpp", "return total_ - pending_; }", "return total_; }"),
+    "account_refused_for_what_is_held": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp", "        if (!s.fitted() && found.only_pending()) {", "        if (false) {"),
+    "account_keeps_room_beyond_its_limit": (
+        "unit/ledger/account.cpp", "ledger/account_climb.hpp", "    if (total_ > bytes) tree.root.call_in(*this, true);", ""),
+    "account_transfer_asks_nobody_above": (
+        "model/accounts.cpp", "ledger/account_climb.hpp", "        if (found.status.charged() && up > down)", "        if (false)"),
+    "account_transfer_climbs_twice": (
+        "unit/ledger/account.cpp", "ledger/account_climb.hpp",
+        "            net.all += c.all, net.met += c.met;\n", "            climb(top, c, nullptr);\n",
+        "        apply(from, -by);\n        apply(to, by);\n", "        apply(to, by);\n        apply(from, -by);\n"),
+    "account_least_room_forgotten": (
+        "unit/ledger/account.cpp", "ledger/room_word.hpp",
+        "    constexpr room_word anew() const noexcept { return of(room(), open()); }", "    constexpr room_word anew() const noexcept { return *this; }"),
+    "account_claims_without_its_reservation": (
+        "model/accounts.cpp", "ledger/account_class.hpp",
+        "    std::size_t claim() const noexcept { return total_ > reserved_ ? total_ : reserved_; }", "    std::size_t claim() const noexcept { return total_; }"),
+    "listener_called_inside_a_call": (
+        "unit/ledger/listeners.cpp", "ledger/account_hold.hpp", "        if ((quiet = root.calls_on(thread))) return;\n", ""),
+    "listener_removed_under_its_caller": (
+        "unit/ledger/listeners.cpp", "ledger/account_calls.hpp", "        if (listener.running_ == 0) return forget(listener), true;", "        return forget(listener), true;"),
+    "account_ends_without_its_children": (
+        "unit/ledger/closing.cpp", "ledger/account_close.hpp", "        c->parent_ = parent_;\n", ""),
+    "account_refund_not_noted": (
+        "model/relacy_accounts.cpp", "model/relacy_accounts.cpp", "        if (!l.noted($).exchange(true, mo_acq_rel)) (&l == &exact", "        if (false) (&l == &exact"),
+    "account_granted_by_a_store": (
+        "model/relacy_accounts.cpp", "model/relacy_accounts.cpp",
+        "        if (!l.word($).compare_exchange_strong(w.bits, room_word::of(w.room() + want - n, l.steps).bits, mo_relaxed)) {\n            l.own -= want;\n            return false;\n        }\n",
+        "        l.word($).store(room_word::of(w.room() + want - n, l.steps).bits, mo_relaxed);\n"),
+    "account_undone_after_it_was_refused": (
+        "model/relacy_accounts.cpp", "model/relacy_accounts.cpp",
+        "        wait_lock();\n        settle_noted();\n        for (int called_in = 0;;) {",
+        "        wait_lock();\n        settle_noted();\n        if (!l.steps) {\n            l.own += n, l.total += n, climb(l.parent, static_cast<std::ptrdiff_t>(n));\n            unlock(), wait_lock();\n            l.own -= n, l.total -= n, climb(l.parent, -static_cast<std::ptrdiff_t>(n));\n        }\n        for (int called_in = 0;;) {"),
     "ledger_adds_then_checks": (
         "conform/ledger.cpp", "ledger/page_ledger.hpp",
         "        std::size_t used = used_.load(std::memory_order_relaxed);\n        do {",
@@ -480,16 +579,66 @@ BUGS = {
         "return room(p.cut) - type_of(p, row)->check_bytes();", "return room(p.cut);"),
     # ---- threads and their managers ------------------------------------------------------------------------
     "thread_has_caches_from_its_first_row": (
-        "threads/per_thread.cpp", "row/thread_rows.hpp", "enough = 32;", "enough = 1;"),
+        "threads/per_thread.cpp", "heap/thread_places.hpp", "enough = 32;", "enough = 1;"),
     "manager_leaves_its_threads_caches": (
-        "threads/per_thread.cpp", "row/thread_rows.hpp",
-        "            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->rows.close();\n", ""),
+        "threads/per_thread.cpp", "heap/thread_places.hpp",
+        "            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->part.close();\n", ""),
     "home_dies_under_its_threads": (
-        "threads/per_thread.cpp", "row/thread_rows.hpp",
+        "threads/per_thread.cpp", "heap/thread_places.hpp",
         "        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;", "        delete this;"),
     "releases_past_the_threads_caches": (
-        "process/locked_operations.cpp", "row/thread_rows.hpp",
-        "return ALLOT_LIKELY(last.home == this) ? last.rows : look();", "return last.home == this ? nullptr : nullptr;"),
+        "process/locked_operations.cpp", "heap/thread_places.hpp",
+        "return ALLOT_LIKELY(last.home == this) ? last.part : look();", "return last.home == this ? nullptr : nullptr;"),
+    # ---- chunk arenas ----------------------------------------------------------------------------------------
+    "buddy_forgets_to_join": (
+        "conform/fit.cpp", "heap/buddy_fit.hpp", "while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {", "while (false && is_free(t, p.order, p.index ^ 1)) {"),
+    "buddy_joins_with_the_next": (
+        "conform/fit.cpp", "heap/buddy_fit.hpp", "while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {",
+        "while (p.order != t.top && is_free(t, p.order, p.index | 1)) {"),
+    "buddy_cuts_the_largest": (
+        "unit/heap/buddy_fit.cpp", "heap/buddy_fit.hpp", "const auto from = static_cast<unsigned>(std::countr_zero(orders));\n            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])\n                if",
+        "const auto from = static_cast<unsigned>(std::bit_width(orders_) - 1);\n            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])\n                if"),
+    "buddy_gives_a_range_in_use": (
+        "unit/heap/buddy_fit.cpp", "heap/buddy_fit.hpp", "        if (!is_free(trees_[t], trees_[t].top, 0)) return false;\n", ""),
+    "slab_stays_when_empty": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "            if (book_.give_slot(x, address)) {", "            if (book_.give_slot(x, address) && false) {"),
+    "slab_of_one_quantum": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "        while (bytes % size != 0) bytes += quantum;\n", "        while (bytes < size) bytes += quantum;\n"),
+    "slot_given_back_twice": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "            if (!book_.has_slot(x, address)) return 0;\n", ""),
+    "runs_round_by_eighths": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "std::size_t{1} << (log2_floor(n - 1) - 2);\n        return align_up(n, step);",
+        "std::size_t{1} << (log2_floor(n - 1) - 1);\n        return align_up(n, step);"),
+    "class_of_a_doubling_halved": (
+        "unit/heap/block_classes.cpp", "heap/block_classes.hpp", "if (n <= Unit * Parts)", "if (n < Unit * Parts / 2)"),
+    "cache_beyond_its_budget": (
+        "unit/heap/chunk_arena.cpp", "heap/block_cache.hpp", "n >= b.limit || bytes_now() + bytes > budget_", "n >= b.limit"),
+    "idle_threads_keep_their_blocks": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if constexpr (Policies::per_thread) core.flush_threads();\n", ""),
+    "owner_does_not_look_who_asks": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "        if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;\n", "        if (true) return true;\n"),
+    "guests_come_in_without_asking": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "return !inside_.exchange(true, std::memory_order_acquire);", "return inside_.store(true), true;"),
+    "nobody_waits_for_the_owner": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "        while (inside_.load(std::memory_order_acquire)) yield();\n", ""),
+    "ended_threads_keep_their_blocks": (
+        "threads/chunk_arena.cpp", "heap/thread_blocks.hpp", "        core_.empty(cache_);\n        core_.keep_counts(cache_);", "        core_.keep_counts(cache_);"),
+    "ended_threads_counted_nothing": (
+        "unit/heap/chunk_arena.cpp", "heap/thread_blocks.hpp", "        core_.empty(cache_);\n        core_.keep_counts(cache_);", "        core_.empty(cache_);"),
+    "chunk_held_by_one_block": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "give_back(forced, forced ? arena().page_bytes() : chunk_);", "give_back(forced, chunk_);"),
+    "free_chunks_stay": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "excess_.store(true, std::memory_order_relaxed);", "excess_.store(false, std::memory_order_relaxed);"),
+    "pool_starves_large_requests": (
+        "conform/chunks.cpp", "heap/chunk_heap.hpp", "return give_back(forced, forced ? arena().page_bytes() : chunk_);", "return forced ? 0 : give_back(false, chunk_);"),
+    "released_block_looks_live": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "        core_.map().set(at, map::cached(c));\n", ""),
+    "large_pages_uncharged": (
+        "conform/chunks.cpp", "heap/chunk_heap.hpp", "        large_pages_.fetch_sub(pages, std::memory_order_relaxed);\n", ""),
+    "pages_grown_past_the_limit": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "        if (!family_.ledger().try_charge(more)) return false;\n", ""),
+    "resized_block_keeps_its_class": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "            if (now != from) core_.map().set(at, map::live(now));\n            else if", "            if"),
     # ---- lock-free steps that are no longer one (docs/lock-free.md) ----------------------------------------
     "lock_taken_in_two_steps": (
         "threads/sync.cpp", "sync/spin_lock.hpp",
@@ -644,6 +793,18 @@ BUGS = {
         "model/relacy_caches.cpp", "model/relacy_caches.cpp",
         "p->slots($) + 1;\n        RL_ASSERT(--p->users == 0);\n        p->taken($).store(0, mo_release);",
         "p->slots($) + 1;\n        RL_ASSERT(--p->users == 0);\n        p->taken($).store(0, mo_relaxed);"),
+    "owner_enters_unfenced": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "        rl::atomic_thread_fence(mo_seq_cst, $); // full_fence, or the other's in this thread\n", ""),
+    "asker_looks_unfenced": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "        rl::atomic_thread_fence(mo_seq_cst, $); // process_fence\n", ""),
+    "owner_leaves_relaxed": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "inside($).store(0, mo_release); // leave", "inside($).store(0, mo_relaxed); // leave"),
+    "asker_dismisses_relaxed": (
+        "model/relacy_owned_cache.cpp", "model/relacy_owned_cache.cpp",
+        "asked($).store(0, mo_release); // dismiss", "asked($).store(0, mo_relaxed); // dismiss"),
     "given_back_relaxed": (
         "model/relacy_heaplet.cpp", "model/relacy_heaplet.hpp",
         "compare_exchange_weak(was, now, mo_acq_rel, mo_acquire)",

@@ -30,7 +30,7 @@ QUESTIONS = {
     "refill": {"single": "allot::refill::single", "blocked": "allot::refill::blocked<16>"},
     "count": {"links": "allot::count::links", "links_aside": "allot::count::links_aside",
               "uncounted": "allot::count::none"},
-    "ledger": {"counter": "allot::ledger::counter", "no_ledger": "allot::ledger::none"},
+    "ledger": {"counter": "allot::ledger::counter", "no_ledger": "allot::ledger::none", "tree": "allot::ledger::tree"},
     "oom": {"null": "allot::oom::null", "raise": "allot::oom::raise"},
     "retain": {"never": "allot::retain::never", "on_call": "allot::retain::on_call",
                "on_pressure": "allot::retain::on_pressure", "idle": "allot::retain::idle<1_ms>"},

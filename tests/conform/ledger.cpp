@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/tree_ledger.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -13,7 +14,7 @@
 
 namespace {
 
-using answers = std::tuple<allot::ledger::counter, allot::ledger::none>;
+using answers = std::tuple<allot::ledger::counter, allot::ledger::none, allot::ledger::tree>;
 
 struct charge {
     std::size_t bytes;
@@ -34,7 +35,7 @@ TEMPLATE_LIST_TEST_CASE("ledger: charges, cancels and refunds against the model"
         bool good = true;
         for (int step = 0; step < 3000 && good; ++step) {
             const auto choice = random() % 8;
-            const std::size_t bytes = choice == 7 ? SIZE_MAX - random() % 1000 : random() % 30000;
+            const std::size_t bytes = choice == 7 ? SIZE_MAX - random() % 1000 : 1 + random() % 30000;
             if (choice < 5 || choice == 7) {
                 const bool fits = !TestType::charges || (used <= limit && bytes <= limit - used);
                 const bool got = ledger.try_charge(bytes);

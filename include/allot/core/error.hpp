@@ -74,6 +74,10 @@ enum class misuse {
     null_type,              // a row type whose destructor would be needed is not there
     outlived,               // used after the object it belongs to has ended
     no_host_access,         // the host was to write, seal or destroy a row in memory that it must not touch
+    over_refunded,          // more bytes than were charged
+    other_tree,             // an account of another tree
+    out_of_bounds,          // bytes beyond a buffer's ends, or values beyond a vector's
+    used_up,                // a reservation that was used or closed before
     // damage: what a guard or a row's check finds, told in every build
     broken_link,            // a free slot was written: its link leads to no slot
     overrun,                // the bytes behind a row were written
@@ -94,6 +98,10 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a row finalized without a type",
         "used after its owner has ended",
         "a row in memory that the host must not touch",
+        "more refunded than was charged",
+        "an account of another tree",
+        "beyond the bounds of a buffer or vector",
+        "a reservation that was used or closed before",
         "a free row was written over: its link leads nowhere",
         "bytes behind a row were written",
         "a row was written after its release",

@@ -31,6 +31,12 @@ struct arena {
     using reads = types<category::page, category::retain, category::watch>;
 };
 
+struct chunk_arena {
+    static constexpr std::string_view name = "chunk_arena";
+    using reads = types<category::page, category::fit, category::heap, category::ledger, category::oom, category::retain,
+                        category::watch>;
+};
+
 struct device_allocator {
     static constexpr std::string_view name = "device_allocator";
     using reads = types<category::page, category::fit, category::order, category::ledger, category::oom, category::retain,

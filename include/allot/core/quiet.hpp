@@ -54,6 +54,9 @@ struct words {
     template <class... As> anything page_shift(As&&...) const noexcept;
     template <class... As> anything got(As&&...) const noexcept;
     template <class... As> anything arena(As&&...) const noexcept;
+    // chunks
+    template <class... As> anything resize(As&&...) const noexcept;
+    template <class... As> anything chunk_bytes(As&&...) const noexcept;
     // devices
     template <class... As> anything leave(As&&...) const noexcept;
     template <class... As> anything release_held(As&&...) const noexcept;
@@ -80,6 +83,7 @@ struct words {
     template <class... As> anything state_of(As&&...) const noexcept;
     template <class... As> anything charges(As&&...) const noexcept;
     template <class... As> anything name(As&&...) const noexcept;
+    template <class... As> anything account(As&&...) const noexcept;
     template <class... As> anything valid(As&&...) const noexcept;
 };
 

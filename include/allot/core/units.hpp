@@ -27,6 +27,11 @@ struct page_bytes {
     std::size_t bytes;
 };
 
+/// The size of chunks asked for at run time: a power of two, a page to 64 MiB.
+struct chunk_bytes {
+    std::size_t bytes;
+};
+
 /// How much address space an arena reserves.
 struct reserve_bytes {
     std::size_t bytes;

@@ -215,6 +215,7 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit {
         const number x = live_.find(nodes(), address);
         return x == 0 ? nullptr : &nodes()[x].tag;
     }
+    const Tag* tag_of(std::uintptr_t address) const noexcept { return const_cast<best_fit*>(this)->tag_of(address); }
     std::size_t bytes_of(std::uintptr_t address) const noexcept {
         const number x = live_.find(nodes(), address);
         return x == 0 ? 0 : to_bytes(nodes()[x].units);
@@ -427,7 +428,9 @@ struct best {
     static constexpr std::string_view cost =
         "O(log n); 32 bytes a run and its tag, 8 to 16 for a live one's address; 3.8 KB a stream";
 
-    template <fit_tag Tag = no_tag, class Memory = host_metadata> using runs = best_fit<Tag, Memory>;
+    static constexpr bool tags = true;
+    static constexpr unsigned classes = 4;
+    template <fit_tag Tag = no_tag, class Memory = host_metadata> using of = best_fit<Tag, Memory>;
 };
 static_assert(category::fit::takes<best>);
 

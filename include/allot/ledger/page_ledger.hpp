@@ -8,6 +8,8 @@
 
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/core/units.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -19,7 +21,10 @@ namespace allot::inline ALLOT_ABI {
 // Bytes charged against a hard limit.
 class page_ledger {
   public:
+    using values = types<allot::limit>; // that an object's constructor takes for it
+
     explicit page_ledger(std::size_t limit = SIZE_MAX) noexcept : limit_(limit) {}
+    template <class... Values> page_ledger(std::size_t limit, const char*, const Values&...) noexcept : limit_(limit) {}
 
     // False, and nothing has changed, when used + bytes would exceed the limit.
     bool try_charge(std::size_t bytes) noexcept {
@@ -64,7 +69,10 @@ class page_ledger {
 // Nobody is charged; only the arena bounds what can be had.
 class no_ledger {
   public:
+    using values = types<>;
+
     explicit no_ledger(std::size_t = SIZE_MAX) noexcept {}
+    template <class... Values> no_ledger(std::size_t, const char*, const Values&...) noexcept {}
     bool try_charge(std::size_t) noexcept { return true; }
     bool fits(std::size_t) const noexcept { return true; }
     void confirm(std::size_t) noexcept {}

@@ -63,7 +63,7 @@ class row_manager {
   public:
     using set = Set;
 
-    // Takes, in any order: limit (where the set charges), name, page_bytes, reserve_bytes, leak_sink, damage_sink; the arena where the set says
+    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name, page_bytes, reserve_bytes, leak_sink, damage_sink; the arena where the set says
     // page::of<Arena>, the caller's bytes where it says page::borrowed, the api (unless it is an empty type) and a device_id where it
     // says page::on_device: then rows are a device's memory, and no member touches it. Throws out_of_memory when no address space
     // can be had (without exceptions: aborts with its page).
@@ -71,7 +71,7 @@ class row_manager {
     explicit row_manager(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
           family_(arena(), ledger_), buckets_(family_, context_), huge_(family_, context_),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           holder_(arena(), name_, &held, this, &reclaim_for_others) {
@@ -85,12 +85,14 @@ class row_manager {
             static_cast<row_manager*>(self)->report(out);
         };
         if constexpr (policies::watch::at_peak) ledger_.recorder().ask(&census_for_peak, this);
+        if constexpr (policies::in_tree) ledger_.tells(this, &tell_account);
         if constexpr (policies::per_thread) threads_ = new (std::nothrow) detail::thread_rows<Set>(*this);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
 
     ~row_manager() {
+        if constexpr (policies::in_tree) ledger_.tells(nullptr, nullptr);
         holder_.leave();
         if constexpr (policies::per_thread)
             if (threads_ != nullptr) detail::thread_rows<Set>::close(threads_);
@@ -301,8 +303,15 @@ class row_manager {
         out.put("  held by").newline();
         top.write(out);
         arena().report(out);
+        if constexpr (policies::in_tree) ledger_.report(out);
     }
 
+    // Its own, which its pages are charged to, below the one that it was given; it lives as long as the manager.
+    allot::account& account() const noexcept
+        requires(policies::in_tree)
+    {
+        return ledger_.account();
+    }
     const char* name() const noexcept { return name_; }
     arena_base& arena() const noexcept { return arena_.get(); }
     // Invariants of every heap; no other thread may use the manager meanwhile.
@@ -410,11 +419,9 @@ class row_manager {
     }
 
   private:
-    template <class... More>
-    static std::conditional_t<policies::charges, types<allot::limit, allot::name, leak_sink, damage_sink, More...>,
-                              types<allot::name, leak_sink, damage_sink, More...>>
-        accepted_with(types<More...>);
-    using accepted = decltype(accepted_with(typename policies::arena::accepted{}));
+    template <class... Charged, class... More>
+    static types<Charged..., allot::name, leak_sink, damage_sink, More...> accepted_with(types<Charged...>, types<More...>);
+    using accepted = decltype(accepted_with(typename ledger_type::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     static std::size_t held(const void* self) noexcept { return static_cast<const row_manager*>(self)->held_bytes(); }
@@ -434,6 +441,12 @@ class row_manager {
         else return arena().limit();
     }
 
+    // What the system gives to an arena of its own; one that is shared is nobody's alone.
+    static item_figures tell_account(const void* self) noexcept {
+        const auto& rows = *static_cast<const row_manager*>(self);
+        if constexpr (policies::shares_arena) return {rows.held_bytes(), 0, 0};
+        else return {rows.held_bytes(), rows.arena().figures().committed, rows.arena().resident()};
+    }
     static std::size_t reclaim_for_others(const void* self) noexcept {
         return static_cast<const row_manager*>(self)->family_.reclaim(true);
     }

@@ -6,6 +6,7 @@
 #include <allot/core/category.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/tree_ledger.hpp>
 #include <allot/ledger/watched_ledger.hpp>
 #include <allot/page/private_arena.hpp>
 #include <allot/row/slot_rows.hpp>
@@ -50,6 +51,7 @@ struct row_policies {
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
     static constexpr bool charges = answer<category::ledger>::charges;
+    static constexpr bool in_tree = requires(ledger& l) { l.account(); };
     // A heap of one size made with these answers has rows of one type, which the page keeps.
     static constexpr bool one_type = unique || packed || !counts;
     static constexpr bool shares_arena = requires { typename page::arena_type; };

@@ -47,8 +47,8 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     using growth::unit, growth::largest_step;
     static constexpr std::size_t most_bytes = std::size_t{1} << 39; // a block; beyond is refused
 
-    // Takes, in any order: device_id (the first device unless told), limit (where the set charges), name, reserve_bytes (of
-    // addresses; else twice the device's memory), leak_sink, and the api's value, which an api that is no empty type needs.
+    // Takes, in any order: device_id (the first device unless told), limit (where the set charges), the account to charge (ledger::tree), name,
+    // reserve_bytes (of addresses; else twice the device's memory), leak_sink, and the api's value, which an api that is no empty type needs.
     // Asks nothing of the device: the first request does.
     template <class... Values>
     explicit device_allocator(Values&&... values) noexcept : growth(values...) {
@@ -215,6 +215,8 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     }
     // One page: limit, live, reserved, the largest free run, the streams that hold most of what is free.
     void report(text_writer& out) const noexcept { detail::write_device_report(out, *this); }
+    // Its own, which what it holds of the device is charged to, below the one that it was given.
+    allot::account& account() const noexcept requires(policies::in_tree) { return ledger_.account(); }
     // What the device answered to the last call that failed.
     device::error last_error() const noexcept { return told_.last_error(); }
     const char* name() const noexcept { return told_.name(); }
@@ -232,8 +234,8 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     }
 
   private:
-    using accepted = std::conditional_t<policies::charges, types<allot::limit, device_id, allot::name, allot::reserve_bytes, leak_sink, api_type>,
-                                        types<device_id, allot::name, allot::reserve_bytes, leak_sink, api_type>>;
+    template <class... Cs> static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
+    using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
     void* refused() noexcept {
         const guard hold{books_};

@@ -48,7 +48,8 @@ template <class Set> class device_books {
 
     template <class... Values>
     explicit device_books(Values&... values) noexcept
-        : api_(api_of(values...)), device_(value_or<device_id>({0}, values...)), ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes), book_(api_),
+        : api_(api_of(values...)), device_(value_or<device_id>({0}, values...)),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text, values...), book_(api_),
           told_(value_or<allot::name>({""}, values...).text, value_or<leak_sink>({&leaks_to_stderr}, values...)) {
         (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held)); // else the first growth fails
         if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests

@@ -36,6 +36,7 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
         write(out, last);
         out.newline();
     }
+    if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root());
 }
 
 template <class Gpu> [[noreturn]] ALLOT_COLD void raise_out_of_device_memory(const Gpu& gpu, std::size_t bytes, std::size_t align) {

@@ -4,6 +4,8 @@
 
 #include <allot/core/describe.hpp>
 #include <allot/heap/best_fit.hpp>
+#include <allot/heap/buddy_fit.hpp>
+#include <allot/heap/runs_fit.hpp>
 #include <allot/slots/bitmap.hpp>
 #include <allot/slots/linked.hpp>
 
@@ -41,7 +43,7 @@ TEST_CASE("trivial policies are empty") {
         all_empty<heap::shared, heap::unique, heap::per_thread, heap::shared_by<>, refill::single, refill::blocked<16>>);
     STATIC_REQUIRE(all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside,
                              count::none>);
-    STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host, fit::best>);
+    STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host, fit::best, fit::buddy, fit::runs>);
     STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, retain::idle<time_span{10}>>);
     STATIC_REQUIRE(all_empty<watch::none, watch::counters, watch::peaks, watch::trace<>>);
     STATIC_REQUIRE(all_empty<guard::none, guard::encoded, guard::canary, guard::quarantine<8>, guard::zero,

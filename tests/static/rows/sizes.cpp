@@ -38,6 +38,7 @@ TEST_CASE("answers without state add no byte to a row manager") {
 
 TEST_CASE("what charges nobody keeps no figures, what records nothing no counters") {
     STATIC_REQUIRE(bytes<changed<allot::ledger::none>> <= bytes<plain>);
+    STATIC_REQUIRE(bytes<changed<allot::ledger::counter>> == bytes<plain>);
     STATIC_REQUIRE(bytes<plain> <= bytes<changed<allot::watch::counters>>);
     STATIC_REQUIRE(std::is_empty_v<allot::ledger_of<allot::ledger::none>>);
 }

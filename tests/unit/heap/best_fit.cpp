@@ -424,5 +424,5 @@ TEST_CASE("without metadata nothing is shrunk and no part taken back", "[heap][f
 TEST_CASE("a run without a tag takes 32 bytes of metadata", "[heap][fit]") {
     STATIC_REQUIRE(sizeof(allot::detail::fit_node<allot::no_tag>) == 32);
     STATIC_REQUIRE(sizeof(runs::run) == 16);
-    STATIC_REQUIRE(std::is_same_v<allot::fit::best::runs<>, runs>);
+    STATIC_REQUIRE(std::is_same_v<allot::fit::best::of<>, runs>);
 }

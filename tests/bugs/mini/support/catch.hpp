@@ -60,6 +60,15 @@ inline mini::contains ContainsSubstring(std::string part) { return {std::move(pa
     static const mini::add MINI_JOIN(mini_add_, n){__VA_ARGS__, &MINI_JOIN(mini_run_, n)};                   \
     static void MINI_JOIN(mini_run_, n)()
 #define TEST_CASE(...) MINI_TEST(__COUNTER__, __VA_ARGS__)
+#define MINI_METHOD(n, fixture, ...)                                                                         \
+    namespace {                                                                                              \
+    struct MINI_JOIN(mini_case_, n) : fixture {                                                              \
+        void body();                                                                                         \
+    };                                                                                                       \
+    }                                                                                                        \
+    static const mini::add MINI_JOIN(mini_add_, n){__VA_ARGS__, [] { MINI_JOIN(mini_case_, n){}.body(); }};  \
+    void MINI_JOIN(mini_case_, n)::body()
+#define TEST_CASE_METHOD(fixture, ...) MINI_METHOD(__COUNTER__, fixture, __VA_ARGS__)
 #define MINI_TEMPLATE(n, name, ...)                                                                          \
     template <class TestType> static void MINI_JOIN(mini_run_, n)();                                         \
     namespace {                                                                                              \

@@ -1,0 +1,252 @@
+// What stands behind a buffer: a block of memory, and a ledger for each account that shares it.
+//
+//     view, view ... -- ledger of scan (how many views) --+
+//     view ----------- ledger of join -------------------+-- block: address, bytes, who is charged, the ledgers in order of arrival
+//
+// All of it is host memory beside the block, so the block may be a device's. A view more or fewer is one atomic operation on its
+// ledger's count. The rest is under the block's lock: a ledger of another account, who is charged, the end of a ledger.
+// Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list from its first view to
+// its end; its count reaches 0 once, and whoever brought it there ends it. Who inherits: when the last view of the charged account
+// goes, the account whose ledger has been in the list longest of those that have views, by force; one that is closed is
+// passed over; if none is left, the charge stays where it is until the block goes.
+// The charge moves without the lock (listeners are called), while `mover` says who moves it. An account that is about to inherit
+// cannot let go meanwhile: its releaser waits for the move, which waits for nobody; in a call of the mover's own thread the
+// mover does its part.
+// Cost: 104 bytes a block, its first ledger included, 32 for each other. Threads: any. Source: Drill's BufferLedger and
+// AllocationManager, 2014, which lock for every release and leave the heir to a hash table's order.
+#pragma once
+
+#include <allot/buffer/buffer_memory.hpp>
+#include <allot/config.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/sync/pause.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Foreign memory is given back by this, once, when its last view goes.
+using foreign_release = void (*)(void* context, std::byte* address, std::size_t bytes) noexcept;
+
+namespace detail {
+
+struct buffer_block;
+
+// What one account has of a block.
+struct buffer_ledger {
+    std::atomic<std::uint32_t> views{1};
+    bool passed = false;           // it was to inherit, and was closed
+    bool left = false;             // its last view went in a call about the charge coming here: the mover ends it
+    account* by;                   // changed by its only view, under the lock
+    buffer_block* block;
+    buffer_ledger* next = nullptr; // arrived later
+
+    bool alive() const noexcept { return views.load(std::memory_order_relaxed) != 0; }
+    bool add_view() noexcept {
+        std::uint32_t n = views.load(std::memory_order_relaxed);
+        while (n != 0)
+            if (views.compare_exchange_weak(n, n + 1, std::memory_order_relaxed)) return true;
+        return false;
+    }
+};
+
+struct foreign_memory {
+    foreign_release release;
+    void* context;
+};
+union buffer_source {
+    buffer_source(const buffer_memory& m) noexcept : memory(m) {}
+    buffer_source(const foreign_memory& f) noexcept : foreign(f) {}
+    buffer_memory memory;
+    foreign_memory foreign;
+};
+
+struct buffer_block {
+    memory_block memory;
+    account* charged;          // by the lock, as all that follows
+    std::atomic<std::uintptr_t> mover{0}; // the thread that moves the charge to `charged`; set under the lock
+    buffer_ledger* ledgers = nullptr;
+    buffer_source source;
+    std::atomic<account_log*> log{nullptr};
+    spin_lock lock;
+    bool is_foreign;
+    bool host_access;
+    buffer_ledger first;
+
+    buffer_block(const memory_block& m, account& by, const buffer_source& from, bool foreign, bool host) noexcept
+        : memory(m), charged(&by), source(from), is_foreign(foreign), host_access(host), first{.by = &by, .block = this} {
+        ledgers = &first;
+        by.count(counted::buffers, 1);
+    }
+
+    bool is_moving() const noexcept { return mover.load(std::memory_order_acquire) != 0; }
+    bool moved_by_another() const noexcept {
+        const std::uintptr_t by = mover.load(std::memory_order_acquire);
+        return by != 0 && by != sys::thread_token();
+    }
+    void append(buffer_ledger& l) noexcept {
+        buffer_ledger** at = &ledgers;
+        while (*at != nullptr) at = &(*at)->next;
+        *at = &l;
+        l.next = nullptr;
+    }
+    void remove(buffer_ledger& l) noexcept {
+        buffer_ledger** at = &ledgers;
+        while (*at != &l) at = &(*at)->next;
+        *at = l.next;
+    }
+    // With one view more; null: the account has none.
+    buffer_ledger* view_of(const account& by) noexcept {
+        for (buffer_ledger* l = ledgers; l != nullptr; l = l->next)
+            if (l->by == &by && l->add_view()) return l;
+        return nullptr;
+    }
+    // Whom the charge falls to when the views of `from` are gone: that account itself, where it came back, else the first.
+    buffer_ledger* heir(const account& from) const noexcept {
+        buffer_ledger* found = nullptr;
+        for (buffer_ledger* l = ledgers; l != nullptr; l = l->next) {
+            if (!l->alive()) continue;
+            if (l->by == &from) return l;
+            if (found == nullptr && !l->passed) found = l;
+        }
+        return found;
+    }
+    void note(const char* what, const account& a) noexcept {
+        if (account_log* const to = log.load(std::memory_order_acquire); ALLOT_UNLIKELY(to != nullptr)) to->record(what, memory.bytes, a.used());
+    }
+};
+
+inline void breathe(buffer_block& b) noexcept {
+    b.lock.unlock();
+    yield();
+    b.lock.lock();
+}
+// The lock is held before, and not after; `mover` stays set. Both accounts have somebody who keeps them here.
+inline charge_status begin_move(buffer_block& b, account& from, account& to) noexcept {
+    b.charged = &to;
+    b.mover.store(sys::thread_token(), std::memory_order_relaxed);
+    b.lock.unlock();
+    const charge_status s = account::transfer(from, to, b.memory.bytes);
+    if (s.charged()) b.note("transfer", to);
+    return s;
+}
+// By the lock's holder.
+inline void end_move(buffer_block& b, account& from, const charge_status& s) noexcept {
+    if (!s.charged()) b.charged = &from;
+    b.mover.store(0, std::memory_order_release);
+}
+// The lock is held before, and not after. One that was done ends without it: nobody waits for more than that.
+inline charge_status move_charge(buffer_block& b, account& from, account& to) noexcept {
+    const charge_status s = begin_move(b, from, to);
+    if (ALLOT_LIKELY(s.charged())) end_move(b, from, s);
+    else {
+        const std::lock_guard hold(b.lock);
+        end_move(b, from, s);
+    }
+    return s;
+}
+
+// The ledger's account gets a view: its ledger, or null where it cannot be made.
+ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
+    {
+        const std::lock_guard hold(b.lock);
+        if (buffer_ledger* const has = b.view_of(by)) return has;
+    }
+    auto* const fresh = new (std::nothrow) buffer_ledger{.by = &by, .block = &b};
+    if (fresh == nullptr) return nullptr;
+    b.lock.lock();
+    buffer_ledger* const has = b.view_of(by);
+    if (has == nullptr) b.append(*fresh);
+    b.lock.unlock();
+    if (has != nullptr) return delete fresh, has;
+    by.count(counted::buffers, 1);
+    b.note("retain", by);
+    return fresh;
+}
+
+// The charge goes to `to` if the ledger's account has it; `to` has a view that stays meanwhile.
+inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
+    buffer_block& b = *from.block;
+    std::unique_lock hold(b.lock);
+    while (b.charged == from.by && b.moved_by_another()) breathe(b);
+    if (b.charged != from.by || from.by == &to) return {};
+    if (b.is_moving()) return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
+    hold.release();
+    return move_charge(b, *from.by, to);
+}
+// The same where the ledger has one view and `to` has none: the ledger becomes that of `to`. False: it is not so.
+inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
+    buffer_block& b = *l.block;
+    account& from = *l.by;
+    std::unique_lock hold(b.lock);
+    if (l.views.load(std::memory_order_relaxed) != 1 || b.is_moving()) return false;
+    for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
+        if (x->by == &to && x->alive()) return false;
+    if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
+    from.count(counted::buffers, -1); // before the charge goes: then `from` may end
+    to.count(counted::buffers, 1);
+    l.by = &to;
+    if (b.charged != &from) return true;
+    hold.release();
+    status = move_charge(b, from, to);
+    return true;
+}
+
+// Frees the memory, and then takes it off who is charged.
+inline void end_block(buffer_block& b) noexcept {
+    account& charged = *b.charged;
+    const memory_block m = b.memory;
+    b.note("end", charged);
+    if (b.is_foreign) b.source.foreign.release(b.source.foreign.context, m.address, m.bytes);
+    else b.source.memory.give(m);
+    delete &b;
+    charged.refund(m.bytes);
+}
+// Ends one whose views are gone; returns another that its mover has to end.
+inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
+    buffer_block& b = *gone.block;
+    account& mine = *gone.by;
+    const bool own_node = &gone != &b.first;
+    buffer_ledger* also = nullptr;
+    b.lock.lock();
+    while (b.charged == &mine) {
+        if (b.moved_by_another()) {
+            breathe(b);
+            continue;
+        }
+        if (b.is_moving()) {
+            gone.left = true;
+            b.lock.unlock();
+            return nullptr;
+        }
+        buffer_ledger* const next = b.heir(mine);
+        if (next == nullptr || next->by == &mine) break;
+        const charge_status s = begin_move(b, mine, *next->by);
+        b.lock.lock();
+        end_move(b, mine, s); // under the lock: until it is given back `next` is there
+        if (!s.charged()) next->passed = true;
+        else if (next->left) also = next;
+    }
+    b.remove(gone);
+    const bool last = b.ledgers == nullptr;
+    b.lock.unlock();
+    if (own_node) delete &gone;
+    if (last) end_block(b);
+    return also;
+}
+ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
+    gone.by->count(counted::buffers, -1); // first: the account may end with its last refund
+    for (buffer_ledger* l = &gone; l != nullptr;) l = end_one(*l);
+}
+ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
+    if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

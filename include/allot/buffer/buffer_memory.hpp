@@ -1,0 +1,145 @@
+// Where buffers' memory comes from: a row manager, a chunk arena, a device allocator at a stream, the process' heap, with its type
+// forgotten.
+//
+//     allot::buffer_memory memory{rows};      allot::buffer b = memory.allocate(scan, 64_KiB);      charged to the account `scan`
+//
+// A reference of two words; what it refers to must outlive the buffers. A memory is one of
+//     try_allocate(bytes, align) -> void*, or a struct {address, bytes}     deallocate(p, bytes), or deallocate(p)
+//     a row manager of counted rows                                          (or any_rows)
+// and may tell capacity(p), what a block may use, capacity_for(bytes), what one of so many bytes will have, and a constant
+// host_access, false where the host must not touch it.
+// Invariant: an account is charged for the whole block that the memory gave. Cost: two indirect calls and one allocation of 104
+// bytes of the process' heap a block. Threads: those of the memory. Source: Arrow Java's AllocationManager.Factory, 2019.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/row_type.hpp>
+#include <allot/ledger/account_status.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+class buffer;
+
+/// Memory as it was given, and all that it takes; none: null.
+struct memory_block {
+    std::byte* address = nullptr;
+    std::size_t bytes = 0;
+};
+
+namespace detail {
+
+inline constexpr std::size_t buffer_align = 64; // of every block that this library takes
+inline constexpr row_type buffer_row{"buffer", nullptr, buffer_align};
+
+template <class M>
+concept gives_rows = requires(M& m, void* p, std::size_t n) {
+    { m.try_allocate(n, buffer_row) } -> std::same_as<void*>;
+    { m.capacity(p) } -> std::same_as<std::size_t>;
+    m.link(p);
+    m.release(p);
+};
+template <class M>
+concept gives_back = requires(M& m, void* p, std::size_t n) { m.deallocate(p, n); } || requires(M& m, void* p) { m.deallocate(p); };
+template <class M>
+concept gives_addresses = gives_back<M> && requires(M& m, std::size_t n) {
+    { m.try_allocate(n, n) } -> std::same_as<void*>;
+};
+template <class M>
+concept gives_blocks = gives_back<M> && requires(M& m, std::size_t n) {
+    { m.try_allocate(n, n).address } -> std::convertible_to<void*>;
+    { m.try_allocate(n, n).bytes } -> std::convertible_to<std::size_t>;
+};
+
+} // namespace detail
+
+/// What buffers may be made of; see above.
+template <class M>
+concept block_memory = detail::gives_rows<M> || detail::gives_addresses<M> || detail::gives_blocks<M>;
+
+class buffer_memory {
+  public:
+    template <class M>
+        requires(block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
+    buffer_memory(M& memory) noexcept : memory_(&memory), calls_(&calls_of<M>) {}
+
+    // A buffer of so many bytes, aligned to 64, contents unspecified, charged to the account by what the memory takes for it.
+    // 0 bytes are the empty buffer. Failure: out_of_memory with the account's page; the second gives the empty buffer, and why.
+    buffer allocate(account& by, std::size_t bytes) const;
+    buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept;
+
+    // What a block of so many bytes, PTRDIFF_MAX at most, will take; the bytes themselves where the memory does not tell before.
+    std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
+    bool host_access() const noexcept { return calls_->host_access; }
+
+    // Blocks as they are, charged to nobody.
+    memory_block take(std::size_t bytes) const noexcept { return calls_->take(memory_, bytes); }
+    void give(const memory_block& block) const noexcept { calls_->give(memory_, block); }
+
+  private:
+    struct calls {
+        memory_block (*take)(void*, std::size_t) noexcept;
+        void (*give)(void*, const memory_block&) noexcept;
+        std::size_t (*capacity_for)(void*, std::size_t) noexcept;
+        bool host_access;
+    };
+    template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
+    template <class M> static memory_block take_from(M& m, std::size_t bytes) noexcept {
+        if constexpr (detail::gives_blocks<M>) {
+            const auto b = m.try_allocate(bytes, detail::buffer_align);
+            return {static_cast<std::byte*>(b.address), static_cast<std::size_t>(b.bytes)};
+        } else {
+            void* p = nullptr;
+            if constexpr (detail::gives_rows<M>) p = m.try_allocate(bytes, detail::buffer_row);
+            else p = m.try_allocate(bytes, detail::buffer_align);
+            if (p == nullptr) return {};
+            if constexpr (requires { m.capacity(p); }) return {static_cast<std::byte*>(p), m.capacity(p)};
+            else return {static_cast<std::byte*>(p), bytes};
+        }
+    }
+    template <class M> static void give_to(M& m, const memory_block& b) noexcept {
+        if constexpr (detail::gives_rows<M>) m.release(b.address);
+        else if constexpr (requires { m.deallocate(b.address, b.bytes); }) m.deallocate(b.address, b.bytes);
+        else m.deallocate(b.address);
+    }
+    template <class M> static constexpr bool host_access_of() noexcept {
+        if constexpr (requires { { M::host_access } -> std::convertible_to<bool>; }) return M::host_access;
+        else if constexpr (detail::gives_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
+        else return true;
+    }
+    template <class M>
+    static constexpr calls calls_of{
+        [](void* m, std::size_t n) noexcept { return take_from(as<M>(m), n); },
+        [](void* m, const memory_block& b) noexcept { give_to(as<M>(m), b); },
+        []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
+            if constexpr (requires { as<M>(m).capacity_for(n); }) return as<M>(m).capacity_for(n);
+            else return n;
+        },
+        host_access_of<M>(),
+    };
+
+    void* memory_;
+    const calls* calls_;
+};
+
+static_assert(sizeof(buffer_memory) == 2 * sizeof(void*));
+
+/// The process' heap, where nothing better is at hand. Blocks are multiples of 64 bytes.
+struct heap_memory {
+    static constexpr std::size_t capacity_for(std::size_t bytes) noexcept { return align_up(bytes, detail::buffer_align); }
+    memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
+        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {};
+        const std::size_t whole = capacity_for(bytes);
+        void* const p = ::operator new(whole, std::align_val_t{align}, std::nothrow);
+        return {static_cast<std::byte*>(p), p != nullptr ? whole : 0};
+    }
+    void deallocate(void* p) noexcept { ::operator delete(p, std::align_val_t{detail::buffer_align}); }
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,107 @@
+// Bytes that are charged now for one buffer that is allocated later: add up sizes while it is still time to be refused.
+//
+//     allot::buffer_reservation r{memory, sort};      if (!r.add(keys) || !r.add(rows)) spill();      allot::buffer b = r.allocate();
+//
+// Invariant: charged() bytes are charged to the account until allocate() has given them to a buffer, or close() has given them
+// back; never both. Where the memory has none, allocate() gives the empty buffer and the reservation is as it was.
+// Cost: 48 bytes; a charge an addition. Threads: one at a time. Source: Drill's AllocationReservation, 2015, whose close() gave
+// back a second time what a failed allocation had given back.
+#pragma once
+
+#include <allot/buffer/buffer.hpp>
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+class buffer_reservation {
+  public:
+    buffer_reservation(buffer_memory memory, account& by) noexcept : memory_(memory), by_(&by) { by.count(counted::reservations, 1); }
+    buffer_reservation(const buffer_reservation&) = delete;
+    buffer_reservation& operator=(const buffer_reservation&) = delete;
+    ~buffer_reservation() { close(); }
+
+    // So many bytes more, charged at once, by what the memory says it will take. Refused: nothing has changed.
+    [[nodiscard]] charge_status add(std::size_t bytes) noexcept {
+        if (!open()) return {charge_outcome::misused, by_, bytes, 0, 0};
+        std::size_t sum = 0;
+        const bool absurd = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
+        if (absurd) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
+        const std::size_t whole = sum != 0 ? memory_.capacity_for(sum) : 0, more = whole > charged_ ? whole - charged_ : 0;
+        const charge_status s = by_->try_charge(more);
+        if (!s) return s;
+        bytes_ = sum;
+        charged_ += more;
+        note("add", more);
+        return s;
+    }
+    // One buffer of the sum, once; of nothing, the empty buffer. Empty otherwise: the memory has none, or takes more than it told and the
+    // account refuses the rest (`why`); then it may be tried again.
+    [[nodiscard]] buffer allocate(charge_status* why = nullptr) noexcept {
+        charge_status unused;
+        charge_status& s = why != nullptr ? *why : unused;
+        s = {};
+        if (!open()) return {};
+        if (bytes_ == 0) return end(), buffer{};
+        const memory_block m = memory_.take(bytes_);
+        if (m.address == nullptr) return {};
+        const std::size_t more = m.bytes > charged_ ? m.bytes - charged_ : 0;
+        s = by_->try_charge(more);
+        buffer b;
+        if (s) b = buffer::over(m, bytes_, *by_, memory_, false, memory_.host_access());
+        if (!b) {
+            if (s) by_->refund(more);
+            memory_.give(m);
+            return {};
+        }
+        note("allocate", m.bytes);
+        const std::size_t less = charged_ > m.bytes ? charged_ - m.bytes : 0;
+        account& by = *by_;
+        end();
+        if (less != 0) by.refund(less);
+        return b;
+    }
+    // What is not used goes back. Idempotent.
+    void close() noexcept {
+        if (by_ == nullptr) return;
+        account& by = *by_;
+        const std::size_t back = charged_;
+        note("close", back);
+        end();
+        if (back != 0) by.refund(back);
+    }
+
+    std::size_t bytes() const noexcept { return bytes_; }     // asked for
+    std::size_t charged() const noexcept { return charged_; } // 0 when it was used or closed
+    bool is_open() const noexcept { return by_ != nullptr; }
+    // Its events are kept there from now on; null: no longer.
+    void set_log(account_log* log) noexcept { log_ = log; }
+
+  private:
+    bool open() const noexcept {
+        if (ALLOT_UNLIKELY(by_ == nullptr)) tell_misuse({.kind = misuse::used_up});
+        return by_ != nullptr;
+    }
+    // By who has its charge now; the account may end with its next refund.
+    void end() noexcept {
+        by_->count(counted::reservations, -1);
+        by_ = nullptr;
+        bytes_ = charged_ = 0;
+    }
+    void note(const char* what, std::size_t bytes) noexcept {
+        if (log_ != nullptr) log_->record(what, bytes, by_->used());
+    }
+
+    buffer_memory memory_;
+    account* by_;
+    std::size_t bytes_ = 0;
+    std::size_t charged_ = 0;
+    account_log* log_ = nullptr;
+};
+
+} // namespace allot::inline ALLOT_ABI

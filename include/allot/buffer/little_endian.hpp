@@ -1,0 +1,48 @@
+// Numbers in memory as little-endian bytes, at any address, on any machine.
+//
+// Cost: one plain load or store on little-endian machines; a swap more on others. Threads: as for the bytes.
+// Source: Arrow's column format, 2016: what is written here may be read there.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+/// What a buffer holds as one number: integers, floating point, enums, bool. Long double has no fixed format.
+template <class T>
+concept plain_number = (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::is_const_v<T> && !std::is_volatile_v<T> &&
+                       !std::is_same_v<T, long double>;
+
+namespace detail {
+
+// The machine's order is a parameter so that the other one is tested, too.
+template <std::endian Machine, plain_number T> ALLOT_ALWAYS_INLINE T turned(T value) noexcept {
+    if constexpr (Machine == std::endian::little || sizeof(T) == 1) return value;
+    else {
+        auto bytes = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
+        for (std::size_t i = 0; i != sizeof(T) / 2; ++i) {
+            const std::byte low = bytes[i];
+            bytes[i] = bytes[sizeof(T) - 1 - i];
+            bytes[sizeof(T) - 1 - i] = low;
+        }
+        return std::bit_cast<T>(bytes);
+    }
+}
+template <plain_number T, std::endian Machine = std::endian::native> ALLOT_ALWAYS_INLINE T load_little(const std::byte* from) noexcept {
+    T value;
+    std::memcpy(&value, from, sizeof value);
+    return turned<Machine>(value);
+}
+template <plain_number T, std::endian Machine = std::endian::native> ALLOT_ALWAYS_INLINE void store_little(std::byte* to, T value) noexcept {
+    const T its = turned<Machine>(value);
+    std::memcpy(to, &its, sizeof its);
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

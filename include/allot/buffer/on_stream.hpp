@@ -1,0 +1,43 @@
+// A device allocator at one stream, as memory for buffers.
+//
+//     allot::on_stream uploads{gpu, stream};      allot::buffer_memory memory{uploads};
+//
+// A block may be used by this stream's work at once. The last release frees it at that point of this stream: what other streams,
+// or the host, do with it comes before that point, by events or waits of the user, as with device_allocator::deallocate. So the
+// view that is kept longest belongs to who has ordered that.
+// Invariant: the host never touches a block. Cost: two words. Threads: those of the allocator.
+#pragma once
+
+#include <allot/buffer/buffer_memory.hpp>
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Device> class on_stream {
+  public:
+    static constexpr bool host_access = false;
+    using stream_type = typename Device::stream_type;
+
+    on_stream(Device& device, stream_type stream) noexcept : device_(&device), stream_(stream) {}
+
+    static constexpr std::size_t capacity_for(std::size_t bytes) noexcept {
+        return bytes > SIZE_MAX - Device::unit ? bytes : align_up(bytes, Device::unit);
+    }
+    memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
+        void* const p = device_->try_allocate(bytes, align, stream_);
+        return {static_cast<std::byte*>(p), p != nullptr ? capacity_for(bytes) : 0};
+    }
+    void deallocate(void* p) noexcept { device_->deallocate(p, stream_); }
+
+    stream_type stream() const noexcept { return stream_; }
+
+  private:
+    Device* device_;
+    stream_type stream_;
+};
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,13 @@
+// Everything for blocks of bytes of any size: the chunk arena, its fits, where its pages come from, and units for its limits.
+#pragma once
+
+#include <allot/core/units.hpp>
+#include <allot/heap/best_fit.hpp>
+#include <allot/heap/buddy_fit.hpp>
+#include <allot/heap/chunk_arena.hpp>
+#include <allot/heap/runs_fit.hpp>
+#include <allot/page/arena.hpp>
+#include <allot/page/borrowed.hpp>
+#include <allot/page/huge_pages.hpp>
+#include <allot/page/mapped.hpp>
+#include <allot/page/of.hpp>

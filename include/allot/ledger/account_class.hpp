@@ -1,0 +1,349 @@
+// The class behind account.hpp, which is what to include.
+//
+// An account: bytes charged under a limit, in a tree of accounts. Numbers only: it owns no memory.
+//
+//     root (limit) -- query (reservation, limit) -- operator (limit) -- leaf (steps)      depth and limits as you like
+//
+// What a child has of its parent (its claim) is what it uses, its reservation at least; it counts against the parent's limit.
+// Check, then commit: a request that climbs looks at every level under the tree's lock, a spin lock of some dozen instructions,
+// and then changes all of them or none; so one that fails was never visible, to no other request and in no peak.
+// A leaf with steps takes room ahead: then charge and refund are one compare-and-swap on the leaf's own line until the step is
+// used up, or more than a step is free. Before a request is refused, what leaves have ahead is called in.
+// Invariant: at every account used <= limit after each charge that fitted; used = own + the claims of its children; peak =
+// the most that was used by requests that were met. Cost: 448 bytes an account, no memory beside; O(depth) where it climbs.
+// Threads: any, but for construction and end. Refund never waits: where the lock is taken, its holder, or the next, does the rest.
+// Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/ledger/account_item.hpp>
+#include <allot/ledger/account_listener.hpp>
+#include <allot/ledger/account_log.hpp>
+#include <allot/ledger/account_status.hpp>
+#include <allot/ledger/room_word.hpp>
+#include <allot/sync/mpsc_stack.hpp>
+#include <allot/sync/spin_lock.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <string_view>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+class alignas(64) account {
+  public:
+    // A root. Takes, in any order: limit, grace, steps, one_thread, leak_sink. The name must outlive the account.
+    template <class... Values>
+    explicit account(allot::name who, const Values&... values) noexcept : account(nullptr, asked(who, values...)) {
+        check<Values...>();
+    }
+    // A child; also takes a reservation, charged to its parent at once, all of it or nothing. Where that is refused it raises
+    // out_of_memory; with std::nothrow the account is closed instead, and refusal() tells why. A child's limit may exceed its
+    // parent's. The parent outlives it, and is not one_thread.
+    template <class... Values>
+    account(account& parent, allot::name who, const Values&... values) noexcept(given<std::nothrow_t, const Values&...>)
+        : account(&parent, asked(who, values...)) {
+        check<Values...>();
+        if constexpr (!given<std::nothrow_t, const Values&...>)
+            if (!refusal_) raise_refused(refusal_);
+    }
+    account(const account&) = delete;
+    account& operator=(const account&) = delete;
+    // As close().
+    ~account() { close(); }
+
+    // ---- charges --------------------------------------------------------------------------------------------
+
+    // False in the status: nothing is charged, here or above, and it names the level that has no room.
+    [[nodiscard]] ALLOT_ALWAYS_INLINE charge_status try_charge(std::size_t bytes) noexcept {
+        if (ALLOT_LIKELY(take_room(bytes))) return {};
+        return charge_slowly(bytes, how::checked);
+    }
+    // The same, or out_of_memory, whose page names the level and the top holders of the tree.
+    ALLOT_ALWAYS_INLINE charge_status charge(std::size_t bytes) {
+        if (ALLOT_LIKELY(take_room(bytes))) return {};
+        const charge_status s = charge_slowly(bytes, how::checked);
+        if (ALLOT_UNLIKELY(!s)) raise_refused(s);
+        return s;
+    }
+    // Charged whatever the limits are; the status tells whether it fitted, and which limit is exceeded if not.
+    charge_status force_charge(std::size_t bytes) noexcept {
+        if (ALLOT_LIKELY(take_room(bytes))) return {};
+        return charge_slowly(bytes, how::forced);
+    }
+    // By any thread (the account's own, where it is one_thread). Bytes that were never charged are told as misuse.
+    ALLOT_ALWAYS_INLINE void refund(std::size_t bytes) noexcept {
+        if (ALLOT_LIKELY(give_room(bytes))) return;
+        refund_slowly(bytes);
+    }
+    // Bytes charged to `from` are charged to `to`: levels above both are left alone, unless a reservation makes a difference
+    // there; then only that. The first is always done (but across trees: misused), and tells whether it fitted; the second only if
+    // it fits. `to` may be one that was charged the same bytes before: nothing is charged twice at any moment.
+    static charge_status transfer(account& from, account& to, std::size_t bytes) noexcept { return move(from, to, bytes, how::forced); }
+    [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept { return move(from, to, bytes, how::checked); }
+
+    // So many bytes more can be charged without the parent being asked. False: nothing has changed.
+    [[nodiscard]] charge_status maybe_reserve(std::size_t bytes) noexcept;
+    // What was reserved so and is not used goes back; the reservation of the start stays.
+    void release_reservation() noexcept;
+
+    // ---- limits and figures ---------------------------------------------------------------------------------
+
+    // Takes effect for later requests; below what is used it stops charges until enough is refunded.
+    void set_limit(std::size_t bytes) noexcept;
+    void set_grace(std::size_t bytes) noexcept;
+    std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+    // What counts against the limit: own charges, and the claims of children (see account_figures).
+    std::size_t used() const noexcept;
+    std::size_t peak() const noexcept;
+    // What a charge may have at most now, without what leaves beside have ahead; 0 where a limit is exceeded.
+    std::size_t headroom() const noexcept;
+    // Here, or at an account above.
+    bool over_limit() const noexcept;
+    // Whether a charge would fit now; nothing is changed but what leaves have ahead.
+    bool fits(std::size_t bytes) noexcept;
+    account_figures figures() const noexcept;
+
+    const char* name() const noexcept { return name_; }
+    account* parent() const noexcept { return parent_; }
+    account& root() const noexcept { return *root_; }
+    bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == state::open; }
+    // Why it could not be opened (std::nothrow); fits otherwise.
+    const charge_status& refusal() const noexcept { return refusal_; }
+
+    // ---- the end --------------------------------------------------------------------------------------------
+
+    // Idempotent. Everything it has goes back to its parent; what was not refunded, items and children that are still open are told
+    // to the leak sink, with the sites that its log has; children become its parent's. False: something was told.
+    bool close() noexcept;
+    // The same after waiting for those who still refund, not longer than told; charges are refused from now on.
+    bool close(time_span most) noexcept;
+    // Charges are refused from now on; the last refund, or the close of the last child, ends the account and then calls `ended`, which
+    // may destroy it. True: it has ended already, and nobody is called.
+    bool close_when_drained(void (*ended)(account&, void*) noexcept, void* context = nullptr) noexcept;
+
+    // ---- who is told, and who holds -------------------------------------------------------------------------
+
+    // Hears of this account and all below, until removed.
+    void add(account_listener& listener) noexcept;
+    // Waits for calls under way; from inside a call of this tree it does not: false then if it is running still, and it must
+    // live until those calls return.
+    bool remove(account_listener& listener) noexcept;
+
+    void add(account_item& item) noexcept;
+    void remove(account_item& item) noexcept;
+    // Buffers and reservations open here, for figures and leak reports. Count down before the refund: nothing of an account
+    // may be touched after it.
+    void count(counted what, int by) noexcept {
+        open_[static_cast<unsigned>(what)].fetch_add(static_cast<std::uint32_t>(by), std::memory_order_relaxed);
+    }
+    // Keeps the first and the last events of this account with stack traces, every nth one; null: no longer. Fast paths are off.
+    void set_log(account_log* log) noexcept;
+    account_log* log() const noexcept { return log_.load(std::memory_order_acquire); }
+
+    // ---- the tree -------------------------------------------------------------------------------------------
+
+    // Visits (account_figures, account) this account and all below, parents first. Accounts may charge meanwhile; none is opened or
+    // closed, and no item added: the visitor must not, and may only ask the account for its name, log and items.
+    template <class Visit> void visit(Visit visit) const {
+        const std::lock_guard whole(root_->shape_);
+        walk([&](const account& a) { visit(static_cast<const account_figures&>(a.figures_now(true)), a); });
+    }
+    // Visits (account_item) those of this account alone; from a visitor of the tree.
+    template <class Visit> void each_item(Visit visit) const {
+        for (const account_item* i = items_.first(); i != nullptr; i = items_.after(*i)) visit(*i);
+    }
+    // Every invariant of this account and all below. O(accounts), under the tree's lock.
+    bool verify() const noexcept;
+
+    // ---- for ledgers ----------------------------------------------------------------------------------------
+
+    // A charge that no peak knows until it is confirmed; between the two its thread charges nothing in this tree. A request that
+    // fits but for such bytes waits for what becomes of them.
+    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return charge_slowly(bytes, how::held); }
+    void confirm(std::size_t bytes) noexcept;
+    void cancel(std::size_t bytes) noexcept;
+
+  private:
+    enum class how : std::uint8_t { checked, forced, held };
+    enum class state : std::uint8_t { open, closing, closed };
+    using word = detail::room_word;
+    struct asked_values {
+        const char* name;
+        std::size_t limit, reservation, grace, step;
+        bool one_thread;
+        leak_sink leaks;
+    };
+    struct hold;  // the tree's lock
+    struct calls; // listeners being called
+    using accepted = types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
+
+    template <class... Values> static constexpr void check() noexcept {
+        []<class... Known>(types<Known...>) {
+            static_assert(([]<class V>(std::type_identity<V>) { return (detail::is_a<V, Known> || ...); }(std::type_identity<Values>{}) && ...),
+                          "allot: an account takes limit, reservation, grace, steps, one_thread, leak_sink, std::nothrow");
+            static_assert(((detail::times_given<Known, Values...> <= 1) && ...), "allot: a value was given twice");
+        }(accepted{});
+    }
+    template <class... Values> static asked_values asked(allot::name who, const Values&... values) noexcept {
+        return {who.text, value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::reservation>({0}, values...).bytes,
+                value_or<allot::grace>({0}, values...).bytes, given<steps, const Values&...> ? value_or<steps>({}, values...).bytes : 0,
+                given<allot::one_thread, const Values&...>, value_or<leak_sink>({&detail::leaks_to_stderr}, values...)};
+    }
+    account(account* parent, const asked_values& asked) noexcept;
+
+    ALLOT_ALWAYS_INLINE bool take_room(std::size_t bytes) noexcept {
+        std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
+        if (ALLOT_UNLIKELY(one_thread_)) {
+            if (shut_.load(std::memory_order_relaxed) || !word{now}.serves(bytes)) return false;
+            word_.store(word{now}.taken(bytes).bits, std::memory_order_relaxed);
+            return true;
+        }
+        do
+            if (ALLOT_UNLIKELY(!word{now}.serves(bytes))) return false;
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.taken(bytes).bits, std::memory_order_relaxed)));
+        return true;
+    }
+    ALLOT_ALWAYS_INLINE bool give_room(std::size_t bytes) noexcept {
+        std::uint64_t now = word_.load(std::memory_order_relaxed);
+        const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
+        if (ALLOT_CHECKED != 0 && bytes > own_.load(std::memory_order_relaxed)) return false; // to be told
+        if (ALLOT_UNLIKELY(one_thread_)) {
+            if (shut_.load(std::memory_order_relaxed) || !word{now}.keeps(bytes, keep)) return false;
+            word_.store(word{now}.given(bytes).bits, std::memory_order_release);
+            return true;
+        }
+        do
+            if (ALLOT_UNLIKELY(!word{now}.keeps(bytes, keep))) return false;
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.given(bytes).bits, std::memory_order_release, std::memory_order_relaxed)));
+        return true;
+    }
+
+    charge_status charge_slowly(std::size_t bytes, how mode) noexcept;
+    charge_status charge_locked(std::size_t bytes, how mode) noexcept;
+    void refund_slowly(std::size_t bytes) noexcept;
+    void refund_now(std::size_t bytes) noexcept;
+    static charge_status move(account& from, account& to, std::size_t bytes, how mode) noexcept;
+    static charge_status move_locked(account& from, account& to, std::size_t bytes, how mode) noexcept;
+    [[noreturn]] void raise_refused(const charge_status& s) const;
+
+    // ---- by the holder of the tree's lock
+    std::size_t own() const noexcept { return own_.load(std::memory_order_relaxed); }
+    // Who finds that all was refunded may end the account: refunds are released.
+    word room() const noexcept { return {word_.load(std::memory_order_acquire)}; }
+    std::size_t used_now() const noexcept { return total_ - room().room(); }
+    std::size_t claim() const noexcept { return total_ > reserved_ ? total_ : reserved_; }
+    std::size_t met() const noexcept { return total_ - pending_; } // without what is not confirmed
+    std::size_t met_claim() const noexcept { return met() > reserved_ ? met() : reserved_; }
+    bool beyond_limit() const noexcept { return used_now() > limit(); }
+    bool is_below(const account& other) const noexcept;
+    std::size_t step_at(std::size_t used) const noexcept;
+    void note_peak(std::size_t least) noexcept;
+    void end_grant() noexcept;
+    struct change {
+        std::ptrdiff_t all, met; // claims, and of those the confirmed part
+    };
+    change shift(change own) noexcept;
+    static void climb(account* at, change by, const account* end) noexcept;
+    struct looked {
+        charge_status status;
+        std::size_t more = 0;      // that `at` would have to hold
+        bool absurd = false;       // a sum that no size_t holds: not even force does that
+        bool only_pending() const noexcept; // it would fit but for what is not confirmed
+    };
+    static looked look(const account* at, std::size_t more, std::size_t asked, const account* end = nullptr) noexcept;
+    static const account* beyond(const account* at) noexcept;
+    bool may_open() const noexcept;
+    std::size_t ahead_of(std::size_t bytes, std::size_t room) const noexcept;
+    bool grant(word from, std::size_t want, std::size_t bytes, how mode) noexcept;
+    std::size_t take_back(bool all, bool open) noexcept;
+    void settle() noexcept { take_back(!room().open(), room().open()); }
+    void settle_noted() noexcept;
+    unsigned most_call_ins() const noexcept { return depth_ + 2; } // each level may refuse once; others may refund meanwhile
+    std::size_t call_in(const account& within, bool shut) noexcept;
+    void shut_where_exceeded() noexcept;
+    void lower(std::size_t bytes) noexcept;
+    bool drained() const noexcept { return used_now() == 0 && below_.empty() && items_.empty(); }
+    void wait_for_refunds() const noexcept;
+    void wait_for_calls() const noexcept;
+    bool calls_on(std::uintptr_t thread) const noexcept;
+    void forget(account_listener& listener) noexcept;
+    void tell_children(account& parent, bool added) noexcept;
+    bool leave_tree() noexcept;
+    bool end(text_writer& leaks) noexcept;
+    void tell(std::string_view leaks) const noexcept;
+    void end_if_drained() noexcept;
+    void finish_drained() noexcept;
+    bool write_leaks(text_writer& out) const noexcept;
+    account_figures figures_now(bool items) const noexcept;
+    void log_event(const char* what, std::size_t bytes) noexcept;
+    bool heard() const noexcept { return root_->listeners_.load(std::memory_order_relaxed) != 0; }
+    bool verify_locked() const noexcept;
+
+    template <class Visit> void walk(Visit visit) const {
+        visit(*this);
+        for (const account* c = below_.first(); c != nullptr; c = below_.after(*c)) c->walk(visit);
+    }
+
+    // one line for charges and refunds
+    std::atomic<std::uint64_t> word_{word{}.bits};
+    std::atomic<std::size_t> own_{0};      // charged to it, and taken ahead: the room is within it
+    std::atomic<std::uint32_t> keep_{0};   // more room than this is given back
+    std::atomic<std::uint32_t> inside_{0}; // refunds that found the lock taken
+    const bool one_thread_;
+    std::atomic<bool> shut_{false};        // one_thread: others want its room; its thread gives it at its next call
+    std::atomic<bool> noted_{false};       // on the root's stack
+    std::atomic<state> state_{state::open};
+    std::atomic<account*> note_{nullptr};
+    account* const root_;
+    std::atomic<account_log*> log_{nullptr};
+
+    // by the tree's lock
+    std::size_t total_ = 0;    // own_, and the claims of children
+    std::size_t pending_ = 0;  // of that, held and not confirmed
+    std::size_t reserved_ = 0;
+    std::size_t peak_ = 0;     // of grants before this one
+    std::atomic<std::size_t> limit_;
+    std::size_t grace_;
+    account* parent_;
+    std::uint64_t refused_ = 0, beyond_ = 0;
+    account_listener::list hears_;
+    list_place<account> stepped_;      // among the root's leaves with steps
+    std::uint32_t depth_ = 0;
+    std::uint32_t step_;
+
+    // by the tree's mutex
+    const char* name_;
+    std::size_t first_reserved_;
+    list_place<account> sibling_;
+    intrusive_list<account, &account::sibling_> below_;
+    account_items items_;
+    std::uint32_t children_ = 0;
+    std::atomic<std::uint32_t> open_[2]{};
+    leak_sink leaks_;
+    charge_status refusal_;
+    void (*ended_)(account&, void*) noexcept = nullptr; // close_when_drained
+    void* ended_context_ = nullptr;
+    account* next_drained_ = nullptr;
+    bool drained_queued_ = false;
+
+    // of the tree: the root's are used
+    alignas(64) spin_lock lock_;
+    std::atomic<std::uint32_t> listeners_{0};
+    mpsc_stack<account, &account::note_> noted_stack_;
+    intrusive_list<account, &account::stepped_> leaves_;
+    calls* calling_ = nullptr;
+    std::uint32_t waiting_ = 0; // requests that wait for what is held
+    account* drained_ = nullptr;
+    std::mutex shape_; // held by who opens, closes, adds items or walks; before lock_
+};
+
+} // namespace allot::inline ALLOT_ABI

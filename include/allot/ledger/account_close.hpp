@@ -1,0 +1,261 @@
+// How an account begins and ends, what it tells then, and what is told of it while it stands.
+//
+// Everything here is part of account.hpp.
+#pragma once
+
+#include <allot/ledger/account.hpp>
+#include <allot/sys/clock.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+namespace allot::inline ALLOT_ABI {
+
+// ---- the beginning -----------------------------------------------------------------------------------------------
+
+inline account::account(account* parent, const asked_values& asked) noexcept
+    : one_thread_(asked.one_thread), root_(parent != nullptr ? parent->root_ : this), limit_(asked.limit), grace_(asked.grace),
+      parent_(parent), step_(static_cast<std::uint32_t>(asked.step < (std::size_t{1} << 26) ? asked.step : std::size_t{1} << 26)),
+      name_(asked.name), first_reserved_(0), leaks_(asked.leaks) {
+    if (parent == nullptr) {
+        if (step_ != 0) leaves_.add(*this);
+        return;
+    }
+    {
+        const std::lock_guard whole(root_->shape_);
+        const hold tree(*this, false);
+        for (unsigned called_in = 0;; ++called_in) {
+            const bool open = parent->is_open() && !parent->one_thread_;
+            const bool absurd = asked.reservation > SIZE_MAX / 2 || asked.reservation > asked.limit;
+            looked found;
+            if (!open) found.status = {charge_outcome::closed, parent, asked.reservation, parent->used_now(), parent->limit()};
+            else if (absurd) found.status = {charge_outcome::over_limit, this, asked.reservation, 0, asked.limit};
+            else found = look(parent, asked.reservation, asked.reservation);
+            if (found.status.outcome == charge_outcome::in_grace) found.status.outcome = charge_outcome::over_limit; // for what is used only
+            if (found.status.fitted()) break;
+            if (open && !absurd) {
+                if (called_in < parent->most_call_ins() && root_->call_in(*found.status.at, false) != 0) continue;
+                ++const_cast<account*>(found.status.at)->refused_;
+            }
+            refusal_ = found.status;
+            state_.store(state::closed, std::memory_order_relaxed);
+            return;
+        }
+        depth_ = parent->depth_ + 1;
+        reserved_ = first_reserved_ = asked.reservation;
+        const auto by = static_cast<std::ptrdiff_t>(reserved_);
+        climb(parent, {by, by}, nullptr);
+        if (step_ != 0) root_->leaves_.add(*this);
+        parent->below_.add(*this);
+        ++parent->children_;
+    }
+    tell_children(*parent, true);
+}
+
+// ---- the end -----------------------------------------------------------------------------------------------------
+
+// Refunds that found the lock taken are through with the account.
+inline void account::wait_for_refunds() const noexcept {
+    while (inside_.load(std::memory_order_seq_cst) != 0) yield();
+}
+// By who holds mutex and lock: its claim goes back, its children become its parent's.
+inline bool account::leave_tree() noexcept {
+    if (state_.exchange(state::closed, std::memory_order_seq_cst) == state::closed) return false;
+    if (step_ != 0) root_->leaves_.remove(*this);
+    word_.store(word{}.bits, std::memory_order_relaxed); // one_thread: nobody else's
+    if (parent_ == nullptr) return true;
+    change with{0, 0};
+    for (account* c = below_.first(); c != nullptr;) {
+        account* const following = below_.after(*c);
+        with.all += static_cast<std::ptrdiff_t>(c->claim()), with.met += static_cast<std::ptrdiff_t>(c->met_claim());
+        parent_->below_.add(*c);
+        ++parent_->children_;
+        c->parent_ = parent_;
+        c->walk([](const account& a) { --const_cast<account&>(a).depth_; });
+        c = following;
+    }
+    below_.clear();
+    climb(parent_, {with.all - static_cast<std::ptrdiff_t>(claim()), with.met - static_cast<std::ptrdiff_t>(met_claim())}, nullptr);
+    own_.store(0, std::memory_order_relaxed);
+    total_ = pending_ = reserved_ = 0;
+    children_ = 0;
+    parent_->below_.remove(*this);
+    --parent_->children_;
+    parent_->end_if_drained();
+    return true;
+}
+// Something is told: true. By who holds the mutex and the lock.
+inline bool account::write_leaks(text_writer& out) const noexcept {
+    const std::size_t left = own() - room().room();
+    const std::uint32_t buffers = open_[0].load(std::memory_order_relaxed), reservations = open_[1].load(std::memory_order_relaxed);
+    if (left == 0 && below_.empty() && items_.empty() && buffers == 0 && reservations == 0) return false;
+    out.put("allot: account ").put(name_).put(" closed with ").bytes(left).put(" not refunded");
+    if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
+    if (reservations != 0) out.put(", ").number(reservations).put(" reservations");
+    out.newline();
+    for (const account* c = below_.first(); c != nullptr; c = below_.after(*c))
+        out.put("  open below it: ").put(c->name_).put(", ").bytes(c->used_now()).put(" used").newline();
+    for (const account_item* i = items_.first(); i != nullptr; i = items_.after(*i))
+        out.put("  open in it: ").put(i->kind()).put(' ').put(i->name()).newline();
+    if (const account_log* l = log()) {
+        out.put("  its first and last events, of ").number(l->events()).newline();
+        l->visit([&](const account_event& e) { write(out, e, "    ", 6); });
+    }
+    return true;
+}
+// True: it was open until now; `leaks` has what is to be told.
+inline bool account::end(text_writer& leaks) noexcept {
+    const std::lock_guard whole(root_->shape_);
+    const hold tree(*this, false);
+    if (state_.load(std::memory_order_relaxed) == state::closed) return false;
+    write_leaks(leaks);
+    if (parent_ == nullptr && !below_.empty()) tell_misuse({.kind = misuse::outlived, .heap = name_}); // children of a root that is gone
+    return leave_tree();
+}
+inline void account::tell(std::string_view leaks) const noexcept {
+    if (!leaks.empty()) leaks_.write(leaks_.context, leaks);
+}
+inline bool account::close() noexcept {
+    if (state_.load(std::memory_order_seq_cst) == state::closed) return true;
+    account* const above = parent_;
+    char page[8192];
+    text_writer leaks{page};
+    const bool ended = end(leaks);
+    if (above != nullptr) { const hold tree(*above); } // which may have waited for this child
+    wait_for_refunds();
+    wait_for_calls();
+    if (ended && above != nullptr) tell_children(*above, false);
+    tell(leaks.view());
+    return leaks.size() == 0;
+}
+inline bool account::close(time_span most) noexcept {
+    {
+        const hold tree(*this);
+        if (is_open()) state_.store(state::closing, std::memory_order_seq_cst);
+        if (!one_thread_) take_back(true, false);
+    }
+    wait_for_refunds();
+    const std::uint64_t end = sys::fine_clock::now() + most.ms * 1'000'000;
+    for (unsigned turn = 0;; ++turn) {
+        {
+            const hold tree(*this);
+            if (drained()) break;
+        }
+        if (sys::fine_clock::now() >= end) break;
+        if (turn < 64) yield();
+        else std::this_thread::sleep_for(std::chrono::microseconds(turn < 256 ? 50 : 1000));
+    }
+    return close();
+}
+inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept, void* context) noexcept {
+    bool now = false;
+    {
+        const hold tree(*this);
+        if (!is_open()) return true;
+        state_.store(state::closing, std::memory_order_seq_cst);
+        if (!one_thread_) take_back(true, false);
+    }
+    wait_for_refunds(); // those that come from now on take the lock
+    wait_for_calls();
+    {
+        const hold tree(*this);
+        now = drained();
+        if (!now) ended_ = ended, ended_context_ = context;
+    }
+    if (now) close();
+    return now;
+}
+// The lock is held; who gives it back ends the account.
+inline void account::end_if_drained() noexcept {
+    if (state_.load(std::memory_order_relaxed) != state::closing || ended_ == nullptr || !drained()) return;
+    if (drained_queued_) return;
+    drained_queued_ = true;
+    next_drained_ = root_->drained_;
+    root_->drained_ = this;
+}
+inline void account::finish_drained() noexcept {
+    const auto ended = ended_;
+    void* const context = ended_context_;
+    close();
+    ended(*this, context);
+}
+
+// ---- who holds -----------------------------------------------------------------------------------------------------
+
+inline void account::add(account_item& item) noexcept {
+    const std::lock_guard whole(root_->shape_);
+    items_.add(item);
+}
+inline void account::remove(account_item& item) noexcept {
+    account& root = *root_;
+    {
+        const std::lock_guard whole(root.shape_);
+        items_.remove(item);
+        const hold tree(*this, false);
+        end_if_drained();
+    }
+    const hold tree(root); // the account may be gone behind it
+}
+inline void account::set_log(account_log* log) noexcept {
+    const hold tree(*this);
+    log_.store(log, std::memory_order_release);
+    if (log == nullptr || step_ == 0) return;
+    if (one_thread_) shut_.store(true, std::memory_order_relaxed);
+    else take_back(true, false);
+}
+
+// ---- figures -------------------------------------------------------------------------------------------------------
+
+inline account_figures account::figures_now(bool items) const noexcept {
+    account_figures f;
+    f.name = name_;
+    if (items)
+        for (const account_item* i = items_.first(); i != nullptr; i = items_.after(*i)) {
+            const item_figures its = i->figures();
+            f.committed += its.committed;
+            f.resident += its.resident;
+        }
+    const hold tree(*this, false);
+    const_cast<account*>(this)->note_peak(room().least());
+    f.used = used_now();
+    f.own = own() - room().room();
+    f.ahead = room().room();
+    f.claimed = claim();
+    f.peak = peak_;
+    f.limit = limit();
+    f.grace = grace_;
+    f.reservation = reserved_;
+    f.depth = depth_;
+    f.children = children_;
+    f.buffers = open_[0].load(std::memory_order_relaxed);
+    f.reservations = open_[1].load(std::memory_order_relaxed);
+    f.refused = refused_;
+    f.beyond = beyond_;
+    return f;
+}
+inline account_figures account::figures() const noexcept {
+    const std::lock_guard whole(root_->shape_);
+    return figures_now(true);
+}
+inline bool account::verify_locked() const noexcept {
+    std::size_t claims = 0, met_claims = 0, n = 0;
+    for (const account* c = below_.first(); c != nullptr; c = below_.after(*c), ++n) {
+        if (c->parent_ != this || c->depth_ != depth_ + 1 || c->root_ != root_ || !c->verify_locked()) return false;
+        claims += c->claim();
+        met_claims += c->met_claim();
+    }
+    const word w = room();
+    return n == children_ && below_.valid() && items_.valid() && total_ == own() + claims && w.room() <= own() && w.least() <= w.room() &&
+           pending_ <= total_ && (claims == met_claims || pending_ != 0) && reserved_ >= first_reserved_ && (w.open() ? step_ != 0 : true) &&
+           (log() == nullptr || !w.open());
+}
+inline bool account::verify() const noexcept {
+    const std::lock_guard whole(root_->shape_);
+    const hold tree(*this, false);
+    return verify_locked();
+}
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,87 @@
+// The tree's lock, held; and listeners, being called. Both are part of account.hpp.
+#pragma once
+
+#include <allot/ledger/account_class.hpp>
+#include <allot/sync/pause.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+// The tree's lock. Refunds that found it taken are settled first, so whoever holds it sees each that has returned. Accounts
+// that drained meanwhile end behind it, unless the tree's mutex may be held, too: then with the next one.
+struct account::hold {
+    explicit hold(const account& a, bool ends = true) noexcept : root(*a.root_), ends_(ends) {
+        root.lock_.lock();
+        root.settle_noted();
+    }
+    hold(const account& a, std::adopt_lock_t) noexcept : root(*a.root_), ends_(true) { root.settle_noted(); }
+    hold(const hold&) = delete;
+    hold& operator=(const hold&) = delete;
+    ~hold() {
+        account* ended = ends_ ? std::exchange(root.drained_, nullptr) : nullptr;
+        root.lock_.unlock();
+        while (ended != nullptr) std::exchange(ended, ended->next_drained_)->finish_drained(); // the root may be gone after the last
+    }
+    // Lets others in for a moment.
+    void breathe() noexcept {
+        root.lock_.unlock();
+        yield();
+        root.lock_.lock();
+        root.settle_noted();
+    }
+    account& root;
+
+  private:
+    const bool ends_;
+};
+
+// Listeners are called with no lock held. Each caller has a place on its own stack, linked to the root, so a thread that charges
+// from inside a call is known.
+struct account::calls {
+    explicit calls(const account& a) noexcept : of(a), root(*a.root_), thread(sys::thread_token()) {
+        const std::lock_guard tree(root.lock_);
+        if ((quiet = root.calls_on(thread))) return;
+        next = root.calling_;
+        root.calling_ = this;
+    }
+    calls(const calls&) = delete;
+    calls& operator=(const calls&) = delete;
+    ~calls() {
+        if (quiet) return;
+        const std::lock_guard tree(root.lock_);
+        calls** at = &root.calling_;
+        while (*at != this) at = &(*at)->next;
+        *at = next;
+    }
+    // Calls what(listener, its account) for those of `from` and all above up to `end`, until one says false.
+    template <class What> void each(const account& from, What what, const account* end = nullptr) noexcept {
+        if (quiet) return;
+        root.lock_.lock();
+        bool more = true;
+        for (const account* a = &from; a != end && more; a = a->parent_)
+            for (account_listener* l = a->hears_.first(); l != nullptr;) {
+                account_listener& it = *l;
+                if (!it.gone_ && more) {
+                    ++it.running_;
+                    root.lock_.unlock();
+                    more = what(it, *a);
+                    root.lock_.lock();
+                    --it.running_;
+                }
+                l = a->hears_.after(it);
+                if (it.gone_ && it.running_ == 0) const_cast<account*>(a)->forget(it);
+            }
+        root.lock_.unlock();
+    }
+    const account& of;
+    account& root;
+    const std::uintptr_t thread;
+    calls* next = nullptr;
+    bool quiet = false; // this thread is inside a call already
+};
+
+} // namespace allot::inline ALLOT_ABI

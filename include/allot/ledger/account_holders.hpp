@@ -1,0 +1,94 @@
+// Who holds the memory of a tree of accounts: the few largest, as out-of-memory pages name them.
+//
+// Invariant: at most eight are kept, in order; names are copied, since an account may end after it was looked at. Nothing
+// allocates. Cost: O(accounts). Threads: any, that are not inside a visit of the same tree.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
+#include <allot/ledger/account.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+// "over the limit: query 7 uses 95 MiB of 100 MiB"
+inline void write(text_writer& out, const charge_status& s) noexcept {
+    out.put(text_of(s.outcome));
+    if (s.at == nullptr) return;
+    out.put(": ").put(s.at->name()).put(" uses ").bytes(s.used).put(" of ");
+    if (s.limit == SIZE_MAX) out.put("no limit");
+    else out.bytes(s.limit);
+}
+
+class top_holders {
+  public:
+    void add(const account_figures& f) noexcept {
+        if (f.own == 0 && f.reservation == 0) return;
+        ++all_;
+        std::size_t at = n_ < kept_.size() ? n_++ : kept_.size();
+        const std::size_t bytes = weight(f);
+        for (; at > 0 && weight(kept_[at - 1].figures) < bytes; --at)
+            if (at < kept_.size()) kept_[at] = kept_[at - 1];
+        if (at == kept_.size()) return;
+        kept_[at].figures = f;
+        text_writer{kept_[at].name}.put(f.name);
+    }
+    void write(text_writer& out) const noexcept {
+        for (std::size_t i = 0; i != n_; ++i) {
+            const account_figures& f = kept_[i].figures;
+            out.put("    ").put(static_cast<const char*>(kept_[i].name)).put(": ").bytes(f.own).put(" charged");
+            if (f.reservation != 0) out.put(", ").bytes(f.reservation).put(" reserved");
+            out.put(", peak ").bytes(f.peak);
+            if (f.limit != SIZE_MAX) out.put(", limit ").bytes(f.limit);
+            out.newline();
+        }
+        if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more accounts").newline();
+    }
+    std::size_t size() const noexcept { return n_; }
+    const account_figures& operator[](std::size_t i) const noexcept { return kept_[i].figures; }
+
+  private:
+    // What would come free if it went: what it charged itself, or keeps from others unused.
+    static std::size_t weight(const account_figures& f) noexcept {
+        return f.children == 0 && f.reservation > f.own ? f.reservation : f.own;
+    }
+    struct entry {
+        account_figures figures;
+        char name[48];
+    };
+    std::array<entry, 8> kept_{};
+    std::size_t n_ = 0, all_ = 0;
+};
+
+// "  accounts: root uses .. of .., peak ..", then a line for each of the largest.
+inline void write_top_holders(text_writer& out, const account& root) noexcept {
+    top_holders top;
+    account_figures whole;
+    root.visit([&](const account_figures& f, const account&) {
+        if (f.depth == 0) whole = f;
+        top.add(f);
+    });
+    out.put("  accounts of ").put(root.name()).put(": ").bytes(whole.used).put(" used of ");
+    if (whole.limit == SIZE_MAX) out.put("no limit");
+    else out.bytes(whole.limit);
+    out.put(", peak ").bytes(whole.peak).put("; most is held by").newline();
+    top.write(out);
+}
+
+[[noreturn]] ALLOT_COLD inline void account::raise_refused(const charge_status& s) const {
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: out of memory: ").bytes(s.asked).put(" for account ").put(name_).put(": ");
+    write(text, s);
+    raise(out_of_memory(text.view(), [&](text_writer& out) {
+        out.put("out of memory: ").bytes(s.asked).put(" for account ").put(name_).put(" refused: ");
+        write(out, s);
+        out.newline();
+        write_top_holders(out, *root_);
+    }));
+}
+
+} // namespace allot::inline ALLOT_ABI

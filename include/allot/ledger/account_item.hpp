@@ -1,0 +1,50 @@
+// Who owns what is charged to an account: an object's place in the account's list, for the tree's pages and for leak reports.
+//
+//     struct my_pool { allot::account_item item{"pool", "orders", &tell}; ... };   account.add(pool.item);
+//
+// Invariant: an item is in one account's list at most, and out of it before either ends. Cost: 48 bytes an item; a short
+// lock of the account to add, remove or move one. What comes and goes by the million is counted instead (account::count).
+// Threads: any; `tell` is called with that lock held: it must not charge, add or remove.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+/// In bytes; 0 where an item cannot tell.
+struct item_figures {
+    std::size_t charged = 0;
+    std::size_t committed = 0; // promised by the system
+    std::size_t resident = 0;  // in memory now
+};
+
+class account_item {
+  public:
+    using teller = item_figures (*)(const account_item&) noexcept;
+
+    // The texts must outlive the item.
+    account_item(const char* kind, const char* name, teller tell) noexcept : kind_(kind), name_(name), tell_(tell) {}
+    account_item(const account_item&) = delete;
+    account_item& operator=(const account_item&) = delete;
+
+    const char* kind() const noexcept { return kind_; } // "buffer", "row manager"
+    const char* name() const noexcept { return name_; }
+    item_figures figures() const noexcept { return tell_ != nullptr ? tell_(*this) : item_figures{}; }
+
+    list_place<account_item> place; // the account's
+
+  private:
+    const char* kind_;
+    const char* name_;
+    teller tell_;
+};
+
+using account_items = intrusive_list<account_item, &account_item::place>;
+
+/// What comes and goes too often for a list is counted.
+enum class counted : unsigned char { buffers, reservations };
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,55 @@
+// Who listens to an account hears of charges to it and to every account below it.
+//
+// No lock is held in a call, so a listener may charge, refund, transfer, and add or remove listeners and accounts. What it
+// charges or refunds itself, in this tree and on this thread, is not told to anybody: so no call is inside another.
+// Invariant: an added listener is not forgotten, a removed one gets no call that begins after remove() has returned.
+// Cost: 0 without one; with one, accounts at and below it take no room ahead, and each request takes the tree's lock.
+// Threads: calls come on the thread that charges, several at a time where several charge.
+// Source: Arrow Java's AllocationListener, 2016, which is asked for one retry, and not told of transfers.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/ledger/account_status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+class account_listener {
+  public:
+    account_listener() = default;
+    account_listener(const account_listener&) = delete;
+    account_listener& operator=(const account_listener&) = delete;
+
+    /// Before a charge that was not forced. False: it is refused, as vetoed.
+    virtual bool before(const account&, std::size_t) noexcept { return true; }
+    /// The bytes are charged; what it took is in the status.
+    virtual void after(const account&, std::size_t, const charge_status&) noexcept {}
+    /// The bytes were refunded.
+    virtual void released(const account&, std::size_t) noexcept {}
+    /// They could not be charged. How often to try again, after what was freed here; the most that any listener wants counts.
+    virtual unsigned failed(const account&, const charge_status&) noexcept { return 0; }
+    /// Charged to `from` before, to `to` now.
+    virtual void transferred(const account& from, const account& to, std::size_t, const charge_status&) noexcept {
+        static_cast<void>(from), static_cast<void>(to);
+    }
+    virtual void child_added(const account& child) noexcept { static_cast<void>(child); }
+    virtual void child_removed(const account& child) noexcept { static_cast<void>(child); }
+
+  protected:
+    ~account_listener() = default;
+
+  private:
+    friend class account;
+    list_place<account_listener> place_;
+    unsigned running_ = 0; // calls under way, by the tree's lock
+    bool gone_ = false;    // removed meanwhile
+    const account* home_ = nullptr;
+
+  public:
+    using list = intrusive_list<account_listener, &account_listener::place_>;
+};
+
+} // namespace allot::inline ALLOT_ABI

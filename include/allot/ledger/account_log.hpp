@@ -1,0 +1,99 @@
+// The first event of an account, a buffer or a reservation, and its last ones, with stack traces: who opened it, who had it last.
+//
+//     allot::account_log log{16};    account.set_log(&log);        every 16th event; 1: all; the first one always
+//
+// Invariant: at most one first and six last events are kept; what is visited is whole. Cost: 1.3 KiB a log; an event that is
+// kept costs a walk up the stack (some microseconds), one that is not, an addition. It allocates nothing.
+// Threads: any. Source: Drill's HistoricalLog, 2014, on for all allocators of a process or for none.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/sys/clock.hpp>
+#include <allot/sys/stack.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace allot::inline ALLOT_ABI {
+
+struct account_event {
+    const char* what = ""; // "charge", "refund", ...
+    std::size_t bytes = 0;
+    std::size_t used = 0;  // of the account, after a charge and before a refund
+    std::uint64_t number = 0; // among all events of the log, 0 the first
+    std::uint64_t ns = 0;     // sys::fine_clock
+    std::uintptr_t thread = 0;
+    unsigned frames = 0;
+    std::array<void*, 16> stack{};
+};
+
+class account_log {
+  public:
+    static constexpr std::size_t last_events = 6;
+
+    explicit account_log(std::uint32_t every = 1) noexcept : every_(every != 0 ? every : 1) {}
+    account_log(const account_log&) = delete;
+    account_log& operator=(const account_log&) = delete;
+
+    // From now on; takes effect at once.
+    void set_every(std::uint32_t n) noexcept { every_.store(n != 0 ? n : 1, std::memory_order_relaxed); }
+    std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
+
+    // `what` must outlive the log.
+    ALLOT_NOINLINE void record(const char* what, std::size_t bytes, std::size_t used) noexcept {
+        const std::uint64_t number = events_.fetch_add(1, std::memory_order_relaxed);
+        if (number % every_.load(std::memory_order_relaxed) != 0) return;
+        account_event e{what, bytes, used, number, sys::fine_clock::now(), sys::thread_token(), 0, {}};
+        e.frames = sys::stack(e.stack.data(), static_cast<unsigned>(e.stack.size()), 1);
+        const std::lock_guard hold(lock_);
+        if (number == 0) first_ = e;
+        else last_[kept_++ % last_events] = e;
+    }
+    // Visits (account_event) the first and the last ones, in the order in which they were kept. Takes a copy of each.
+    template <class Visit> void visit(Visit visit) const {
+        std::uint64_t kept = 0;
+        account_event e;
+        {
+            const std::lock_guard hold(lock_);
+            kept = kept_;
+            e = first_;
+        }
+        if (e.frames == 0 && *e.what == 0) return;
+        visit(static_cast<const account_event&>(e));
+        for (std::uint64_t i = kept > last_events ? kept - last_events : 0; i != kept; ++i) {
+            {
+                const std::lock_guard hold(lock_);
+                if (kept_ > i + last_events) continue; // written over meanwhile
+                e = last_[i % last_events];
+            }
+            visit(static_cast<const account_event&>(e));
+        }
+    }
+
+  private:
+    std::atomic<std::uint32_t> every_;
+    std::atomic<std::uint64_t> events_{0};
+    mutable spin_lock lock_;
+    std::uint64_t kept_ = 0; // beside the first
+    account_event first_;
+    std::array<account_event, last_events> last_;
+};
+
+// "charge of 4096 bytes, 8192 bytes used, thread 0x7f.., at", then a line a frame.
+inline void write(text_writer& out, const account_event& e, const char* indent = "      ", unsigned most_frames = 16) noexcept {
+    out.put(indent).put('#').number(e.number).put(' ').put(e.what).put(" of ").bytes(e.bytes).put(", ").bytes(e.used).put(" used, thread ");
+    out.hex(e.thread).newline();
+    for (unsigned i = 0; i != e.frames && i != most_frames; ++i) {
+        out.put(indent).put("  ");
+        sys::write_address(out, e.stack[i]);
+        out.newline();
+    }
+}
+
+} // namespace allot::inline ALLOT_ABI

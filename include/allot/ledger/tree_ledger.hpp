@@ -1,0 +1,84 @@
+// The state behind ledger::tree: an account of the object's own, in the tree of the account that it was given, else alone.
+//
+// A page is charged before it is taken and confirmed when it was had, so a page that cannot be had is in no peak.
+// Invariant: that of the account, and nothing is charged to it but pages. Cost: an account, and one request that climbs a page;
+// nothing for a row. Threads: any. Source: Velox's leaf pools a operator, 2022.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/category/ledger.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/core/values.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/ledger/page_ledger.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+class tree_ledger {
+  public:
+    using values = types<allot::limit, allot::account>;
+
+    // The account that is among the values is the parent; the limit is this object's own.
+    template <class... Values>
+    tree_ledger(std::size_t limit, const char* name, Values&... given) noexcept : account_(made(limit, name, given...)) {}
+    explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(made(limit, "")) {}
+    // What is left at an object's end was told by the object.
+    ~tree_ledger() {
+        tells(nullptr, nullptr);
+        if (const std::size_t left = account_.used(); left != 0) account_.refund(left);
+    }
+
+    bool try_charge(std::size_t bytes) noexcept { return account_.try_hold(bytes).charged(); }
+    bool fits(std::size_t bytes) const noexcept { return account_.fits(bytes); }
+    void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
+    void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }
+    void refund(std::size_t bytes) noexcept { account_.refund(bytes); }
+
+    std::size_t used() const noexcept { return account_.used(); }
+    std::size_t peak() const noexcept { return account_.peak(); }
+    std::size_t limit() const noexcept { return account_.limit(); }
+    void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
+
+    allot::account& account() const noexcept { return account_; }
+    // Who is asked for committed and resident bytes when the tree is looked at; null: nobody any more.
+    void tells(const void* self, item_figures (*ask)(const void*) noexcept) noexcept {
+        if (item_.self != nullptr) account_.remove(item_);
+        item_.self = self;
+        item_.ask = ask;
+        if (self != nullptr) account_.add(item_);
+    }
+    // The top holders of the whole tree, for the page of a request that was refused.
+    void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
+
+  private:
+    struct pages : account_item {
+        explicit pages(const char* name) noexcept : account_item("pages", name, &tell) {}
+        static item_figures tell(const account_item& item) noexcept {
+            const auto& own = static_cast<const pages&>(item);
+            return own.ask(own.self);
+        }
+        const void* self = nullptr;
+        item_figures (*ask)(const void*) noexcept = nullptr;
+    };
+    template <class... Values> static allot::account made(std::size_t limit, const char* name, [[maybe_unused]] Values&... values) noexcept {
+        const allot::name who{*name != 0 ? name : "pages"};
+        if constexpr (given<allot::account, Values&...>)
+            return allot::account{pick<allot::account>(values...), who, allot::limit{limit}, std::nothrow};
+        else return allot::account{who, allot::limit{limit}};
+    }
+
+    mutable allot::account account_;
+    pages item_{account_.name()};
+};
+
+namespace detail {
+
+template <> struct ledger_state<ledger::tree> {
+    using type = tree_ledger;
+};
+
+} // namespace detail
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,79 @@
+// A tree of accounts as text and as JSON: a line an account, indented by its depth; on demand who holds and what happened.
+//
+// Nothing allocates. Each line is right by itself; charges go on meanwhile, so two lines need not fit each other. Where the
+// buffer is too small the text is cut, which was_cut() tells; a line is about 150 characters, in JSON 350, and an event of a log
+// 1 to 2 KiB. Cost: O(accounts), and what the items' own figures cost. Threads: any that are not inside a visit of the tree.
+// Source: Drill's toVerboseString, 2014.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/report/json.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+/// How much of an account is written.
+enum class account_detail : unsigned char { figures, items, events };
+
+namespace detail {
+
+inline void write_account(text_writer& out, const account_figures& f) noexcept {
+    for (unsigned i = 0; i <= f.depth; ++i) out.put("  ");
+    out.put(f.name).put(": ").bytes(f.used).put(" used");
+    if (f.limit != SIZE_MAX) out.put(" of ").bytes(f.limit);
+    if (f.grace != 0) out.put(" (grace ").bytes(f.grace).put(")");
+    out.put(", peak ").bytes(f.peak);
+    if (f.children != 0 && f.own != 0) out.put(", own ").bytes(f.own);
+    if (f.reservation != 0) out.put(", reserved ").bytes(f.reservation);
+    if (f.ahead != 0) out.put(", ahead ").bytes(f.ahead);
+    if (f.committed != 0) out.put(", committed ").bytes(f.committed).put(", resident ").bytes(f.resident);
+    if (f.buffers != 0) out.put(", ").number(f.buffers).put(" buffers");
+    if (f.reservations != 0) out.put(", ").number(f.reservations).put(" reservations");
+    if (f.refused != 0) out.put(", refused ").number(f.refused);
+    if (f.beyond != 0) out.put(", beyond its limit ").number(f.beyond);
+    out.newline();
+}
+inline void put_account(json_writer& json, const account_figures& f) noexcept {
+    json.put("name", f.name).put("used", f.used).put("own", f.own).put("ahead", f.ahead).put("claimed", f.claimed).put("peak", f.peak);
+    json.put("limit", f.limit).put("grace", f.grace).put("reservation", f.reservation).put("committed", f.committed);
+    json.put("resident", f.resident).put("buffers", f.buffers).put("reservations", f.reservations);
+    json.put("refused", f.refused).put("beyond", f.beyond);
+}
+
+} // namespace detail
+
+inline void write_accounts(text_writer& out, const account& top, account_detail more = account_detail::figures) noexcept {
+    out.put("accounts of ").put(top.name()).newline();
+    top.visit([&](const account_figures& f, const account& a) {
+        detail::write_account(out, f);
+        if (more == account_detail::figures) return;
+        a.each_item([&](const account_item& i) {
+            const item_figures its = i.figures();
+            for (unsigned n = 0; n <= f.depth; ++n) out.put("  ");
+            out.put("  - ").put(i.kind()).put(' ').put(i.name());
+            if (its.charged != 0) out.put(": ").bytes(its.charged);
+            out.newline();
+        });
+        if (const account_log* const log = a.log(); log != nullptr && more == account_detail::events)
+            log->visit([&](const account_event& e) { write(out, e); });
+    });
+}
+
+inline void write_accounts_json(text_writer& out, const account& top) noexcept {
+    json_writer json{out};
+    unsigned open = 0, base = 0; // accounts whose children are being written
+    top.visit([&](const account_figures& f, const account&) {
+        if (open == 0) base = f.depth;
+        for (; open > f.depth - base; --open) json.close(']').close();
+        json.open();
+        detail::put_account(json, f);
+        json.key("children").open('[');
+        ++open;
+    });
+    for (; open != 0; --open) json.close(']').close();
+}
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,100 @@
+// What must not be done with buffers, reservations and vectors ends a checked build, with the account's name where there is one.
+#include <support/catch.hpp>
+#include <support/death.hpp>
+
+#include <allot/buffers.hpp>
+
+using allot::account;
+using allot::buffer;
+using allot::name;
+using namespace allot::literals;
+
+namespace {
+
+struct fixture {
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    account a{name{"scan"}}, other{name{"other query"}};
+    buffer x = memory.allocate(a, 100);
+};
+template <class Body> void told(const char* what, const char* who, Body body) {
+    const death end = death_of([&] {
+        fixture f;
+        body(f);
+    });
+    INFO(end.said);
+    CHECK(end.aborted());
+    CHECK_THAT(end.said, ContainsSubstring(what));
+    CHECK_THAT(end.said, ContainsSubstring(who));
+}
+constexpr const char* beyond = "beyond the bounds of a buffer or vector";
+
+} // namespace
+
+TEST_CASE("bytes beyond a buffer", "[death][buffer]") {
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.slice(51, 50)); });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.slice(SIZE_MAX, 2)); });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.get<std::uint32_t>(97)); }); // though its block has 128
+    told(beyond, "scan", [](fixture& f) { f.x.set<std::uint8_t>(100, 1); });
+    told(beyond, "scan", [](fixture& f) { f.x.set<std::uint64_t>(SIZE_MAX - 3, 1); });
+    told(beyond, "", [](fixture&) { static_cast<void>(buffer{}.get<std::uint8_t>(0)); });
+    told(beyond, "", [](fixture& f) {
+        f.x.release();
+        f.x.set<std::uint8_t>(0, 1);
+    });
+}
+
+TEST_CASE("an account of another tree", "[death][buffer]") {
+    told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.retain(f.other)); });
+    told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.transfer(f.other)); });
+    told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(std::move(f.x).transfer(f.other)); });
+}
+
+TEST_CASE("a reservation that was used or closed", "[death][buffer]") {
+    constexpr const char* used = "a reservation that was used or closed";
+    told(used, "", [](fixture& f) {
+        allot::buffer_reservation r{f.memory, f.a};
+        r.close();
+        static_cast<void>(r.add(1));
+    });
+    told(used, "", [](fixture& f) {
+        allot::buffer_reservation r{f.memory, f.a};
+        static_cast<void>(r.add(1));
+        buffer one = r.allocate(), two = r.allocate();
+    });
+}
+
+TEST_CASE("values beyond a vector, and vectors beyond their buffers", "[death][buffer]") {
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10)[10]); });
+    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>::allocate(f.memory, f.a, 10).set(10, 1); });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).set_null(10)); });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).slice(5, 6)); });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::bytes_vector::allocate(f.memory, f.a, 10, 9)[0]); }); // none was appended
+    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 13}; });
+    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 12, f.x.slice(0, 2), 5}; });
+    told(beyond, "scan", [](fixture& f) {
+        f.x.set<std::uint32_t>(0, 5), f.x.set<std::uint32_t>(4, 4); // they fall
+        allot::bytes_vector{f.x.slice(0, 8), f.x.slice(), 1};
+    });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::cut(f.x.slice(), 13)); });
+}
+
+TEST_CASE("the host does not touch a device's memory", "[death][buffer]") {
+    told("a row in memory that the host must not touch", "scan", [](fixture& f) {
+        static std::byte bytes[8];
+        buffer x = buffer::of_foreign(f.a, bytes, 8, [](void*, std::byte*, std::size_t) noexcept {}, nullptr, false);
+        static_cast<void>(x.get<std::uint8_t>(0));
+    });
+}
+
+TEST_CASE("an account that ends before its views tells them", "[death][buffer]") {
+    const death end = death_of([] {
+        fixture f;
+        account early{f.a, name{"early"}};
+        buffer view = f.x.retain(early);
+        early.close();
+        view.release();
+    });
+    CHECK(end.survived());
+    CHECK_THAT(end.said, ContainsSubstring("account early closed with 0 bytes not refunded, 1 buffers"));
+}

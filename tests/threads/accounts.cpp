@@ -1,0 +1,217 @@
+// A tree of accounts under many threads: limits hold at every look, nobody fails for another's sake, sums are right at the end.
+#include <support/catch.hpp>
+
+#include <allot/ledger/account.hpp>
+#include <allot/ledger/add_then_check.hpp>
+#include <allot/report/accounts.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using allot::account;
+using allot::limit;
+using allot::name;
+
+struct crew {
+    std::vector<std::thread> all;
+    ~crew() { join(); }
+    void join() {
+        for (auto& t : all)
+            if (t.joinable()) t.join();
+    }
+};
+
+} // namespace
+
+TEST_CASE("accounts: 32 threads on one tree", "[accounts][threads]") {
+    constexpr std::size_t most = 200'000;
+    account root{name{"root"}, limit{most}};
+    std::vector<std::unique_ptr<account>> inner, leaves;
+    for (int i = 0; i != 4; ++i) inner.push_back(std::make_unique<account>(root, name{"query"}, limit{most / 3}, allot::reservation{1000}));
+    for (int i = 0; i != 16; ++i) {
+        account& above = *inner[static_cast<std::size_t>(i) % 4];
+        if (i < 8) leaves.push_back(std::make_unique<account>(above, name{"stepping"}, allot::steps{512}));
+        else leaves.push_back(std::make_unique<account>(above, name{"exact"}, limit{most / 5}));
+    }
+    std::atomic<bool> good{true}, done{false};
+    std::thread watcher{[&] {
+        std::vector<char> page(16 * 1024);
+        while (!done) {
+            if (root.used() > most || root.peak() > most || !root.verify()) good = false;
+            for (auto& q : inner)
+                if (q->used() > most / 3) good = false;
+            allot::text_writer out{page.data(), page.size()};
+            allot::write_accounts(out, root);
+            std::this_thread::yield();
+        }
+    }};
+    {
+        crew threads;
+        for (unsigned t = 0; t != 32; ++t)
+            threads.all.emplace_back([&, t] {
+                std::mt19937 random(t + 1);
+                struct held {
+                    account* by;
+                    std::size_t bytes;
+                };
+                std::vector<held> mine;
+                for (int i = 0; i != 4000; ++i) {
+                    account& a = *leaves[random() % leaves.size()];
+                    const std::size_t bytes = random() % 8 == 0 ? random() % 60'000 : random() % 400;
+                    switch (random() % 8) {
+                    case 0:
+                        if (!mine.empty()) {
+                            held& h = mine[random() % mine.size()];
+                            if (account::try_transfer(*h.by, a, h.bytes)) h.by = &a;
+                        }
+                        break;
+                    case 1:
+                        if (a.try_hold(bytes)) {
+                            if (random() % 2 == 0) a.cancel(bytes);
+                            else a.confirm(bytes), mine.push_back({&a, bytes});
+                        }
+                        break;
+                    case 2:
+                    case 3:
+                    case 4:
+                        if (a.try_charge(bytes)) mine.push_back({&a, bytes});
+                        break;
+                    default:
+                        if (!mine.empty()) {
+                            mine.back().by->refund(mine.back().bytes);
+                            mine.pop_back();
+                        }
+                    }
+                    if (a.used() > most) good = false;
+                }
+                for (const held& h : mine) h.by->refund(h.bytes);
+            });
+    }
+    done = true;
+    watcher.join();
+    CHECK(good);
+    CHECK(root.verify());
+    for (auto& l : leaves) CHECK(l->used() == 0);
+    leaves.clear();
+    CHECK(root.used() == 4000); // the reservations
+    inner.clear();
+    CHECK(root.used() == 0);
+    CHECK(root.peak() <= most);
+}
+
+TEST_CASE("accounts: nobody fails because of another who fails", "[accounts][threads]") {
+    account root{name{"root"}, limit{1000}};
+    account query{root, name{"query"}};
+    account greedy{query, name{"greedy"}}, modest{query, name{"modest"}}, stepping{query, name{"stepping"}, allot::steps{64}};
+    account holding{query, name{"holding"}};
+    std::atomic<bool> good{true}, done{false};
+    REQUIRE(query.try_charge(400));
+    crew threads;
+    threads.all.emplace_back([&] {
+        while (!done)
+            if (greedy.try_charge(900)) good = false; // 400 are always charged
+    });
+    threads.all.emplace_back([&] { // charged, but never had
+        while (!done)
+            if (holding.try_hold(350)) {
+                std::this_thread::yield(); // the arena is asked
+                holding.cancel(350);
+            }
+    });
+    for (account* a : {&modest, &stepping})
+        threads.all.emplace_back([&, a] {
+            for (int i = 0; i != 10'000; ++i) {
+                if (!a->try_charge(300)) good = false;
+                a->refund(300);
+            }
+            if (a == &modest) done = true;
+        });
+    threads.join();
+    CHECK(good);
+    CHECK(greedy.peak() == 0);
+    CHECK(holding.peak() == 0);
+    CHECK(root.peak() <= 1000);
+    query.refund(400);
+}
+
+TEST_CASE("accounts: a leaf's room is neither lost nor found twice", "[accounts][threads]") {
+    account root{name{"root"}, limit{3000}};
+    account leaf{root, name{"leaf"}, allot::steps{100}}, other{root, name{"other"}, allot::steps{100}};
+    std::atomic<std::size_t> charged{0};
+    std::atomic<bool> good{true};
+    crew threads;
+    for (unsigned t = 0; t != 4; ++t)
+        threads.all.emplace_back([&, t] {
+            std::mt19937 random(t + 7);
+            account& mine = t == 3 ? other : leaf;
+            std::size_t held = 0;
+            for (int i = 0; i != 30'000; ++i) {
+                const std::size_t bytes = 1 + random() % (t == 3 ? 2500 : 60);
+                if (held == 0 || random() % 2 == 0) {
+                    if (!mine.try_charge(bytes)) continue;
+                    held += bytes;
+                    if (charged.fetch_add(bytes) + bytes > 3000) good = false;
+                } else {
+                    const std::size_t back = random() % 2 == 0 ? held : 1 + random() % held;
+                    charged -= back;
+                    held -= back;
+                    mine.refund(back);
+                }
+            }
+            charged -= held;
+            mine.refund(held);
+        });
+    threads.join();
+    CHECK(good);
+    CHECK(charged == 0);
+    CHECK(leaf.used() == 0);
+    CHECK(leaf.peak() <= 3000);
+    CHECK(root.verify());
+    leaf.close(), other.close();
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("accounts: open and close while others charge and look", "[accounts][threads]") {
+    struct silent : allot::account_listener {
+        std::atomic<long> heard{0};
+        void after(const account&, std::size_t, const allot::charge_status&) noexcept override { ++heard; }
+    } ears;
+    account root{name{"root"}, limit{100'000}};
+    crew threads;
+    std::atomic<bool> good{true};
+    for (unsigned t = 0; t != 6; ++t)
+        threads.all.emplace_back([&, t] {
+            std::mt19937 random(t);
+            for (int i = 0; i != 400; ++i) {
+                account query{root, name{"query"}, allot::reservation{10}};
+                account leaf{query, name{"leaf"}, allot::steps{64}};
+                for (int n = 0; n != 20; ++n)
+                    if (!leaf.try_charge(random() % 200)) good = false;
+                if (t == 0 && i % 20 == 0) root.add(ears);
+                if (t == 0 && i % 20 == 10) root.remove(ears);
+                leaf.refund(leaf.used());
+            }
+            if (t == 0) root.remove(ears);
+        });
+    threads.join();
+    CHECK(good);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("accounts: who adds first and checks then fails others", "[accounts][threads]") {
+    allot::ledger::add_then_check_account root{1000}, greedy{SIZE_MAX, &root}, modest{SIZE_MAX, &root};
+    REQUIRE(root.try_charge(400));
+    CHECK_FALSE(greedy.try_charge(900));
+    CHECK(greedy.peak() == 900); // of nobody
+    CHECK_FALSE(greedy.force_charge(900)); // what is there between its two steps
+    CHECK_FALSE(modest.try_charge(300));
+    greedy.refund(900);
+    CHECK(modest.try_charge(300));
+}

@@ -1,0 +1,205 @@
+// Buffers under many threads: views come and go, the charge moves and is inherited, and at every end nothing is left.
+#include <support/catch.hpp>
+
+#include <allot/buffers.hpp>
+
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using allot::account;
+using allot::buffer;
+using allot::buffer_memory;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+struct counted_memory {
+    allot::heap_memory heap;
+    std::atomic<std::ptrdiff_t> live{0};
+    allot::memory_block try_allocate(std::size_t n, std::size_t align) noexcept {
+        ++live;
+        return heap.try_allocate(n, align);
+    }
+    void deallocate(void* p) noexcept {
+        --live;
+        heap.deallocate(p);
+    }
+};
+struct tree {
+    counted_memory pool;
+    buffer_memory memory{pool};
+    account root{name{"root"}, limit{1 << 20}};
+    std::vector<std::unique_ptr<account>> all;
+    explicit tree(std::size_t n) {
+        for (std::size_t i = 0; i != n; ++i) all.push_back(std::make_unique<account>(root, name{"operator"}));
+    }
+    bool at_rest() {
+        bool good = root.used() == 0 && root.verify() && pool.live == 0;
+        for (auto& a : all) good = good && a->figures().buffers == 0 && a->used() == 0;
+        return good;
+    }
+};
+
+} // namespace
+
+// Each round three threads let go of their account's last view of one block, in any order, two of them after something else; an
+// account ends as soon as its thread has let go.
+TEST_CASE("buffers: all let go at once, and each account ends right behind", "[buffer][threads]") {
+    constexpr std::size_t n = 4, rounds = 1500;
+    counted_memory pool;
+    buffer_memory memory{pool};
+    account root{name{"root"}, limit{1 << 20}};
+    std::array<std::unique_ptr<account>, n> who;
+    std::array<buffer, n> views;
+    std::barrier turn{static_cast<std::ptrdiff_t>(n)};
+    std::atomic<bool> good{true};
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t != n; ++t)
+        threads.emplace_back([&, t] {
+            std::mt19937 random(static_cast<unsigned>(t) + 1);
+            for (std::size_t round = 0; round != rounds; ++round) {
+                who[t] = std::make_unique<account>(root, name{"operator"});
+                turn.arrive_and_wait();
+                if (t == 0) {
+                    views[0] = memory.allocate(*who[0], 256);
+                    for (std::size_t i = 1; i != n; ++i) views[i] = views[0].retain(*who[i]);
+                }
+                turn.arrive_and_wait();
+                buffer mine = std::move(views[t]);
+                const auto what = random() % 4;
+                if (what == 0) mine = mine.slice(1, 10);
+                if (what == 1) static_cast<void>(mine.get<std::uint32_t>(0));
+                for (auto spin = random() % 64; spin != 0; --spin) allot::pause();
+                mine.release();
+                if (!who[t]->close()) good = false; // nothing of it is charged or open any more
+                who[t].reset();
+                turn.arrive_and_wait();
+                if (t == 0 && (root.used() != 0 || pool.live != 0)) good = false;
+            }
+        });
+    for (auto& t : threads) t.join();
+    CHECK(good);
+    CHECK(root.peak() == 256);
+}
+
+TEST_CASE("buffers: 8 threads retain, transfer and release a few blocks", "[buffer][threads]") {
+    tree t(5);
+    std::mutex lock;
+    std::vector<buffer> shared;
+    std::atomic<bool> good{true};
+    std::vector<std::thread> threads;
+    for (unsigned id = 0; id != 8; ++id)
+        threads.emplace_back([&, id] {
+            std::mt19937 random(id + 1);
+            const auto take = [&]() -> buffer {
+                const std::lock_guard hold(lock);
+                if (shared.empty()) return {};
+                const std::size_t i = random() % shared.size();
+                buffer b = std::move(shared[i]);
+                shared[i] = std::move(shared.back());
+                shared.pop_back();
+                return b;
+            };
+            const auto put = [&](buffer b) {
+                const std::lock_guard hold(lock);
+                if (b) shared.push_back(std::move(b));
+            };
+            for (int i = 0; i != 4000; ++i) {
+                account& a = *t.all[random() % t.all.size()];
+                buffer b = take();
+                switch (random() % 6) {
+                case 0: put(t.memory.try_allocate(a, 64 + random() % 200)); break;
+                case 1: if (b.size() > 8) put(b.slice(1, b.size() - 1)); break;
+                case 2: put(b.retain(a)); break;
+                case 3: {
+                    auto r = std::as_const(b).transfer(a);
+                    if (b && !r.view) good = false;
+                    put(std::move(r.view));
+                    break;
+                }
+                case 4: put(std::move(b).transfer(a).view); break;
+                default: b.release();
+                }
+                if (b && !b.valid()) good = false;
+                const bool keep = random() % 3 == 0;
+                if (keep) put(std::move(b));
+                bool many = false;
+                {
+                    const std::lock_guard hold(lock);
+                    many = shared.size() > 40;
+                }
+                if (many) take().release();
+            }
+        });
+    for (auto& x : threads) x.join();
+    CHECK(good);
+    CHECK(t.root.verify());
+    std::size_t used = 0;
+    for (auto& a : t.all) used += a->used();
+    CHECK(used == t.root.used());
+    shared.clear();
+    CHECK(t.at_rest());
+}
+
+TEST_CASE("buffers: an account takes a view again while its last one goes", "[buffer][threads]") {
+    constexpr int rounds = 1500;
+    tree t(2);
+    bool good = true;
+    buffer x;
+    std::barrier turn{2};
+    std::thread other{[&] {
+        for (int round = 0; round != rounds; ++round) {
+            turn.arrive_and_wait();
+            for (int spin = round % 50; spin != 0; --spin) allot::pause();
+            x.release();
+            turn.arrive_and_wait();
+        }
+    }};
+    for (int round = 0; round != rounds; ++round) {
+        x = t.memory.allocate(*t.all[0], 64);
+        buffer y = x.retain(*t.all[1]);
+        turn.arrive_and_wait();
+        for (int spin = round / 50 % 50; spin != 0; --spin) allot::pause();
+        buffer z = y.retain(*t.all[0]);
+        turn.arrive_and_wait();
+        good = good && z.valid() && t.all[0]->figures().buffers == 1 && (z.charged() == t.all[0].get() || z.charged() == t.all[1].get());
+        y.release();
+        good = good && z.charged() == t.all[0].get() && t.all[0]->used() == 64;
+    }
+    other.join();
+    CHECK(good);
+    CHECK(t.at_rest());
+}
+
+TEST_CASE("buffers: what was written before a release is there for who inherits, and for the memory", "[buffer][threads]") {
+    tree t(2);
+    std::atomic<unsigned> gone{0};
+    static std::array<std::byte, 64> bytes;
+    for (int round = 0; round != 2000; ++round) {
+        buffer x = buffer::of_foreign(*t.all[0], bytes.data(), bytes.size(),
+                                      [](void* context, std::byte* p, std::size_t) noexcept {
+                                          p[0] = std::byte{0}; // a race with the writers below, unless release orders them before
+                                          p[32] = std::byte{0};
+                                          ++*static_cast<std::atomic<unsigned>*>(context);
+                                      },
+                                      &gone);
+        buffer y = x.retain(*t.all[1]), z = x.slice(32, 32);
+        std::thread other{[&] {
+            z.set<std::uint8_t>(0, 1);
+            z.release();
+        }};
+        y.set<std::uint8_t>(0, 2);
+        y.release(), x.release();
+        other.join();
+    }
+    CHECK(gone == 2000);
+    CHECK(t.at_rest());
+}

@@ -1,0 +1,48 @@
+// Buffers of a device's memory: the host keeps all that is known beside it, and the last release frees at a point of the stream.
+#include <support/catch.hpp>
+#include <support/device_sets.hpp>
+
+#include <allot/buffers.hpp>
+
+using allot::account;
+using allot::buffer;
+using allot::buffer_memory;
+using allot::limit;
+using allot::name;
+using namespace allot::literals;
+using allocator = allot::device_allocator<task_memory>;
+
+TEST_CASE("buffers over a device allocator, at a stream", "[buffer]") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, limit{64_MiB}};
+    account query{name{"query"}, limit{1_MiB}}, scan{query, name{"scan"}}, join{query, name{"join"}};
+    {
+        allot::on_stream uploads{gpu, m.a};
+        const buffer_memory memory{uploads};
+        CHECK_FALSE(memory.host_access());
+        buffer x = memory.allocate(scan, 1000);
+        CHECK(scan.used() == 1024);
+        CHECK_FALSE(x.host_access());
+        CHECK(gpu.figures().live == 1024);
+        buffer part = x.slice(10, 100), theirs = part.retain(join);
+        (void)m.api.fill_async(theirs.data(), 1, theirs.size(), m.a);
+        x.release(), part.release();
+        CHECK(join.used() == 1024);
+        auto [back, how] = std::move(theirs).transfer(scan);
+        CHECK(how.fitted());
+        CHECK(back.reallocate_if_needed(900)); // where it stands
+        CHECK(back.block_bytes() == 1024);
+        CHECK(back.reallocate_if_needed(2000));
+        CHECK(scan.used() == 2048);
+        allot::charge_status why;
+        CHECK_FALSE(memory.try_allocate(scan, 100_MiB, &why)); // the account refuses before the device is asked
+        CHECK(why.at == &query);
+        query.set_limit(SIZE_MAX);
+        CHECK_FALSE(memory.try_allocate(scan, 100_MiB, &why));
+        CHECK(why.fitted()); // now the device does
+        CHECK(query.peak() <= 4096);
+    }
+    CHECK(query.used() == 0);
+    CHECK(gpu.figures().live == 0);
+    CHECK(m.sim.hazards() == 0);
+}

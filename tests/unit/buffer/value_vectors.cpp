@@ -1,0 +1,238 @@
+#include <support/catch.hpp>
+
+#include <allot/buffers.hpp>
+
+#include <optional>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+using allot::account;
+using allot::buffer;
+using allot::buffer_memory;
+using allot::bytes_vector;
+using allot::limit;
+using allot::name;
+using allot::value_vector;
+using namespace allot::literals;
+
+namespace {
+
+struct fixture {
+    allot::heap_memory heap;
+    buffer_memory memory{heap};
+    account query{name{"query"}, limit{16_MiB}};
+    account scan{query, name{"scan"}}, join{query, name{"join"}}, sort{query, name{"sort"}};
+    ~fixture() {
+        CHECK(query.used() == 0);
+        CHECK(query.verify());
+    }
+};
+
+template <class T> void same(const value_vector<T>& v, const std::vector<std::optional<T>>& model, std::size_t from, std::size_t n) {
+    REQUIRE(v.size() == n);
+    std::size_t nulls = 0;
+    for (std::size_t i = 0; i != n; ++i) {
+        nulls += !model[from + i].has_value();
+        if (v[i] != model[from + i]) FAIL("value " << i << " of a slice from " << from);
+    }
+    if (v.null_count() != nulls) FAIL(v.null_count() << " nulls, not " << nulls << " from " << from << ", " << n);
+}
+void same(const bytes_vector& v, const std::vector<std::optional<std::string>>& model, std::size_t from, std::size_t n) {
+    REQUIRE(v.size() == n);
+    std::size_t nulls = 0;
+    for (std::size_t i = 0; i != n; ++i) {
+        nulls += !model[from + i].has_value();
+        if (v.is_valid(i) != model[from + i].has_value() || v.get(i) != model[from + i].value_or("")) FAIL("value " << i << " of a slice from " << from);
+    }
+    if (v.null_count() != nulls) FAIL(v.null_count() << " nulls, not " << nulls);
+}
+
+} // namespace
+
+TEST_CASE_METHOD(fixture, "every slice of a vector, and every slice of those", "[vectors]") {
+    constexpr std::size_t n = 150; // more than two words of bits
+    std::mt19937 random(7);
+    auto v = value_vector<std::int16_t>::allocate(memory, scan, n);
+    std::vector<std::optional<std::int16_t>> model(n);
+    CHECK(v.null_count() == n);
+    for (std::size_t i = 0; i != n; ++i)
+        if (random() % 3 != 0) v.set(i, *(model[i] = static_cast<std::int16_t>(random())));
+    for (std::size_t i = 0; i < n; i += 17) v.set_null(i), model[i].reset();
+    for (std::size_t from = 0; from <= n; ++from)
+        for (std::size_t count = 0; from + count <= n; ++count) {
+            auto s = v.slice(from, count);
+            same(s, model, from, count);
+            if (count > 40 && count % 5 == 0) same(s.slice(from % 29, 9), model, from + from % 29, 9);
+        }
+    // written through a slice, read in the whole: neighbours stay
+    auto s = v.slice(13, 70);
+    s.set(0, 1), s.set_null(1), s.set(69, 3);
+    model[13] = 1, model[14].reset(), model[82] = 3;
+    same(v, model, 0, n);
+}
+
+TEST_CASE_METHOD(fixture, "every slice of a vector of strings", "[vectors]") {
+    constexpr std::size_t n = 70;
+    std::mt19937 random(8);
+    auto v = bytes_vector::allocate(memory, scan, n, 1000);
+    std::vector<std::optional<std::string>> model;
+    for (std::size_t i = 0; i != n; ++i) {
+        if (random() % 4 == 0) {
+            CHECK(v.append_null());
+            model.emplace_back();
+        } else {
+            model.emplace_back(std::string(random() % 12, static_cast<char>('a' + i % 26)));
+            CHECK(v.append(*model.back()));
+        }
+    }
+    CHECK_FALSE(v.append(""));
+    CHECK_FALSE(v.append_null());
+    for (std::size_t from = 0; from <= n; ++from)
+        for (std::size_t count = 0; from + count <= n; ++count) {
+            auto s = v.slice(from, count);
+            same(s, model, from, count);
+            if (count > 30 && count % 5 == 0) same(s.slice(from % 19, 9), model, from + from % 19, 9);
+        }
+    auto s = v.slice(5, 3);
+    CHECK(s.data().size() == (model[5].value_or("") + model[6].value_or("") + model[7].value_or("")).size()); // its own alone
+    CHECK_FALSE(s.append("x"));
+}
+
+TEST_CASE_METHOD(fixture, "a value that has no room changes nothing", "[vectors]") {
+    auto v = bytes_vector::allocate(memory, scan, 10, 5);
+    CHECK(v.append("abc"));
+    CHECK_FALSE(v.append("def"));
+    CHECK(v.size() == 1);
+    CHECK(v.append("de"));
+    CHECK_FALSE(v.append("x"));
+    CHECK(v.append(""));
+    CHECK(v.get(1) == "de");
+    CHECK(v[2] == "");
+    auto none = bytes_vector::allocate(memory, scan, 0, 0);
+    CHECK_FALSE(none.append(""));
+    CHECK(none.null_count() == 0);
+    auto only_nulls = bytes_vector::allocate(memory, scan, 2, 0);
+    CHECK(only_nulls.append(""));
+    CHECK(only_nulls.append_null());
+    auto kept = only_nulls.retain(join);
+    CHECK(kept[0] == "");
+    CHECK_FALSE(kept[1]);
+}
+
+TEST_CASE_METHOD(fixture, "one operator scans, a second keeps a slice, a third gets the charge", "[vectors]") {
+    auto v = value_vector<double>::allocate(memory, scan, 1000);
+    auto w = bytes_vector::allocate(memory, scan, 1000, 4096);
+    for (std::size_t i = 0; i != 1000; ++i) {
+        if (i % 2 == 0) v.set(i, static_cast<double>(i));
+        CHECK(w.append(std::to_string(i)));
+    }
+    const std::size_t all = scan.used();
+    CHECK(scan.figures().buffers == 2); // a block each
+    auto kept = v.slice(11, 100).retain(join);
+    auto names = w.slice(11, 100).retain(join);
+    CHECK(kept.holder() == &join);
+    CHECK(join.used() == 0);
+    const std::size_t peak = query.peak();
+    auto r = std::move(v).transfer(sort);
+    auto q = std::move(w).transfer(sort);
+    CHECK(r.fitted());
+    CHECK(q.fitted());
+    CHECK(v.empty());
+    CHECK(w.empty());
+    CHECK(scan.used() == 0);
+    CHECK(scan.figures().buffers == 0);
+    CHECK(sort.used() == all);
+    CHECK(query.peak() == peak);
+    CHECK(q.view.append_null() == false); // full
+    r.view = {}, q.view = {};
+    CHECK(join.used() == all);
+    CHECK(kept[1] == 12.0);
+    CHECK_FALSE(kept[0]);
+    CHECK(names[99] == "110");
+    auto back = std::move(kept).transfer(join);
+    CHECK(back.view.size() == 100);
+    account shut{query, name{"shut"}};
+    shut.close();
+    auto no = std::move(back.view).transfer(shut);
+    CHECK(no.view.empty());
+    CHECK_FALSE(no.status);
+    CHECK(back.view.size() == 100); // as it was
+    sort.set_limit(0);
+    CHECK_FALSE(std::move(names).transfer(sort).fitted());
+}
+
+TEST_CASE_METHOD(fixture, "a vector in what was reserved", "[vectors]") {
+    allot::buffer_reservation r{memory, scan};
+    const std::size_t first = value_vector<std::uint32_t>::bytes_for(77);
+    CHECK(first == 312 + 10);
+    CHECK(r.add(allot::align_up(first, 8)));
+    CHECK(r.add(bytes_vector::bytes_for(9, 50)));
+    buffer whole = r.allocate();
+    auto v = value_vector<std::uint32_t>::cut(whole.slice(0, first), 77);
+    auto w = bytes_vector::cut(whole.slice(allot::align_up(first, 8), bytes_vector::bytes_for(9, 50)), 9, 50);
+    for (unsigned i = 0; i != 77; ++i) v.set(i, i);
+    for (unsigned i = 0; i != 9; ++i) CHECK(w.append("abcde"));
+    CHECK(v.null_count() == 0);
+    CHECK(*v[76] == 76);
+    CHECK(w[8] == "abcde");
+    whole.release();
+    CHECK(scan.used() == v.values().block_bytes());
+    CHECK_FALSE(value_vector<double>::try_allocate(memory, scan, SIZE_MAX / 3));
+    CHECK_FALSE(bytes_vector::try_allocate(memory, scan, SIZE_MAX / 3, 1));
+    CHECK_FALSE(bytes_vector::try_allocate(memory, scan, 1, std::size_t{1} << 33));
+    CHECK(value_vector<double>::allocate(memory, scan, 0).empty());
+}
+
+TEST_CASE_METHOD(fixture, "vectors over buffers of others", "[vectors]") {
+    buffer values = memory.allocate(scan, 80), bits = memory.allocate(scan, 3);
+    for (unsigned i = 0; i != 10; ++i) values.set<std::uint64_t>(8 * i, i * i);
+    bits.set<std::uint8_t>(0, 0), bits.set<std::uint8_t>(1, 0b1110'0000), bits.set<std::uint8_t>(2, 0b0000'0101);
+    value_vector<std::uint64_t> v{values.slice(), 10, std::move(bits), 12};
+    CHECK(v.first_bit() == 4);
+    CHECK(v.null_count() == 5);
+    CHECK_FALSE(v[0]);
+    CHECK(v[1] == 1u);
+    CHECK(v[6] == 36u);
+    CHECK_FALSE(v[7]);
+    value_vector<std::uint64_t> all{values.slice(), 10};
+    CHECK(all.null_count() == 0);
+    CHECK(all[9] == 81u);
+    CHECK_FALSE(all.set_null(3)); // it has no bits
+    CHECK(all.slice(2, 3)[0] == 4u);
+    buffer offsets = memory.allocate(scan, 12), data = memory.allocate(scan, 6);
+    offsets.set<std::uint32_t>(0, 1), offsets.set<std::uint32_t>(4, 4), offsets.set<std::uint32_t>(8, 6);
+    std::memcpy(data.data(), "xabcde", 6);
+    bytes_vector w{offsets.slice(), data.slice(), 2};
+    CHECK(w[0] == "abc");
+    CHECK(w[1] == "de");
+    CHECK(w.slice(1, 1)[0] == "de");
+#if !ALLOT_CHECKED // which tells, see tests/death
+    CHECK(value_vector<std::uint64_t>{values.slice(), 11}.empty());
+    CHECK(value_vector<std::uint64_t>{values.slice(), 10, memory.allocate(scan, 2), 7}.empty());
+    CHECK(bytes_vector{offsets.slice(), data.slice(0, 5), 2}.empty());
+    CHECK(bytes_vector{offsets.slice(), data.slice(), 3}.empty());
+    offsets.set<std::uint32_t>(4, 7);
+    CHECK(bytes_vector{offsets.slice(), data.slice(), 2}.empty());
+    CHECK(all.slice(5, 6).empty());
+    CHECK(w.slice(3, 0).empty());
+    CHECK_FALSE(values.slice(80, 1));
+    CHECK_FALSE(values.slice(SIZE_MAX, 2));
+#endif
+}
+
+TEST_CASE("bits counted from any bit on", "[vectors]") {
+    std::mt19937 random(3);
+    std::vector<std::byte> bits(40);
+    for (auto& b : bits) b = static_cast<std::byte>(random());
+    for (std::size_t first = 0; first != 80; ++first)
+        for (std::size_t n = 0; first + n <= 320; ++n) {
+            std::size_t count = 0;
+            for (std::size_t i = 0; i != n; ++i) count += allot::detail::bit_at(bits.data(), first + i);
+            if (allot::detail::count_bits(bits.data(), first, n) != count) FAIL(first << " " << n);
+        }
+    CHECK(allot::detail::bytes_of_bits(7, 1) == 1);
+    CHECK(allot::detail::bytes_of_bits(7, 2) == 2);
+    CHECK(allot::detail::bytes_of_bits(8, 8) == 1);
+}

@@ -1,0 +1,320 @@
+// A chunk arena's caches, chunks, figures and reports.
+#include <support/catch.hpp>
+#include <support/json.hpp>
+
+#include <allot/chunk_arena.hpp>
+#include <allot/report/chunks.hpp>
+#include <allot/row_manager.hpp>
+
+#include <atomic>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+
+namespace {
+
+struct runs : allot::policies<allot::fit::runs, allot::oom::null> {};
+struct raising : allot::policies<allot::fit::runs> {};
+struct buddies : allot::policies<allot::fit::buddy, allot::oom::null> {};
+struct threaded : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
+struct keeping : allot::policies<allot::fit::runs, allot::oom::null, allot::retain::never> {};
+struct shared_runs : allot::policies<allot::fit::runs, allot::oom::null, allot::page::of<allot::arena<>>> {};
+struct shared_rows : allot::policies<allot::oom::null, allot::page::of<allot::arena<>>> {};
+
+constexpr allot::page_bytes small_pages{256_KiB};
+
+std::string text_of(auto write) {
+    static char page[32 * 1024];
+    allot::text_writer out{page};
+    write(out);
+    CHECK_FALSE(out.was_cut());
+    return page;
+}
+
+} // namespace
+
+TEST_CASE("a block that was given back is the next of its class", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}};
+    const allot::block a = blocks.allocate(5000);
+    CHECK(a.bytes == 5120);
+    CHECK(blocks.capacity(a.address) == 5120);
+    blocks.deallocate(a.address);
+    CHECK(blocks.capacity(a.address) == 0);
+    const allot::block b = blocks.allocate(4700);
+    CHECK(b.address == a.address);
+    blocks.deallocate(b.address, 4700);
+}
+
+TEST_CASE("chunks are 4 MiB, less where the limit is small, or as told", "[chunks]") {
+    CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}}.chunk_bytes() == 4_MiB);
+    CHECK(allot::chunk_arena<runs>{allot::limit{64_MiB}, small_pages}.chunk_bytes() == 2_MiB);
+    CHECK(allot::chunk_arena<runs>{allot::limit{1_MiB}, small_pages}.chunk_bytes() == 256_KiB); // a page
+    CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{16_MiB}}.chunk_bytes() == 16_MiB);
+    CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{24_MiB}}.chunk_bytes() == 16_MiB);
+    CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{1_GiB}}.chunk_bytes() == 64_MiB);
+}
+
+TEST_CASE("a cache holds no more than a quarter of a chunk", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{256_MiB}};
+    std::mt19937 random{3};
+    for (int round = 0; round != 50; ++round) {
+        std::vector<void*> all;
+        for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(64 + random() % (std::size_t{1} << random() % 21)).address);
+        for (void* const p : all) blocks.deallocate(p);
+        REQUIRE(blocks.figures().cached <= blocks.chunk_bytes() / 4); // one thread, one of the arena's caches
+        REQUIRE(blocks.figures().live == 0);
+    }
+    CHECK(blocks.valid());
+}
+
+TEST_CASE("a block of a page keeps its page, not its chunk", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
+    std::vector<void*> all;
+    for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(100'000).address);
+    CHECK(blocks.figures().held >= 10_MiB);
+    void* const last = all.back();
+    all.pop_back();
+    for (void* const p : all) blocks.deallocate(p);
+    blocks.release_empty_pages();
+    CHECK(blocks.figures().held <= 512_KiB); // two pages where it lies across their edge
+    CHECK(blocks.figures().live_blocks == 1);
+    blocks.deallocate(last);
+    blocks.release_empty_pages();
+    CHECK(blocks.figures().held == 0);
+}
+
+TEST_CASE("under buddy a chunk goes whole", "[chunks]") {
+    allot::chunk_arena<buddies> blocks{allot::limit{64_MiB}, small_pages};
+    std::vector<void*> all;
+    for (int i = 0; i != 64; ++i) all.push_back(blocks.allocate(128_KiB).address);
+    const std::size_t full = blocks.figures().held;
+    CHECK(full == 8_MiB);
+    void* const one = all[0];
+    for (std::size_t i = 1; i != all.size(); ++i) blocks.deallocate(all[i]);
+    blocks.release_empty_pages();
+    CHECK(blocks.figures().held == blocks.chunk_bytes());
+    blocks.deallocate(one);
+    blocks.release_empty_pages();
+    CHECK(blocks.figures().held == 0);
+}
+
+TEST_CASE("what is free beyond a chunk goes back by itself, and never where the set says so", "[chunks]") {
+    const auto after = [](auto& blocks) {
+        std::vector<void*> all;
+        for (int i = 0; i != 200; ++i) all.push_back(blocks.allocate(200'000).address);
+        for (void* const p : all) blocks.deallocate(p);
+        for (int i = 0; i != 3; ++i) all[static_cast<std::size_t>(i)] = blocks.allocate(30'000 + 10'000 * static_cast<std::size_t>(i)).address; // looks into the chunks
+        for (int i = 0; i != 3; ++i) blocks.deallocate(all[static_cast<std::size_t>(i)]);
+        return blocks.figures().held;
+    };
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
+    CHECK(after(blocks) <= 2 * blocks.chunk_bytes());
+    allot::chunk_arena<keeping> kept{allot::limit{64_MiB}, small_pages};
+    CHECK(after(kept) > 40_MiB);
+    const allot::block large = kept.allocate(60_MiB); // until it is needed
+    CHECK(large);
+    kept.deallocate(large.address);
+}
+
+TEST_CASE("blocks resize where they stand", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
+    const allot::block a = blocks.allocate(100'000);
+    const allot::block more = blocks.resize(a.address, 300'000);
+    REQUIRE(more);
+    CHECK(more.address == a.address);
+    CHECK(more.bytes == 327'680);
+    CHECK(blocks.capacity(a.address) == 327'680);
+    const allot::block fewer = blocks.resize(a.address, 1);
+    CHECK(fewer.address == a.address);
+    CHECK(fewer.bytes >= 1);
+    CHECK(fewer.bytes < 100'000);
+    CHECK_FALSE(blocks.resize(a.address, 3_MiB)); // more than a chunk
+    CHECK(blocks.figures().live == fewer.bytes);
+    const allot::block slot = blocks.allocate(1000);
+    CHECK(blocks.resize(slot.address, 1024).bytes == 1024);
+    CHECK_FALSE(blocks.resize(slot.address, 1025));
+    CHECK(blocks.resize(slot.address, 10).bytes == 1024); // a slot has one size
+    const allot::block large = blocks.allocate(10_MiB);
+    CHECK(blocks.resize(large.address, 5_MiB).bytes == 5_MiB);
+    CHECK(blocks.figures().large == 5_MiB);
+    CHECK(blocks.resize(large.address, 6_MiB).bytes == 6_MiB);
+    CHECK(blocks.valid());
+    for (void* const p : {a.address, slot.address, large.address}) blocks.deallocate(p);
+    CHECK(blocks.figures().live == 0);
+    CHECK(blocks.valid());
+}
+
+TEST_CASE("a large block grows no further than the limit", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{8_MiB}, small_pages};
+    const allot::block a = blocks.allocate(6_MiB);
+    REQUIRE(blocks.resize(a.address, 1_MiB).bytes == 1_MiB);
+    const allot::block b = blocks.allocate(6_MiB); // elsewhere: what is behind a is smaller
+    REQUIRE(b);
+    CHECK_FALSE(blocks.resize(a.address, 6_MiB));
+    CHECK(blocks.capacity(a.address) == 1_MiB);
+    CHECK(blocks.resize(a.address, 2_MiB));
+    CHECK(blocks.figures().held == 8_MiB);
+    CHECK(blocks.used() == 8_MiB);
+    CHECK(blocks.valid());
+    blocks.deallocate(a.address);
+    blocks.deallocate(b.address);
+}
+
+TEST_CASE("an idle thread's blocks come back without its help, an ended one's at its end", "[chunks]") {
+    allot::chunk_arena<threaded> blocks{allot::limit{64_MiB}, small_pages};
+    std::atomic<int> step{0};
+    std::thread idle{[&] {
+        std::vector<void*> all;
+        for (std::size_t i = 0; i != 100; ++i) all.push_back(blocks.allocate(500 + i % 20 * 500).address);
+        for (void* const p : all) blocks.deallocate(p);
+        step = 1;
+        step.notify_all();
+        step.wait(1); // for as long as it likes
+        for (std::size_t i = 0; i != 100; ++i) all[i] = blocks.allocate(500 + i % 20 * 500).address; // and works on
+        for (void* const p : all) blocks.deallocate(p);
+    }};
+    step.wait(0);
+    CHECK(blocks.figures().cached > 50'000);
+    CHECK(blocks.trim() != 0);
+    CHECK(blocks.figures().cached == 0);
+    CHECK(blocks.figures().held == 0);
+    step = 2;
+    step.notify_all();
+    idle.join();
+    CHECK(blocks.figures().live == 0);
+    CHECK(blocks.figures().cached <= blocks.chunk_bytes() / 4); // what its first blocks left in the arena's own
+    CHECK(blocks.figures().allocations == 200);
+    CHECK(blocks.valid());
+}
+
+TEST_CASE("what a thread keeps is not what another's request fails for", "[chunks]") {
+    allot::chunk_arena<threaded> blocks{allot::limit{8_MiB}, small_pages};
+    std::atomic<int> step{0};
+    std::thread idle{[&] {
+        std::vector<void*> all;
+        for (int i = 0; i != 300; ++i) all.push_back(blocks.allocate(256 + 64 * static_cast<std::size_t>(i % 10)).address);
+        for (void* const p : all) blocks.deallocate(p);
+        step = 1;
+        step.notify_all();
+        step.wait(1);
+    }};
+    step.wait(0);
+    REQUIRE(blocks.figures().cached != 0);
+    const allot::block all = blocks.allocate(8_MiB);
+    CHECK(all);
+    blocks.deallocate(all.address);
+    step = 2;
+    step.notify_all();
+    idle.join();
+}
+
+TEST_CASE("chunks and rows of one arena give way to each other", "[chunks]") {
+    allot::arena<> pages{allot::limit{32_MiB}, small_pages};
+    allot::chunk_arena<shared_runs> blocks{pages};
+    allot::row_manager<shared_rows> rows{pages};
+    std::vector<void*> all;
+    while (const allot::block b = blocks.allocate(100'000)) all.push_back(b.address);
+    CHECK(rows.allocate(1_MiB) == nullptr);
+    for (void* const p : all) blocks.deallocate(p);
+    void* const row = rows.allocate(16_MiB); // the arena asks the chunk arena
+    CHECK(row != nullptr);
+    CHECK_FALSE(blocks.allocate(20_MiB));
+    rows.release(row);
+    const allot::block large = blocks.allocate(20_MiB);
+    CHECK(large);
+    blocks.deallocate(large.address);
+}
+
+TEST_CASE("out of memory tells who holds it", "[chunks]") {
+#if ALLOT_EXCEPTIONS
+    allot::chunk_arena<raising> blocks{allot::limit{8_MiB}, small_pages, allot::name{"query"}};
+    const allot::block most = blocks.allocate(6_MiB);
+    try {
+        static_cast<void>(blocks.allocate(4_MiB));
+        FAIL("it was not refused");
+    } catch (const allot::out_of_memory& error) {
+        const std::string line = error.what(), page = error.report();
+        CHECK(line.find("raising query: 6 MiB of 8 MiB held") != std::string::npos);
+        CHECK(page.find("live 6 MiB in 1 block (more than a chunk: 6 MiB)") != std::string::npos);
+        CHECK(page.find("tried: the caches of all threads") != std::string::npos);
+    }
+    blocks.deallocate(most.address);
+#endif
+}
+
+TEST_CASE("a report tells what is live, cached, free and wasted, by class; as JSON, too", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages, allot::name{"query"}};
+    const allot::block a = blocks.allocate(900), b = blocks.allocate(900), large = blocks.allocate(5_MiB);
+    blocks.deallocate(b.address);
+    const auto f = blocks.figures();
+    CHECK(f.live == 1024 + 5_MiB);
+    CHECK(f.live_blocks == 2);
+    CHECK(f.large == 5_MiB);
+    CHECK(f.cached == 1024 * 15); // a batch
+    CHECK(f.held == f.live + f.cached + f.free);
+    CHECK(f.limit == 64_MiB);
+    CHECK(f.peak == f.held);
+    CHECK(f.allocations == 2);
+    CHECK(f.asked == 1800);
+    CHECK(f.given == 2048);
+    CHECK(f.waste() == 1211); // 12.11 %
+    const std::string text = text_of([&](auto& out) { allot::write_report(out, blocks); });
+    CHECK(text.find("chunk arena query (set ") != std::string::npos);
+    CHECK(text.find("unused within blocks 12.11 %") != std::string::npos);
+    CHECK(text.find("    1 KiB: 1 live, 15 cached, 2 allocations\n") != std::string::npos);
+    const auto json = support::json::parse(text_of([&](auto& out) { allot::write_report_json(out, blocks); }));
+    CHECK(json["chunk_arena"].text == "query");
+    CHECK(json["live"].number == static_cast<double>(f.live));
+    CHECK(json["largest_free_run"].number == static_cast<double>(f.largest_free_run));
+    CHECK(json["waste_percent"].number > 12);
+    REQUIRE(json["classes"].items.size() == 1);
+    CHECK(json["classes"].items[0]["bytes"].number == 1024);
+    CHECK(json["classes"].items[0]["cached"].number == 15);
+    blocks.deallocate(a.address);
+    blocks.deallocate(large.address);
+}
+
+TEST_CASE("blocks that are left are told at the end", "[chunks]") {
+    std::string said;
+    {
+        allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages, allot::name{"query"},
+                                        allot::leak_sink{[](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &said}};
+        for (int i = 0; i != 3; ++i) static_cast<void>(blocks.allocate(1000));
+        static_cast<void>(blocks.allocate(5_MiB));
+        blocks.deallocate(blocks.allocate(1000).address);
+    }
+    CHECK(said.find("runs) ended with 4 blocks not given back") != std::string::npos);
+    CHECK(said.find("3 of 1 KiB") != std::string::npos);
+    CHECK(said.find("more than a chunk: 5 MiB") != std::string::npos);
+}
+
+TEST_CASE("random requests fill nine tenths of an arena before the first is refused", "[chunks]") {
+    const auto fill = [](auto& blocks, unsigned seed, bool by_doubling) {
+        std::mt19937_64 random{seed};
+        std::size_t asked = 0;
+        std::vector<void*> all;
+        for (;;) {
+            const std::size_t n = by_doubling ? std::size_t{256} + random() % ((std::size_t{256} << random() % 13) - 255) : 256 + random() % (1_MiB - 255);
+            const allot::block b = blocks.allocate(n);
+            if (!b) break;
+            asked += n;
+            all.push_back(b.address);
+        }
+        const auto f = blocks.figures();
+        const double live = static_cast<double>(f.live) / static_cast<double>(blocks.limit());
+        for (void* const p : all) blocks.deallocate(p);
+        return std::pair{live, static_cast<double>(asked) / static_cast<double>(blocks.limit())};
+    };
+    for (unsigned seed = 1; seed != 6; ++seed) {
+        allot::chunk_arena<runs> one{allot::limit{256_MiB}}, other{allot::limit{256_MiB}};
+        const auto even = fill(one, seed, false), doublings = fill(other, seed, true);
+        INFO("seed " << seed << ": in blocks " << even.first << ", asked " << even.second << "; by doublings " << doublings.first << ", " << doublings.second);
+        CHECK(even.first >= 0.98);
+        CHECK(doublings.first >= 0.98);
+        CHECK(even.second >= 0.9); // of what was asked for
+        CHECK(doublings.second >= 0.9);
+    }
+}

@@ -1,0 +1,402 @@
+#include <support/catch.hpp>
+
+#include <allot/core/units.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/ledger/add_then_check.hpp>
+
+#include <cstdint>
+#include <new>
+#include <string>
+
+using namespace allot::literals;
+using allot::account;
+using allot::charge_outcome;
+using allot::grace;
+using allot::limit;
+using allot::name;
+using allot::reservation;
+using allot::steps;
+
+TEST_CASE("a charge counts at every level, and a refund too", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}, limit{80}};
+    account scan{query, name{"scan"}};
+    CHECK(scan.try_charge(50).fitted());
+    CHECK(query.try_charge(10));
+    CHECK(scan.used() == 50);
+    CHECK(query.used() == 60);
+    CHECK(query.figures().own == 10);
+    CHECK(root.used() == 60);
+    CHECK(root.verify());
+    scan.refund(50);
+    query.refund(10);
+    CHECK(root.used() == 0);
+    CHECK(root.peak() == 60);
+    CHECK(scan.peak() == 50);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a refused charge names the level, and is in no figure", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}, limit{1000}}; // more than its parent's
+    account scan{query, name{"scan"}, limit{70}};
+    account other{root, name{"other"}};
+    REQUIRE(other.try_charge(40));
+    allot::charge_status s = scan.try_charge(61);
+    CHECK_FALSE(s);
+    CHECK(s.outcome == charge_outcome::over_limit);
+    CHECK(s.at == &root);
+    CHECK(s.asked == 61);
+    CHECK(s.used == 40);
+    CHECK(s.limit == 100);
+    s = scan.try_charge(71);
+    CHECK(s.at == &scan);
+    CHECK(s.limit == 70);
+    for (account* a : {&query, &scan}) {
+        CHECK(a->used() == 0);
+        CHECK(a->peak() == 0);
+    }
+    CHECK(root.used() == 40);
+    CHECK(root.peak() == 40);
+    CHECK(root.figures().refused == 1);
+    CHECK(scan.figures().refused == 1);
+    CHECK(scan.try_charge(60).fitted());
+    scan.refund(60);
+    other.refund(40);
+}
+
+TEST_CASE("who charges first and checks then has peaks of what nobody had", "[accounts]") {
+    allot::ledger::add_then_check_account parent{10}, child{SIZE_MAX, &parent};
+    CHECK_FALSE(child.try_charge(20));
+    CHECK(child.used() == 0);
+    CHECK(child.peak() == 20);
+
+    account root{name{"root"}, limit{10}};
+    account leaf{root, name{"leaf"}};
+    CHECK_FALSE(leaf.try_charge(20));
+    CHECK(leaf.peak() == 0);
+}
+
+TEST_CASE("a reservation is charged at once, guaranteed, and given back at the end", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account other{root, name{"other"}};
+    {
+        account query{root, name{"query"}, reservation{30}};
+        CHECK(root.used() == 30);
+        CHECK(query.used() == 0);
+        CHECK(other.try_charge(70));
+        CHECK_FALSE(other.try_charge(1));
+        CHECK(query.headroom() == 30);
+        CHECK(query.try_charge(30).fitted());
+        CHECK(root.used() == 100);
+        CHECK_FALSE(query.try_charge(1));
+        query.refund(20);
+        CHECK(root.used() == 100);
+        CHECK(root.verify());
+        query.refund(10);
+    }
+    CHECK(root.used() == 70);
+    account refused{root, name{"refused"}, reservation{31}, std::nothrow};
+    CHECK_FALSE(refused.is_open());
+    CHECK(refused.refusal().at == &root);
+    CHECK(refused.try_charge(1).outcome == charge_outcome::closed);
+    CHECK(root.used() == 70);
+    account absurd{root, name{"absurd"}, reservation{31}, limit{30}, std::nothrow};
+    CHECK_FALSE(absurd.is_open());
+    other.refund(70);
+#if ALLOT_EXCEPTIONS
+    CHECK_THROWS_AS((account{root, name{"large"}, reservation{101}}), allot::out_of_memory);
+#endif
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("only what goes beyond a reservation climbs", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}, reservation{30}};
+    account leaf{query, name{"leaf"}, reservation{10}};
+    CHECK(query.used() == 10);
+    CHECK(leaf.try_charge(25));
+    CHECK(query.used() == 25);
+    CHECK(root.used() == 30);
+    CHECK(leaf.try_charge(25));
+    CHECK(root.used() == 50);
+    CHECK(root.verify());
+    leaf.refund(45);
+    CHECK(query.used() == 10);
+    CHECK(root.used() == 30);
+    CHECK(leaf.headroom() == 95);
+    leaf.refund(5);
+}
+
+TEST_CASE("a limit may change at any time", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}, steps{16}};
+    CHECK(leaf.try_charge(50));
+    root.set_limit(40);
+    CHECK(leaf.over_limit());
+    CHECK_FALSE(leaf.try_charge(1)); // no room is left ahead either
+    leaf.refund(1);
+    CHECK_FALSE(leaf.try_charge(1)); // nor by what was refunded
+    leaf.refund(9);
+    CHECK_FALSE(leaf.over_limit());
+    CHECK_FALSE(leaf.try_charge(1));
+    leaf.refund(20);
+    CHECK(leaf.try_charge(20));
+    CHECK(root.used() == 40);
+    root.set_limit(SIZE_MAX);
+    CHECK(leaf.try_charge(1000));
+    leaf.refund(1040);
+    CHECK(root.verify());
+}
+
+TEST_CASE("force goes beyond every limit, and says so", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}};
+    CHECK(leaf.force_charge(60).fitted());
+    const allot::charge_status s = leaf.force_charge(60);
+    CHECK(s.charged());
+    CHECK(s.outcome == charge_outcome::forced);
+    CHECK(s.at == &root);
+    CHECK(leaf.used() == 120);
+    CHECK(leaf.over_limit());
+    CHECK(leaf.headroom() == 0);
+    CHECK_FALSE(leaf.try_charge(1));
+    CHECK(root.figures().beyond == 1);
+    leaf.refund(120);
+    CHECK_FALSE(leaf.over_limit());
+}
+
+TEST_CASE("grace is used when nothing else helps, and each such charge says so", "[accounts]") {
+    account root{name{"root"}, limit{100}, grace{10}};
+    account leaf{root, name{"leaf"}, steps{8}};
+    account other{root, name{"other"}, steps{8}};
+    CHECK(other.try_charge(1)); // has 7 ahead
+    CHECK(leaf.try_charge(99).fitted()); // they are called in
+    allot::charge_status s = leaf.try_charge(9);
+    CHECK(s.outcome == charge_outcome::in_grace);
+    CHECK(s.at == &root);
+    CHECK(root.used() == 109);
+    CHECK(leaf.try_charge(1).outcome == charge_outcome::in_grace);
+    CHECK_FALSE(leaf.try_charge(1));
+    CHECK(root.figures().beyond == 2);
+    leaf.refund(109);
+    other.refund(1);
+    CHECK(root.used() == 0);
+    CHECK(root.peak() == 110);
+}
+
+TEST_CASE("sums do not overflow", "[accounts]") {
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}};
+    CHECK(leaf.try_charge(100));
+    CHECK_FALSE(leaf.try_charge(SIZE_MAX));
+    CHECK_FALSE(leaf.try_charge(SIZE_MAX - 50));
+    CHECK_FALSE(leaf.force_charge(SIZE_MAX));
+    CHECK(leaf.try_charge(PTRDIFF_MAX - 1000));
+    CHECK_FALSE(leaf.force_charge(PTRDIFF_MAX));
+    CHECK_FALSE(leaf.maybe_reserve(SIZE_MAX));
+    CHECK(root.used() == static_cast<std::size_t>(PTRDIFF_MAX) - 900);
+    leaf.refund(PTRDIFF_MAX - 1000);
+    leaf.refund(100);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("steps: room is claimed 1, 4 and 8 at a time, and given back above the step", "[accounts]") {
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}, steps{1_MiB}};
+    CHECK(leaf.try_charge(100));
+    CHECK(leaf.used() == 100);
+    CHECK(leaf.peak() == 100);
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(1_MiB - 100));
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(1));
+    CHECK(root.used() == 2_MiB);
+    leaf.refund(1); // a step is free: it stays
+    CHECK(root.used() == 2_MiB);
+    leaf.refund(1);
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(16_MiB));
+    CHECK(root.used() == 20_MiB);
+    CHECK(leaf.try_charge(48_MiB));
+    CHECK(leaf.used() == 65_MiB - 1);
+    CHECK(root.used() == 72_MiB);
+    CHECK(leaf.peak() == 65_MiB - 1);
+    CHECK(root.verify());
+    leaf.refund(60_MiB);
+    CHECK(root.used() == 5_MiB);
+    leaf.refund(5_MiB - 1);
+    CHECK(root.used() == 0);
+    CHECK(leaf.peak() == 65_MiB - 1);
+}
+
+TEST_CASE("steps never make a request fail, nor lift a peak", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account one{root, name{"one"}, steps{64}}, two{root, name{"two"}, steps{64}};
+    CHECK(one.try_charge(10));
+    CHECK(root.used() == 64);
+    CHECK(two.try_charge(90).fitted()); // what one has ahead is called in; no whole step fits
+    CHECK(root.used() == 100);
+    CHECK(one.used() == 10);
+    CHECK_FALSE(one.try_charge(1));
+    two.refund(90);
+    CHECK(one.try_charge(1));
+    CHECK(one.peak() == 11);
+    CHECK(two.peak() == 90);
+    one.refund(11);
+    CHECK(root.verify());
+}
+
+TEST_CASE("steps above a child: what was charged before is not added to what comes later", "[accounts]") {
+    account root{name{"root"}};
+    account inner{root, name{"inner"}, steps{64}};
+    account child{inner, name{"child"}};
+    CHECK(inner.try_charge(60));
+    inner.refund(60); // 64 are ahead
+    CHECK(child.try_charge(100));
+    CHECK(inner.used() == 100);
+    CHECK(inner.peak() == 100);
+    CHECK(root.used() == 164);
+    CHECK(inner.try_charge(20));
+    CHECK(inner.peak() == 120);
+    inner.refund(20);
+    child.refund(100);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a leaf of one thread", "[accounts]") {
+    account root{name{"root"}, limit{1000}};
+    account mine{root, name{"mine"}, steps{64}, allot::one_thread{}}, other{root, name{"other"}};
+    CHECK(mine.try_charge(10));
+    CHECK(root.used() == 64);
+    CHECK(mine.try_charge(54));
+    CHECK(root.used() == 64);
+    mine.refund(60);
+    CHECK(mine.used() == 4);
+    CHECK_FALSE(other.try_charge(950)); // its room is its own, until its thread calls
+    CHECK(mine.try_charge(1));
+    CHECK(other.try_charge(930));
+    account refused{mine, name{"below"}, std::nothrow};
+    CHECK(refused.refusal().outcome == charge_outcome::closed);
+    mine.refund(5);
+    other.refund(930);
+    CHECK(mine.peak() == 64);
+    CHECK(root.verify());
+}
+
+TEST_CASE("transfer climbs to the lowest common ancestor, and charges nothing twice", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account left{root, name{"left"}}, right{root, name{"right"}, limit{50}};
+    account a{left, name{"a"}}, b{left, name{"b"}, limit{60}}, c{right, name{"c"}};
+    REQUIRE(a.try_charge(90));
+    CHECK(account::try_transfer(a, b, 60).fitted());
+    CHECK(left.used() == 90);
+    CHECK(left.peak() == 90);
+    allot::charge_status s = account::try_transfer(a, b, 1);
+    CHECK_FALSE(s);
+    CHECK(s.at == &b);
+    CHECK(a.used() == 30);
+    CHECK(account::transfer(a, c, 30).fitted());
+    CHECK(root.used() == 90);
+    CHECK(root.peak() == 90);
+    CHECK(right.used() == 30);
+    CHECK(left.used() == 60);
+    s = account::transfer(b, c, 40); // by force
+    CHECK(s.charged());
+    CHECK_FALSE(s.fitted());
+    CHECK(s.at == &right);
+    CHECK(right.used() == 70);
+    CHECK(account::transfer(b, left, 20).fitted()); // to an ancestor
+    CHECK(left.figures().own == 20);
+    CHECK(account::transfer(left, b, 20).fitted());
+    CHECK(left.used() == 20);
+    CHECK(root.peak() == 90);
+    CHECK(root.verify());
+    CHECK(account::transfer(a, b, 1).outcome == charge_outcome::misused); // more than it has
+    b.refund(20);
+    c.refund(70);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a transfer out of a reservation is asked for above", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account sure{root, name{"sure"}, reservation{60}};
+    account other{root, name{"other"}};
+    REQUIRE(sure.try_charge(50));
+    REQUIRE(other.try_charge(30));
+    CHECK(root.used() == 90);
+    CHECK_FALSE(account::try_transfer(sure, other, 20)); // sure's promise stays: 20 more are needed
+    CHECK(account::try_transfer(sure, other, 10).fitted());
+    CHECK(root.used() == 100);
+    CHECK(account::try_transfer(other, sure, 20).fitted());
+    CHECK(root.used() == 80);
+    CHECK(root.verify());
+    sure.refund(60);
+    other.refund(20);
+    CHECK(root.used() == 60);
+}
+
+TEST_CASE("maybe_reserve makes later charges sure, until it is released", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}, reservation{10}}, other{root, name{"other"}};
+    REQUIRE(leaf.try_charge(5));
+    CHECK(leaf.maybe_reserve(45));
+    CHECK(root.used() == 50);
+    CHECK(leaf.used() == 5);
+    CHECK_FALSE(leaf.maybe_reserve(96));
+    CHECK(root.used() == 50);
+    CHECK(other.try_charge(50));
+    CHECK(leaf.try_charge(45).fitted());
+    CHECK_FALSE(leaf.try_charge(1));
+    leaf.refund(48);
+    CHECK(root.used() == 100);
+    leaf.release_reservation();
+    CHECK(root.used() == 60);
+    CHECK(root.verify());
+    leaf.refund(2);
+    other.refund(50);
+}
+
+TEST_CASE("what is held and not confirmed is in no peak", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}, reservation{20}};
+    account leaf{query, name{"leaf"}};
+    CHECK(leaf.try_hold(90));
+    CHECK(root.used() == 90);
+    CHECK(root.peak() == 20);
+    CHECK(root.verify());
+    leaf.cancel(90);
+    CHECK(root.used() == 20);
+    CHECK(leaf.peak() == 0);
+    CHECK(leaf.try_hold(30));
+    leaf.confirm(30);
+    CHECK(leaf.peak() == 30);
+    CHECK(query.peak() == 30);
+    CHECK(root.peak() == 30);
+    CHECK(leaf.fits(70));
+    CHECK_FALSE(leaf.fits(71));
+    leaf.refund(30);
+    CHECK(root.verify());
+}
+
+#if ALLOT_EXCEPTIONS
+TEST_CASE("a charge that is refused raises, with the top holders", "[accounts]") {
+    account root{name{"engine"}, limit{100_MiB}};
+    account query{root, name{"query 7"}};
+    account scan{query, name{"scan"}}, join{query, name{"join"}};
+    REQUIRE(join.charge(90_MiB));
+    REQUIRE(scan.charge(5_MiB));
+    try {
+        static_cast<void>(scan.charge(20_MiB));
+        FAIL("it was charged");
+    } catch (const allot::out_of_memory& e) {
+        CHECK(std::string{e.what()} == "allot: out of memory: 20 MiB for account scan: over the limit: engine uses 95 MiB of 100 MiB");
+        const std::string page = e.report();
+        CHECK(page.find("accounts of engine: 95 MiB used of 100 MiB, peak 95 MiB") != std::string::npos);
+        CHECK(page.find("join: 90 MiB charged") < page.find("scan: 5 MiB charged"));
+    }
+    join.refund(90_MiB);
+    scan.refund(5_MiB);
+}
+#endif

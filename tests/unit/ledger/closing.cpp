@@ -1,0 +1,199 @@
+#include <support/catch.hpp>
+#include <support/json.hpp>
+
+#include <allot/core/units.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/report/accounts.hpp>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+struct told {
+    std::string text;
+    allot::leak_sink sink() {
+        return {[](void* to, std::string_view t) noexcept { static_cast<told*>(to)->text += t; }, this};
+    }
+    bool has(const char* part) const { return text.find(part) != std::string::npos; }
+};
+
+allot::item_figures some(const allot::account_item&) noexcept { return {4096, 8192, 2048}; }
+
+} // namespace
+
+TEST_CASE("close tells what was not refunded, and gives everything back", "[accounts][closing]") {
+    account root{name{"root"}};
+    told leaks;
+    account query{root, name{"query 7"}, allot::reservation{100}, leaks.sink()};
+    account scan{query, name{"scan"}};
+    allot::account_item item{"pool", "orders", &some};
+    query.add(item);
+    query.count(allot::counted::buffers, 2);
+    REQUIRE(query.try_charge(4096));
+    REQUIRE(scan.try_charge(10));
+    CHECK_FALSE(query.close());
+    CHECK(query.close()); // again: nothing
+    CHECK_FALSE(query.is_open());
+    CHECK(leaks.has("account query 7 closed with 4 KiB not refunded, 2 buffers"));
+    CHECK(leaks.has("open below it: scan, 10 bytes used"));
+    CHECK(leaks.has("open in it: pool orders"));
+    CHECK(root.used() == 10); // scan's, which is root's child now
+    CHECK(scan.parent() == &root);
+    CHECK(root.verify());
+    CHECK(scan.try_charge(5));
+    scan.refund(15);
+    query.remove(item);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("an account with nothing left is silent", "[accounts][closing]") {
+    told leaks;
+    account root{name{"root"}, leaks.sink()};
+    {
+        account leaf{root, name{"leaf"}, allot::steps{64}, leaks.sink()};
+        CHECK(leaf.try_charge(10));
+        leaf.refund(10);
+        CHECK(root.used() == 64);
+    }
+    CHECK(root.used() == 0);
+    CHECK(root.close());
+    CHECK(leaks.text.empty());
+}
+
+TEST_CASE("leaks are told with the sites of the log", "[accounts][closing]") {
+    told leaks;
+    account root{name{"root"}, leaks.sink()};
+    allot::account_log log{2};
+    root.set_log(&log);
+    for (int i = 0; i != 20; ++i) REQUIRE(root.try_charge(100 + static_cast<std::size_t>(i)));
+    root.refund(100);
+    CHECK(log.events() == 21);
+    std::string numbers;
+    log.visit([&](const allot::account_event& e) {
+        numbers += std::to_string(e.number) + " ";
+        CHECK(e.frames != 0);
+    });
+    CHECK(numbers == "0 10 12 14 16 18 20 ");
+    root.close();
+    CHECK(leaks.has("first and last events, of 21"));
+    CHECK(leaks.has("#0 charge of 100 bytes, 100 bytes used"));
+    CHECK(leaks.has("#20 refund of 100 bytes"));
+    CHECK(leaks.has("0x"));
+}
+
+TEST_CASE("closing may wait for a consumer that still refunds", "[accounts][closing]") {
+    told leaks;
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}, allot::steps{64}, leaks.sink()};
+    REQUIRE(leaf.try_charge(100));
+    std::atomic<bool> closing{false};
+    std::thread consumer{[&] {
+        while (!closing) std::this_thread::yield();
+        for (int i = 0; i != 100; ++i) {
+            if (leaf.try_charge(1)) leaf.refund(1);
+            leaf.refund(1);
+        }
+    }};
+    closing = true;
+    CHECK(leaf.close(10_s));
+    consumer.join();
+    CHECK(root.used() == 0);
+
+    account late{root, name{"late"}, leaks.sink()};
+    REQUIRE(late.try_charge(3));
+    CHECK(leaks.text.empty());
+    CHECK_FALSE(late.close(20_ms));
+    CHECK(leaks.has("late closed with 3 bytes not refunded"));
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("closing may be left to the last refund", "[accounts][closing]") {
+    struct owner {
+        std::unique_ptr<account> leaf;
+        int ended = 0;
+        static void end(account& a, void* self) noexcept {
+            auto& o = *static_cast<owner*>(self);
+            o.ended += &a == o.leaf.get();
+            o.leaf.reset();
+        }
+    };
+    account root{name{"root"}};
+    for (int round = 0; round != 200; ++round) {
+        owner o;
+        o.leaf = std::make_unique<account>(root, name{"leaf"}, allot::steps{64});
+        account& leaf = *o.leaf;
+        REQUIRE(leaf.try_charge(20));
+        std::atomic<int> left{2};
+        std::thread consumers[2];
+        for (auto& c : consumers)
+            c = std::thread{[&] {
+                for (int i = 0; i != 10; ++i) leaf.refund(1);
+                --left;
+            }};
+        if (leaf.close_when_drained(&owner::end, &o)) o.leaf.reset(), o.ended = 1;
+        for (auto& c : consumers) c.join();
+        REQUIRE(o.ended == 1);
+        REQUIRE(o.leaf == nullptr);
+        REQUIRE(root.used() == 0);
+    }
+    CHECK(root.verify());
+}
+
+TEST_CASE("the last child ends a parent that waits for it", "[accounts][closing]") {
+    account root{name{"root"}};
+    int ended = 0;
+    account query{root, name{"query"}};
+    {
+        account scan{query, name{"scan"}};
+        CHECK_FALSE(query.close_when_drained([](account&, void* n) noexcept { ++*static_cast<int*>(n); }, &ended));
+        CHECK_FALSE(query.try_charge(1));
+        CHECK(ended == 0);
+    }
+    CHECK(ended == 1);
+    CHECK_FALSE(query.is_open());
+}
+
+TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
+    account root{name{"engine"}, limit{64_MiB}};
+    account query{root, name{"query \"7\""}, limit{32_MiB}, allot::reservation{8_MiB}};
+    account scan{query, name{"scan"}, allot::steps{1_MiB}}, join{query, name{"join"}};
+    account other{root, name{"other"}};
+    allot::account_item item{"pool", "orders", &some};
+    join.add(item);
+    REQUIRE(scan.try_charge(3));
+    REQUIRE(join.try_charge(2_MiB));
+    char text[8192];
+    allot::text_writer out{text};
+    allot::write_accounts(out, root, allot::account_detail::items);
+    const std::string page{out.view()};
+    CHECK(page.find("\n  engine: 8 MiB used of 64 MiB, peak 8 MiB\n") != std::string::npos);
+    CHECK(page.find("\n    query \"7\": 3 MiB used of 32 MiB, peak 3 MiB, reserved 8 MiB\n") != std::string::npos);
+    CHECK(page.find("\n      scan: 3 bytes used, peak 3 bytes, ahead 1048573 bytes\n") != std::string::npos);
+    CHECK(page.find("\n      join: 2 MiB used, peak 2 MiB, committed 8 KiB, resident 2 KiB\n") != std::string::npos);
+    CHECK(page.find("- pool orders: 4 KiB\n") != std::string::npos);
+    out.clear();
+    allot::write_accounts_json(out, root);
+    CHECK_FALSE(out.was_cut());
+    const auto tree = support::json::parse(out.view());
+    const auto& q = tree["children"].items.at(1);
+    CHECK(tree["name"].text == "engine");
+    CHECK(q["name"].text == "query \"7\"");
+    CHECK(q["used"].number == 3 * 1024 * 1024);
+    CHECK(q["children"].items.size() == 2);
+    CHECK(q["children"].items.at(0)["committed"].number == 8192);
+    CHECK(q["children"].items.at(1)["ahead"].number == 1048573);
+    out.clear();
+    allot::write_accounts_json(out, query); // a part of it
+    CHECK(support::json::parse(out.view())["children"].items.size() == 2);
+    join.remove(item);
+    scan.refund(3);
+    join.refund(2_MiB);
+}

@@ -1,0 +1,233 @@
+#include <support/catch.hpp>
+
+#include <allot/ledger/account.hpp>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+using allot::account;
+using allot::account_listener;
+using allot::charge_outcome;
+using allot::charge_status;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+// Writes down what it hears.
+struct scribe : account_listener {
+    std::string heard;
+    bool wants = true;
+    bool before(const account& a, std::size_t n) noexcept override { return note("before", a, n), wants; }
+    void after(const account& a, std::size_t n, const charge_status&) noexcept override { note("after", a, n); }
+    void released(const account& a, std::size_t n) noexcept override { note("released", a, n); }
+    unsigned failed(const account& a, const charge_status& s) noexcept override { return note("failed", a, s.asked), 0u; }
+    void transferred(const account& from, const account& to, std::size_t n, const charge_status&) noexcept override {
+        note("from", from, n), note("to", to, n);
+    }
+    void child_added(const account& a) noexcept override { note("added", a, 0); }
+    void child_removed(const account& a) noexcept override { note("removed", a, 0); }
+    void note(const char* what, const account& a, std::size_t n) {
+        heard += std::string{what} + " " + a.name() + " " + std::to_string(n) + "; ";
+    }
+    std::string take() { return std::exchange(heard, {}); }
+};
+
+} // namespace
+
+TEST_CASE("a listener hears of its account and of all below", "[accounts][listeners]") {
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}}, other{root, name{"other"}};
+    scribe ears;
+    query.add(ears);
+    {
+        account leaf{query, name{"leaf"}, allot::steps{64}};
+        CHECK(ears.take() == "added leaf 0; ");
+        CHECK(leaf.try_charge(10));
+        CHECK(leaf.try_charge(10)); // no room ahead: it hears of each
+        CHECK(ears.take() == "before leaf 10; after leaf 10; before leaf 10; after leaf 10; ");
+        CHECK_FALSE(leaf.try_charge(81));
+        CHECK(ears.take() == "before leaf 81; failed leaf 81; ");
+        CHECK(leaf.force_charge(85).charged());
+        CHECK(ears.take() == "after leaf 85; ");
+        leaf.refund(85);
+        CHECK(ears.take() == "released leaf 85; ");
+        CHECK(account::transfer(leaf, query, 5).fitted());
+        CHECK(ears.take() == "from leaf 5; to query 5; "); // once, though it is above both
+        CHECK(other.try_charge(5));
+        CHECK(account::transfer(query, other, 5).fitted());
+        CHECK(ears.take() == "from query 5; to other 5; ");
+        leaf.refund(15);
+        ears.take();
+    }
+    CHECK(ears.take() == "removed leaf 0; ");
+    other.refund(10);
+    CHECK(query.remove(ears));
+    CHECK(query.try_charge(1));
+    query.refund(1);
+    CHECK(ears.take().empty());
+}
+
+TEST_CASE("a veto changes nothing, and nothing is retried", "[accounts][listeners]") {
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}};
+    scribe ears;
+    root.add(ears);
+    ears.wants = false;
+    const charge_status s = leaf.try_charge(10);
+    CHECK(s.outcome == charge_outcome::vetoed);
+    CHECK(s.at == &root);
+    CHECK(leaf.used() == 0);
+    CHECK(ears.take() == "before leaf 10; ");
+    CHECK(leaf.force_charge(1).fitted()); // nobody is asked
+    leaf.refund(1);
+    root.remove(ears);
+}
+
+namespace {
+
+// Frees what it can in a call, and wants so many retries.
+struct spiller : account_listener {
+    account* from = nullptr;
+    std::size_t frees = 0;
+    unsigned tries = 0, asked = 0;
+    unsigned failed(const account&, const charge_status&) noexcept override {
+        ++asked;
+        if (frees != 0) from->refund(std::exchange(frees, std::size_t{0}));
+        return tries;
+    }
+};
+
+} // namespace
+
+TEST_CASE("who is told of a failure may free something, and have it tried again", "[accounts][listeners]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}}, cache{root, name{"cache"}};
+    REQUIRE(cache.try_charge(80));
+    spiller cold;
+    cold.from = &cache;
+    cold.frees = 30;
+    root.add(cold);
+    CHECK_FALSE(leaf.try_charge(40)); // freed, but no retry is wanted
+    CHECK(cold.asked == 1);
+    CHECK(leaf.try_charge(40));
+    leaf.refund(40);
+    cold.frees = 30;
+    cold.tries = 1;
+    CHECK(leaf.try_charge(70).fitted());
+    CHECK(cold.asked == 2);
+    CHECK_FALSE(leaf.try_charge(70)); // tried again in vain; asked once
+    CHECK(cold.asked == 3);
+    CHECK(root.figures().refused == 4);
+    root.remove(cold);
+    leaf.refund(70);
+    cache.refund(20);
+}
+
+namespace {
+
+// Does in each call what a careless program would.
+struct meddler : account_listener {
+    account* tree = nullptr;
+    account_listener* other = nullptr;
+    std::optional<account> made;
+    int calls = 0;
+    bool removed = true;
+    bool before(const account& a, std::size_t) noexcept override {
+        ++calls;
+        account& at = const_cast<account&>(a);
+        if (!at.try_charge(7)) return false; // is charged, and told to nobody
+        at.refund(7);
+        if (!made) made.emplace(*tree, name{"from inside"}, std::nothrow);
+        else made.reset();
+        if (other != nullptr) tree->add(*other);
+        removed = tree->remove(*this); // itself: at once
+        return true;
+    }
+};
+
+} // namespace
+
+TEST_CASE("a callback that allocates, registers and unregisters gets an answer", "[accounts][listeners]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}};
+    meddler from_inside;
+    scribe late;
+    from_inside.tree = &root;
+    from_inside.other = &late;
+    root.add(from_inside);
+    CHECK(leaf.try_charge(10));
+    CHECK(from_inside.calls == 1);
+    CHECK_FALSE(from_inside.removed); // it was running, in this very call
+    CHECK(late.heard.find("before") == std::string::npos);
+    CHECK(late.take() == "after leaf 10; "); // it was there when that was told
+    CHECK(leaf.try_charge(1));
+    CHECK(from_inside.calls == 1);
+    CHECK(root.remove(from_inside)); // already
+    from_inside.made.reset();
+    root.remove(late);
+    leaf.refund(11);
+    CHECK(root.verify());
+}
+
+namespace {
+
+// Two that remove each other while both are called: nobody waits for anybody.
+struct crossed : account_listener {
+    account* tree = nullptr;
+    crossed* other = nullptr;
+    std::atomic<int>* inside = nullptr;
+    std::atomic<bool> done{false};
+    bool before(const account&, std::size_t) noexcept override {
+        ++*inside;
+        while (*inside < 2) std::this_thread::yield();
+        tree->remove(*other);
+        done = true;
+        return true;
+    }
+};
+
+} // namespace
+
+TEST_CASE("callbacks that unregister each other do not wait for each other", "[accounts][listeners]") {
+    account root{name{"root"}};
+    account left{root, name{"left"}}, right{root, name{"right"}};
+    crossed one, two;
+    std::atomic<int> inside{0};
+    one.tree = &right, one.other = &two, one.inside = &inside;
+    two.tree = &left, two.other = &one, two.inside = &inside;
+    left.add(one);
+    right.add(two);
+    std::thread a{[&] { static_cast<void>(left.try_charge(1)); }}, b{[&] { static_cast<void>(right.try_charge(1)); }};
+    a.join(), b.join();
+    CHECK(one.done);
+    CHECK(two.done);
+    left.refund(1), right.refund(1);
+    CHECK(left.remove(one));
+    CHECK(right.remove(two));
+    CHECK(inside == 2);
+}
+
+TEST_CASE("remove waits for a call that another thread is in", "[accounts][listeners]") {
+    struct slow : account_listener {
+        std::atomic<int> state{0};
+        bool before(const account&, std::size_t) noexcept override {
+            state = 1;
+            for (int i = 0; i != 200; ++i) std::this_thread::yield();
+            state = 2;
+            return true;
+        }
+    } ears;
+    account root{name{"root"}};
+    root.add(ears);
+    std::thread charger{[&] { static_cast<void>(root.try_charge(1)); }};
+    while (ears.state == 0) std::this_thread::yield();
+    CHECK(root.remove(ears));
+    CHECK(ears.state == 2);
+    charger.join();
+    root.refund(1);
+}

@@ -1,0 +1,130 @@
+// Row managers whose pages are charged to a tree of accounts.
+#include <support/catch.hpp>
+
+#include <allot/ledger/account.hpp>
+#include <allot/report/accounts.hpp>
+#include <allot/row_manager.hpp>
+
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+struct charged : allot::policies<allot::ledger::tree> {};
+struct quiet : allot::policies<allot::ledger::tree, allot::oom::null> {};
+struct borrowing : allot::policies<allot::ledger::tree, allot::oom::null, allot::page::of<allot::arena<>>> {};
+constexpr allot::page_bytes small{64_KiB};
+
+struct nothing {
+    static allot::leak_sink sink() {
+        return {[](void*, std::string_view) noexcept {}, nullptr};
+    }
+};
+
+} // namespace
+
+TEST_CASE("a row manager charges its pages to the account that it was given", "[accounts][rows]") {
+    account query{name{"query"}, limit{1_MiB}};
+    {
+        allot::row_manager<quiet> one{query, name{"one"}, small}, two{name{"two"}, small, limit{256_KiB}, query};
+        CHECK(query.figures().children == 2);
+        CHECK(one.account().parent() == &query);
+        std::vector<void*> rows;
+        while (void* const row = two.allocate(1000)) rows.push_back(row);
+        CHECK(two.used() == 256_KiB);
+        CHECK(two.limit() == 256_KiB);
+        CHECK(query.used() == 256_KiB);
+        while (void* const row = one.allocate(1000)) one.finalize(row), rows.push_back(row);
+        CHECK(query.used() == 1_MiB);
+        CHECK(one.used() == 768_KiB);
+        CHECK(one.peak() == 768_KiB);
+        CHECK(query.peak() == 1_MiB);
+        CHECK(query.headroom() == 0);
+        two.set_limit(10_MiB);
+        CHECK(two.allocate(60'000) == nullptr); // it is the query that is full
+        for (void* const row : rows) allot::release(row);
+        one.release_empty_pages();
+        two.release_empty_pages();
+        CHECK(query.used() == 0);
+        CHECK(query.verify());
+    }
+    CHECK(query.figures().children == 0);
+}
+
+TEST_CASE("without an account a manager is a tree of its own", "[accounts][rows]") {
+    allot::row_manager<charged> rows{name{"alone"}, limit{128_KiB}, small};
+    CHECK(rows.account().parent() == nullptr);
+    void* const row = rows.allocate(100);
+    CHECK(rows.used() == 64_KiB);
+    rows.release(row);
+}
+
+#if ALLOT_EXCEPTIONS
+TEST_CASE("the out-of-memory page names the top holders of the tree", "[accounts][rows]") {
+    account engine{name{"engine"}, limit{1_MiB}};
+    account other{engine, name{"other query"}};
+    REQUIRE(other.charge(700_KiB));
+    allot::row_manager<charged> rows{engine, name{"sorter"}, small, nothing::sink()};
+    try {
+        for (;;) rows.allocate(1000);
+    } catch (const allot::out_of_memory& e) {
+        const std::string page = e.report();
+        CHECK(page.find("accounts of engine: 1020 KiB used of 1 MiB") != std::string::npos);
+        CHECK(page.find("    other query: 700 KiB charged") < page.find("    sorter: 320 KiB charged"));
+    }
+    other.refund(700_KiB);
+}
+#endif
+
+TEST_CASE("a page that the arena cannot give is in no peak", "[accounts][rows]") {
+    allot::arena<> arena{limit{256_KiB}, small};
+    account query{name{"query"}};
+    allot::row_manager<borrowing> rows{query, arena, name{"rows"}, nothing::sink()};
+    while (rows.allocate(1000) != nullptr) {}
+    CHECK(query.used() == 256_KiB);
+    CHECK(query.peak() == 256_KiB);
+    CHECK(rows.allocate(1000) == nullptr);
+    CHECK(query.peak() == 256_KiB);
+}
+
+TEST_CASE("committed and resident bytes of a manager are in the tree", "[accounts][rows]") {
+    account query{name{"query"}};
+    allot::row_manager<quiet> rows{query, name{"rows"}, small};
+    auto* const row = static_cast<unsigned char*>(rows.allocate(40'000));
+    for (int i = 0; i != 40'000; i += 1000) row[i] = 1;
+    const allot::account_figures f = rows.account().figures();
+    CHECK(f.own == 64_KiB);
+    CHECK(f.committed >= 64_KiB);
+    CHECK(f.resident >= 32_KiB);
+    rows.release(row);
+}
+
+TEST_CASE("managers of one account share its limit under threads", "[accounts][rows]") {
+    account query{name{"query"}, limit{2_MiB}};
+    allot::row_manager<quiet> one{query, name{"one"}, small}, two{query, name{"two"}, small};
+    std::vector<std::thread> all;
+    std::atomic<bool> good{true};
+    for (int t = 0; t != 4; ++t)
+        all.emplace_back([&, t] {
+            auto& rows = t % 2 == 0 ? one : two;
+            std::vector<void*> mine;
+            for (int round = 0; round != 20; ++round) {
+                for (int i = 0; i != 200; ++i)
+                    if (void* const row = rows.allocate(5000)) mine.push_back(row);
+                if (query.used() > 2_MiB) good = false;
+                for (void* const row : mine) rows.release(row);
+                mine.clear();
+            }
+        });
+    for (auto& t : all) t.join();
+    CHECK(good);
+    one.trim(), two.trim();
+    CHECK(query.used() == 0);
+    CHECK(query.verify());
+}
