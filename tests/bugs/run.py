@@ -128,6 +128,12 @@ BUGS = {
         "cuda/thrust.cpp", "adapt/thrust_mr.hpp",
         "detail::give_from_all(*memory_, thrust::raw_pointer_cast(p), bytes, without_stream_);", "static_cast<void>(p), static_cast<void>(bytes);"),
     # buffers: who is charged, views, reservations, vectors
+    "block_of_two_accounts_ends_without_the_lock": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp", " && !l.block->met_others", ""),
+    "view_let_go_in_its_own_move_stays": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "    if (ALLOT_UNLIKELY(l.left)) end_all(&l); // a call about the move let go of this very view\n", ""),
+    "alone_while_the_charge_moves": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", " && !l.block->is_moving();", ";"),
     "buffer_heir_is_the_newest": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (found == nullptr && !l->passed) found = l;", "if (!l->passed) found = l;"),
     "buffer_relabelled_ledger_keeps_its_place": (
@@ -613,6 +619,12 @@ BUGS = {
         "unit/heap/block_classes.cpp", "heap/block_classes.hpp", "if (n <= Unit * Parts)", "if (n < Unit * Parts / 2)"),
     "cache_beyond_its_budget": (
         "unit/heap/chunk_arena.cpp", "heap/block_cache.hpp", "n >= b.limit || bytes_now() + bytes > budget_", "n >= b.limit"),
+    "last_large_block_kept_for_ever": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);\n", ""),
+    "last_large_block_of_any_class": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "kept_of_.load(std::memory_order_relaxed) == c ? take_last()", "kept_of_.load(std::memory_order_relaxed) != none ? take_last()"),
+    "driven_out_block_lost": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;", "cache.keep_last(c, block);"),
     "idle_threads_keep_their_blocks": (
         "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if constexpr (Policies::per_thread) core.flush_threads();\n", ""),
     "owner_does_not_look_who_asks": (

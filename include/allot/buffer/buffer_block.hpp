@@ -77,6 +77,7 @@ struct buffer_block {
     spin_lock lock;
     bool is_foreign;
     bool host_access;
+    bool met_others = false;   // there was a second ledger; written once, by who has a view of the first
     buffer_ledger first;
 
     buffer_block(const memory_block& m, account& by, const buffer_source& from, bool foreign, bool host) noexcept
@@ -95,6 +96,7 @@ struct buffer_block {
         while (*at != nullptr) at = &(*at)->next;
         *at = &l;
         l.next = nullptr;
+        if (&l != &first && !met_others) met_others = true;
     }
     void remove(buffer_ledger& l) noexcept {
         buffer_ledger** at = &ledgers;
@@ -180,24 +182,6 @@ inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
     hold.release();
     return move_charge(b, *from.by, to);
 }
-// The same where the ledger has one view and `to` has none: the ledger becomes that of `to`. False: it is not so.
-inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
-    buffer_block& b = *l.block;
-    account& from = *l.by;
-    std::unique_lock hold(b.lock);
-    if (l.views.load(std::memory_order_relaxed) != 1 || b.is_moving()) return false;
-    for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
-        if (x->by == &to && x->alive()) return false;
-    if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
-    from.count(counted::buffers, -1); // before the charge goes: then `from` may end
-    to.count(counted::buffers, 1);
-    l.by = &to;
-    if (b.charged != &from) return true;
-    hold.release();
-    status = move_charge(b, from, to);
-    return true;
-}
-
 // Frees the memory, and then takes it off who is charged.
 inline void end_block(buffer_block& b) noexcept {
     account& charged = *b.charged;
@@ -240,12 +224,43 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
     if (last) end_block(b);
     return also;
 }
+inline void end_all(buffer_ledger* gone) noexcept {
+    while (gone != nullptr) gone = end_one(*gone);
+}
 ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
     gone.by->count(counted::buffers, -1); // first: the account may end with its last refund
-    for (buffer_ledger* l = &gone; l != nullptr;) l = end_one(*l);
+    end_all(&gone);
+}
+// The only view of a block that never had a second ledger: nobody else can come to it, so neither the count nor the lock is asked.
+inline bool is_alone(const buffer_ledger& l) noexcept {
+    return l.views.load(std::memory_order_acquire) == 1 && !l.block->met_others && !l.block->is_moving();
+}
+ALLOT_NOINLINE inline void end_alone(buffer_ledger& l) noexcept {
+    l.by->count(counted::buffers, -1);
+    end_block(*l.block);
 }
 ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
-    if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
+    if (is_alone(l)) end_alone(l);
+    else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
+}
+
+// As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`. False: it is not so.
+inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
+    buffer_block& b = *l.block;
+    account& from = *l.by;
+    std::unique_lock hold(b.lock);
+    if (l.views.load(std::memory_order_relaxed) != 1 || b.is_moving()) return false;
+    for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
+        if (x->by == &to && x->alive()) return false;
+    if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
+    from.count(counted::buffers, -1); // before the charge goes: then `from` may end
+    to.count(counted::buffers, 1);
+    l.by = &to;
+    if (b.charged != &from) return true;
+    hold.release();
+    status = move_charge(b, from, to);
+    if (ALLOT_UNLIKELY(l.left)) end_all(&l); // a call about the move let go of this very view
+    return true;
 }
 
 } // namespace detail

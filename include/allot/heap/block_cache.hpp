@@ -4,7 +4,8 @@
 // has ended keeps nothing from others. Who comes in is alone: a guest by an exchange; the thread whose cache it is by a plain
 // store and a look whether somebody waits, which the other makes visible by interrupting all threads (sys/process_fence.hpp).
 // Inside are some dozen instructions: no lock, no call to the system, no page request.
-// Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes() <= the budget.
+// Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes_now() <= the budget, and so is the one kept
+// beside the bins.
 // Cost: 8 bytes a slot, some 10 KiB where all classes are used, in memory once they are. Threads: as above.
 // Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003, membarrier(2) 2017.
 #pragma once
@@ -21,12 +22,13 @@
 #include <cstdint>
 #include <memory>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 64 at most, one up to an eighth of it.
-/// Larger ones are not kept: they would drive out what is asked for more often, and a fit finds them about as fast.
+/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 64 at most, one up to an eighth of it. Of the
+/// larger ones, up to the budget, the last alone is kept, beside the rest: in the bins they would drive out what is asked for more often.
 class cache_plan {
   public:
     static constexpr unsigned most_classes = 80;
@@ -45,6 +47,8 @@ class cache_plan {
         }
         slots = slot;
     }
+    bool keeps_last(unsigned c) const noexcept { return limit[c] == 0 && bytes[c] <= budget; }
+
     std::size_t budget = 0;
     std::size_t bytes[most_classes] = {}; // of a block
     std::uint32_t slots = 0;
@@ -104,7 +108,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t bytes) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();
-        if (ALLOT_UNLIKELY(n == 0)) return nullptr;
+        if (ALLOT_UNLIKELY(n == 0)) return kept_of_.load(std::memory_order_relaxed) == c ? take_last() : nullptr;
         b.set(n - 1);
         change(0 - bytes);
         return b.slots[n - 1];
@@ -118,6 +122,15 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         b.set(n + 1);
         change(bytes);
         return true;
+    }
+    // One that is too large for the bins stays beside them; returns the one that it drives out, or null.
+    std::byte* keep_last(unsigned c, std::byte* block) noexcept {
+        kept_of_.store(c, std::memory_order_relaxed);
+        return std::exchange(kept_, block);
+    }
+    std::byte* take_last() noexcept {
+        kept_of_.store(none, std::memory_order_relaxed);
+        return std::exchange(kept_, nullptr);
     }
     // Takes up to `most` blocks out, so that there is room for one of this class: the older half of its own, or, where it is
     // the bytes that are short, the largest ones until a quarter of them is gone.
@@ -140,7 +153,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
 
     // --- for anybody -----------------------------------------------------------------------------------------
     std::size_t bytes_now() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-    std::uint32_t blocks_of(unsigned c) const noexcept { return bins_[c].n(); }
+    std::uint32_t blocks_of(unsigned c) const noexcept { return bins_[c].n() + (kept_of_.load(std::memory_order_relaxed) == c); }
 
   private:
     struct bin {
@@ -166,8 +179,12 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         return many;
     }
 
-    std::atomic<std::size_t> bytes_{0};
+    static constexpr unsigned none = cache_plan::most_classes;
+
+    std::atomic<std::size_t> bytes_{0}; // in the bins
     std::size_t budget_ = 0;
+    std::atomic<unsigned> kept_of_{none}; // its class; read by reports
+    std::byte* kept_ = nullptr;
     std::array<bin, cache_plan::most_classes> bins_{};
     std::unique_ptr<std::byte*[]> slots_;
 };

@@ -91,17 +91,12 @@ template <class Policies> class chunk_core {
     }
     // The block, marked as cached, and what must make room for it, is given back.
     ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
-        std::byte* out[64];
-        std::uint32_t n = 0;
-        if (plan_.limit[c] != 0) {
-            if constexpr (Policies::per_thread) {
-                if (own* const mine = threads_ != nullptr ? threads_->known() : nullptr; mine != nullptr) n = make_room(mine->cache(), c, block, out);
-                else n = make_room(one_of_four(), c, block, out);
-            } else {
-                n = make_room(one_of_four(), c, block, out);
-            }
-        } else {
-            out[n++] = block;
+        std::byte* out[64]{block};
+        std::uint32_t n = 1;
+        if (plan_.limit[c] != 0 || plan_.keeps_last(c)) {
+            own* mine = nullptr;
+            if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
+            n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(one_of_four(), c, block, out);
         }
         if (n != 0) heap_.give(out, n);
     }
@@ -110,6 +105,7 @@ template <class Policies> class chunk_core {
     // By who is alone with the cache.
     template <class Cache> void empty(Cache& cache) noexcept {
         std::byte* out[64];
+        if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);
         while (const std::uint32_t n = cache.template take_largest<classes>(out, 64)) heap_.give(out, n);
     }
     // A thread's cache goes; what it counted stays.
@@ -148,14 +144,15 @@ template <class Policies> class chunk_core {
     }
     // What is to be given back, the block itself where the cache is in use.
     template <class Cache> std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
+        if (!cache.enter()) return out[0] = block, 1;
         std::uint32_t n = 0;
-        bool good = false;
-        if (cache.enter()) {
+        if (plan_.keeps_last(c)) {
+            if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;
+        } else {
             n = cache.template make_room<classes>(c, out, 63);
-            good = cache.push(c, plan_.bytes[c], block);
-            cache.leave();
+            if (!cache.push(c, plan_.bytes[c], block)) out[n++] = block;
         }
-        if (!good) out[n++] = block;
+        cache.leave();
         return n;
     }
 

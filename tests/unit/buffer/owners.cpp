@@ -157,12 +157,33 @@ TEST_CASE("who is charged, along random traces", "[buffer][owners]") {
 TEST_CASE("who inherits may let go in the call that tells it", "[buffer][owners]") {
     struct dropper : allot::account_listener {
         buffer* victim = nullptr;
-        int calls = 0;
-        void transferred(const account&, const account&, std::size_t, const allot::charge_status&) noexcept override {
-            ++calls;
-            if (victim != nullptr) std::exchange(victim, nullptr)->release();
+        std::size_t behind = 0; // charged when it was let go: the block waits for the end of the call
+        void transferred(const account&, const account& to, std::size_t, const allot::charge_status&) noexcept override {
+            if (victim == nullptr) return;
+            std::exchange(victim, nullptr)->release();
+            behind = to.used();
         }
     };
+    for (const bool third : {false, true}) { // the view itself that is transferred
+        three t;
+        t.start();
+        buffer moving = std::move(t.views[0].first), other;
+        if (third) other = moving.retain(t.z);
+        dropper ears;
+        t.root.add(ears);
+        ears.victim = &moving;
+        const auto r = std::move(moving).transfer(t.y);
+        CHECK(r.fitted());
+        CHECK_FALSE(r.view);
+        CHECK(ears.behind == 64);
+        CHECK(t.x.used() == 0);
+        CHECK(t.y.used() == 0);
+        CHECK(t.y.figures().buffers == 0);
+        CHECK(t.z.used() == (third ? 64 : 0));
+        other.release();
+        CHECK(t.root.used() == 0);
+        CHECK(t.root.remove(ears));
+    }
     for (const bool third : {false, true}) {
         three t;
         t.start();
@@ -172,6 +193,7 @@ TEST_CASE("who inherits may let go in the call that tells it", "[buffer][owners]
         t.root.add(ears);
         ears.victim = &heir;
         first.release(); // to y, which lets go inside: to z, or the end
+        CHECK(ears.behind == 64);
         CHECK(t.x.used() == 0);
         CHECK(t.y.used() == 0);
         CHECK(t.z.used() == (third ? 64 : 0));

@@ -76,7 +76,7 @@ TEST_CASE("the last block in is the first out, and a full class gives its oldest
     CHECK(cache.pop(c, bytes) == nullptr);
 }
 
-TEST_CASE("where the bytes are short the largest blocks give way, and more than an eighth is never kept", "[chunks]") {
+TEST_CASE("where the bytes are short the largest blocks give way, and more than an eighth is in no bin", "[chunks]") {
     const std::size_t chunk = std::size_t{4} << 20;
     const auto plan = plan_of(chunk);
     allot::detail::shared_block_cache<false> cache;
@@ -95,4 +95,26 @@ TEST_CASE("where the bytes are short the largest blocks give way, and more than 
     CHECK(gone != 0);
     CHECK(cache.blocks_of(0) == 64); // the small ones stay
     CHECK(cache.bytes_now() <= plan.budget / 4 * 3);
+}
+
+TEST_CASE("of blocks that are too large for the bins the last one is kept", "[chunks]") {
+    const std::size_t chunk = std::size_t{4} << 20;
+    const auto plan = plan_of(chunk);
+    const unsigned quarter = classes::class_of(chunk / 4), eighth = classes::class_of(chunk / 8);
+    CHECK_FALSE(plan.keeps_last(classes::class_of(chunk / 32)));
+    CHECK(plan.keeps_last(classes::class_of(chunk / 32 + 1)));
+    CHECK(plan.keeps_last(quarter));
+    CHECK_FALSE(plan.keeps_last(quarter + 1));
+    allot::detail::shared_block_cache<false> cache;
+    REQUIRE(cache.open(plan));
+    CHECK(cache.take_last() == nullptr);
+    CHECK_FALSE(cache.push(quarter, chunk / 4, block(1)));
+    CHECK(cache.keep_last(quarter, block(1)) == nullptr);
+    CHECK(cache.keep_last(eighth, block(2)) == block(1));
+    CHECK(cache.blocks_of(eighth) == 1);
+    CHECK(cache.blocks_of(quarter) == 0);
+    CHECK(cache.pop(quarter, chunk / 4) == nullptr);
+    CHECK(cache.pop(eighth, chunk / 8) == block(2));
+    CHECK(cache.blocks_of(eighth) == 0);
+    CHECK(cache.take_last() == nullptr);
 }

@@ -57,16 +57,41 @@ TEST_CASE("chunks are 4 MiB, less where the limit is small, or as told", "[chunk
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}, allot::chunk_bytes{1_GiB}}.chunk_bytes() == 64_MiB);
 }
 
-TEST_CASE("a cache holds no more than a quarter of a chunk", "[chunks]") {
+TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
     allot::chunk_arena<runs> blocks{allot::limit{256_MiB}};
     std::mt19937 random{3};
     for (int round = 0; round != 50; ++round) {
         std::vector<void*> all;
         for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(64 + random() % (std::size_t{1} << random() % 21)).address);
         for (void* const p : all) blocks.deallocate(p);
-        REQUIRE(blocks.figures().cached <= blocks.chunk_bytes() / 4); // one thread, one of the arena's caches
+        REQUIRE(blocks.figures().cached <= blocks.chunk_bytes() / 2); // one thread, one of the arena's caches
         REQUIRE(blocks.figures().live == 0);
     }
+    CHECK(blocks.valid());
+}
+
+TEST_CASE("the last large block is kept until memory is short", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}};
+    const auto live_after = [&](std::size_t bytes) {
+        blocks.deallocate(blocks.allocate(bytes).address);
+        return blocks.figures();
+    };
+    const std::size_t quarter = blocks.chunk_bytes() / 4;
+    CHECK(live_after(quarter).cached == quarter);
+    CHECK(live_after(quarter / 2).cached == quarter / 2); // instead
+    CHECK(live_after(2 * quarter).cached == quarter / 2); // too large
+    CHECK(blocks.figures().live_blocks == 0);
+    const allot::block again = blocks.allocate(quarter / 2);
+    CHECK(blocks.figures().cached == 0);
+    const allot::block small = blocks.allocate(quarter / 2); // not the same one
+    CHECK(small.address != again.address);
+    blocks.deallocate(again.address);
+    blocks.deallocate(small.address);
+    CHECK(blocks.figures().cached == quarter / 2);
+    const allot::block all = blocks.allocate(64_MiB); // nothing else may stay
+    CHECK(all);
+    blocks.deallocate(all.address);
+    CHECK(blocks.figures().cached == 0);
     CHECK(blocks.valid());
 }
 
