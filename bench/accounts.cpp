@@ -4,8 +4,7 @@
 //
 // Subjects take turns, round by round; a figure is the median of 15 rounds of thread CPU time, its ratio
 // the median of the rounds' own ratios.
-#include <harness/measure.hpp>
-#include <harness/statistics.hpp>
+#include <harness/turns.hpp>
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/account.hpp>
@@ -17,9 +16,7 @@
 #include <barrier>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <memory>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -29,19 +26,8 @@ using namespace allot::literals;
 using allot::account;
 using allot::limit;
 using allot::name;
+using bench::timed;
 
-struct subject {
-    const char* what;
-    double goal; // times one addition; 0: none
-    double per;  // steps that are run at once, or operations of one
-    std::function<double(std::size_t)> run; // ns of so many steps
-};
-
-template <class Step> double timed(std::size_t n, Step step) {
-    const double begin = bench::cpu_ns();
-    for (std::size_t i = 0; i != n; ++i) step(i);
-    return bench::cpu_ns() - begin;
-}
 // Two threads, each its own steps, at once: the slower one's time, which others on the machine do not lengthen.
 template <class Step> double on_two(std::size_t n, Step step) {
     double took[2]{};
@@ -90,75 +76,62 @@ int main(int argc, char** argv) {
     eight_leaves eight{true}, eight_exact{false};
     static_cast<void>(four.leaf.try_charge(1_MiB));
 
-    const std::vector<subject> all{
-        {"one atomic addition, nobody else", 0, 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { word.fetch_add(1, std::memory_order_relaxed); }); }},
-        {"charge + refund, a leaf with steps", 2.5, 1, [&](std::size_t k) {
+    const std::vector<bench::subject> all{
+        {"one atomic addition, nobody else", "", 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { word.fetch_add(1, std::memory_order_relaxed); }); }},
+        {"charge + refund, a leaf with steps", "<= 2.5", 1, [&](std::size_t k) {
              return timed(k, [&](std::size_t) { static_cast<void>(leaf.try_charge(4096)), bench::escape(&leaf), leaf.refund(4096), bench::escape(&leaf); });
          }},
-        {"charge + refund, a leaf of one thread", 0, 1, [&](std::size_t k) {
+        {"charge + refund, a leaf of one thread", "", 1, [&](std::size_t k) {
              return timed(k, [&](std::size_t) { static_cast<void>(mine.try_charge(4096)), bench::escape(&mine), mine.refund(4096), bench::escape(&mine); });
          }},
-        {"charge + refund, a row manager's counter", 0, 1, [&](std::size_t k) {
+        {"charge + refund, a row manager's counter", "", 1, [&](std::size_t k) {
              return timed(k, [&](std::size_t) { static_cast<void>(counter.try_charge(4096)), counter.confirm(4096), counter.refund(4096); });
          }},
-        {"charge + refund, no steps, two levels", 0, 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { static_cast<void>(exact.try_charge(4096)), exact.refund(4096); }); }},
-        {"charge + refund, no steps, four levels", 0, 1, [&](std::size_t k) {
+        {"charge + refund, no steps, two levels", "", 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { static_cast<void>(exact.try_charge(4096)), exact.refund(4096); }); }},
+        {"charge + refund, no steps, four levels", "", 1, [&](std::size_t k) {
              return timed(k, [&](std::size_t) { static_cast<void>(four.leaf.try_charge(4096)), four.leaf.refund(4096); });
          }},
-        {"the same, added first and checked then", 0, 1, [&](std::size_t k) {
+        {"the same, added first and checked then", "", 1, [&](std::size_t k) {
              return timed(k, [&](std::size_t) { static_cast<void>(added.leaf.try_charge(4096)), added.leaf.refund(4096); });
          }},
-        {"a refused charge, four levels", 0, 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { static_cast<void>(four.leaf.try_charge(2_GiB)); }); }},
-        {"transfer to a sibling and back, each", 0, 2, [&](std::size_t k) {
+        {"a refused charge, four levels", "", 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { static_cast<void>(four.leaf.try_charge(2_GiB)); }); }},
+        {"transfer to a sibling and back, each", "", 2, [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  static_cast<void>(account::transfer(four.leaf, four.beside, 4096)), static_cast<void>(account::transfer(four.beside, four.leaf, 4096));
              });
          }},
-        {"transfer across the tree and back, each", 0, 2, [&](std::size_t k) {
+        {"transfer across the tree and back, each", "", 2, [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  static_cast<void>(account::transfer(four.leaf, four.away, 4096)), static_cast<void>(account::transfer(four.away, four.leaf, 4096));
              });
          }},
-        {"one atomic addition, two threads, each its own word", 0, 1, [&](std::size_t k) {
+        {"one atomic addition, two threads, each its own word", "", 1, [&](std::size_t k) {
              struct alignas(128) own {
                  std::atomic<std::size_t> word{0};
              };
              static own words[2];
              return on_two(k, [&](std::size_t t, std::size_t) { words[t].word.fetch_add(1, std::memory_order_relaxed); });
          }},
-        {"charge + refund, eight leaves with steps, two threads, each", 4, 1, [&](std::size_t k) {
+        {"charge + refund, eight leaves with steps, two threads, each", "<= 4", 1, [&](std::size_t k) {
              return on_two(k, [&](std::size_t t, std::size_t i) {
                  account& a = *eight.leaves[2 * (i % 4) + t];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);
              });
          }},
-        {"the same, each thread at any of the eight", 0, 1, [&](std::size_t k) {
+        {"the same, each thread at any of the eight", "", 1, [&](std::size_t k) {
              return on_two(k, [&](std::size_t t, std::size_t i) {
                  account& a = *eight.leaves[(i * 5 + t * 3) % 8];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);
              });
          }},
-        {"the same, eight leaves without steps", 0, 1, [&](std::size_t k) {
+        {"the same, eight leaves without steps", "", 1, [&](std::size_t k) {
              return on_two(k / 8, [&](std::size_t t, std::size_t i) {
                  account& a = *eight_exact.leaves[2 * (i % 4) + t];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);
              }) * 8;
          }},
     };
-    std::vector<std::vector<double>> ns(all.size());
-    for (int round = -1; round != rounds; ++round)
-        for (std::size_t i = 0; i != all.size(); ++i) {
-            const std::size_t s = (i + static_cast<std::size_t>(round + 1)) % all.size();
-            const double each = all[s].run(n) / static_cast<double>(n) / all[s].per;
-            if (round >= 0) ns[s].push_back(each);
-        }
-    std::printf("| what | ns | to one addition | goal |\n|---|---|---|---|\n");
-    for (std::size_t s = 0; s != all.size(); ++s) {
-        const auto ratio = bench::ratio_of(ns[s], ns[0]);
-        std::printf("| %s | %.1f | %.2f (%.2f to %.2f) |", all[s].what, bench::spread_of(ns[s]).median, ratio.median, ratio.q1, ratio.q3);
-        if (all[s].goal != 0) std::printf(" <= %.1f |\n", all[s].goal);
-        else std::printf(" |\n");
-    }
+    bench::write_turns(all, bench::take_turns(all, n, rounds), "one addition");
     four.leaf.refund(1_MiB);
     return root.verify() && four.root.verify() && eight.root.verify() && eight.root.used() <= 8 * 2_MiB ? 0 : 1;
 }

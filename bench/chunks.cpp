@@ -8,9 +8,8 @@
 #include <allot/chunk_arena.hpp>
 
 #include <harness/measure.hpp>
+#include <harness/mimalloc.hpp>
 #include <harness/statistics.hpp>
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -121,11 +120,7 @@ template <class Set> void fill(const char* name) {
 int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
     std::vector<std::pair<std::string, std::unique_ptr<subject>>> all;
-    for (const char* const name : {"libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"})
-        if (void* const library = all.empty() ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr)
-            if (void* const a = dlsym(library, "mi_malloc"))
-                all.emplace_back("mimalloc", std::make_unique<hosts>(reinterpret_cast<void* (*)(std::size_t)>(a),
-                                                                     reinterpret_cast<void (*)(void*)>(dlsym(library, "mi_free"))));
+    if (const auto peer = bench::mimalloc::find()) all.emplace_back("mimalloc", std::make_unique<hosts>(peer.allocate, peer.release));
     const bool has_peer = !all.empty();
     all.emplace_back("malloc", std::make_unique<hosts>(&std::malloc, &std::free));
     all.emplace_back("runs, per_thread", std::make_unique<ours<runs_of_threads, false>>());

@@ -8,9 +8,9 @@
 #include <allot/heap/best_fit.hpp>
 
 #include <harness/measure.hpp>
+#include <harness/mimalloc.hpp>
 #include <harness/statistics.hpp>
 
-#include <dlfcn.h>
 
 #include <cmath>
 #include <cstdio>
@@ -227,10 +227,7 @@ int main(int argc, char** argv) {
     all.emplace_back("fit::best, a stream", std::make_unique<ours_tagged<1>>());
     all.emplace_back("fit::best, 8 streams", std::make_unique<ours_tagged<streams>>());
     all.emplace_back("std::set, unordered_map", std::make_unique<of_std>());
-    if (void* const library = dlopen("libmimalloc.so.2", RTLD_NOW | RTLD_LOCAL))
-        if (void* const a = dlsym(library, "mi_malloc"))
-            all.emplace_back("mimalloc, a 32nd", std::make_unique<host_malloc>(
-                reinterpret_cast<void* (*)(std::size_t)>(a), reinterpret_cast<void (*)(void*)>(dlsym(library, "mi_free"))));
+    if (const auto peer = bench::mimalloc::find()) all.emplace_back("mimalloc, a 32nd", std::make_unique<host_malloc>(peer.allocate, peer.release));
     all.emplace_back("lists of classes", std::make_unique<lists>());
 
     std::printf("%-9s %-12s %-26s %8s %8s %8s  %s\n", "live", "sizes", "subject", "ns/pair", "q1", "q3", "metadata a run");

@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -124,6 +125,8 @@ struct buffer_block {
     }
 };
 
+static_assert(sizeof(buffer_block) == buffer_record && std::is_trivially_destructible_v<buffer_block>); // its record goes as it is
+
 inline void breathe(buffer_block& b) noexcept {
     b.lock.unlock();
     yield();
@@ -187,9 +190,14 @@ inline void end_block(buffer_block& b) noexcept {
     account& charged = *b.charged;
     const memory_block m = b.memory;
     b.note("end", charged);
-    if (b.is_foreign) b.source.foreign.release(b.source.foreign.context, m.address, m.bytes);
-    else b.source.memory.give(m);
-    delete &b;
+    if (b.is_foreign) {
+        b.source.foreign.release(b.source.foreign.context, m.address, m.bytes);
+        ::operator delete(&b);
+    } else {
+        const buffer_memory from = b.source.memory;
+        from.give(m);
+        from.give_record(&b);
+    }
     charged.refund(m.bytes);
 }
 // Ends one whose views are gone; returns another that its mover has to end.

@@ -16,8 +16,10 @@ namespace allot::inline ALLOT_ABI {
 // ---- making ------------------------------------------------------------------------------------------------------
 
 inline buffer buffer::over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from, bool foreign, bool host) noexcept {
-    auto* const b = new (std::nothrow) detail::buffer_block(m, by, from, foreign, host);
-    return b != nullptr ? buffer{&b->first, m.address, bytes} : buffer{};
+    void* const record = foreign ? ::operator new(sizeof(detail::buffer_block), std::nothrow) : from.memory.take_record();
+    if (record == nullptr) return {};
+    auto* const b = ::new (record) detail::buffer_block(m, by, from, foreign, host);
+    return {&b->first, m.address, bytes};
 }
 inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context, bool host_access,
                                  charge_status* why) noexcept {
@@ -33,18 +35,20 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
 // has seen anything. What is large is asked for before, so that a request beyond all limits takes no memory from others.
 inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge_status* why) const noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
-    charge_status unused;
-    charge_status& s = why != nullptr ? *why : unused;
-    s = {};
+    const auto told = [why](const charge_status& s) {
+        if (why != nullptr) *why = s;
+    };
+    told({});
     if (bytes == 0) return {};
     if (bytes >= large && !by.fits(bytes)) { // its listeners may make room
-        s = by.try_hold(bytes);
-        if (!s) return {};
+        const charge_status s = by.try_hold(bytes);
+        if (!s) return told(s), buffer{};
         by.cancel(bytes);
     }
     const memory_block m = take(bytes);
     if (m.address == nullptr) return {};
-    s = by.try_charge(m.bytes);
+    const charge_status s = by.try_charge(m.bytes);
+    if (ALLOT_UNLIKELY(!s.fitted())) told(s); // else it was not, and nothing is copied
     if (s) {
         if (buffer b = buffer::over(m, bytes, by, *this, false, host_access())) return b;
         by.refund(m.bytes);
