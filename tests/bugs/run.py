@@ -159,7 +159,7 @@ BUGS = {
     "buffer_passes_the_charge_to_a_closed_account_for_ever": (
         "unit/buffer/buffers.cpp", "buffer/buffer_block.hpp", "if (!s.charged()) next->passed = true;\n        else if", "if"),
     "buffer_charged_by_what_was_asked": (
-        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    s = by.try_charge(m.bytes);\n", "    s = by.try_charge(bytes);\n"),
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    const charge_status s = by.try_charge(m.bytes);\n", "    const charge_status s = by.try_charge(bytes);\n"),
     "buffer_memory_kept_by_a_refused_request": (
         "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "        by.refund(m.bytes);\n    }\n    give(m);\n", "        by.refund(m.bytes);\n    }\n"),
     "buffer_large_request_takes_memory_first": (
