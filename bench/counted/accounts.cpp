@@ -1,0 +1,64 @@
+// Accounts and buffers: allocate is a charge, or a view more; release a refund, or a view less.
+#include <counted/count.hpp>
+
+#include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace measured {
+
+using namespace allot::literals;
+
+template <class... Values> struct charge_subject {
+    allot::account root{allot::name{"root"}, allot::limit{4_GiB}}, leaf{root, allot::name{"leaf"}, Values{}...};
+
+    explicit charge_subject(const bench::job&) {}
+    struct user {
+        explicit user(charge_subject& of) : leaf(of.leaf) {}
+        void* allocate(std::size_t bytes) { return leaf.try_charge(bytes) ? &leaf : nullptr; }
+        void release(void*, std::size_t bytes) { leaf.refund(bytes); }
+        allot::account& leaf;
+    };
+};
+
+// Views are kept side by side, the last one goes first.
+template <class Make> struct view_subject {
+    struct blocks : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
+    allot::chunk_arena<blocks> arena{allot::limit{4_GiB}};
+    allot::buffer_memory memory{arena};
+    allot::account root{allot::name{"root"}, allot::limit{4_GiB}}, leaf{root, allot::name{"leaf"}, allot::steps{}};
+    allot::buffer one = memory.allocate(leaf, 4096);
+
+    explicit view_subject(const bench::job&) {}
+    struct user {
+        explicit user(view_subject& s) : of(s), views(20'000) {}
+        void* allocate(std::size_t bytes) {
+            views[n] = Make{}(of, bytes);
+            return views[n++].data();
+        }
+        void release(void*, std::size_t) { views[--n].release(); }
+        view_subject& of;
+        std::vector<allot::buffer> views;
+        std::size_t n = 0;
+    };
+};
+struct slices {
+    allot::buffer operator()(auto& of, std::size_t bytes) const { return of.one.slice(64, bytes); }
+};
+struct makes {
+    allot::buffer operator()(auto& of, std::size_t bytes) const { return of.memory.try_allocate(of.leaf, bytes); }
+};
+
+} // namespace measured
+
+void counted::accounts() {
+    using namespace measured;
+    count<15, charge_subject<allot::steps>>("charge_steps");
+    count<16, charge_subject<allot::steps, allot::one_thread>>("charge_one_thread");
+    count<17, charge_subject<>>("charge_exact");
+    count<18, view_subject<slices>>("buffer_slice");
+    count<19, view_subject<makes>>("buffer_of_chunks");
+}
