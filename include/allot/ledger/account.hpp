@@ -9,3 +9,4 @@
 #include <allot/ledger/account_climb.hpp>
 #include <allot/ledger/account_close.hpp>
 #include <allot/ledger/account_holders.hpp>
+#include <allot/ledger/account_peak.hpp>

@@ -38,6 +38,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
+class account_peak;
+
 class alignas(64) account {
   public:
     // A root. Takes, in any order: limit, grace, steps, one_thread, leak_sink. The name must outlive the account.
@@ -148,6 +150,8 @@ class alignas(64) account {
     // Keeps the first and the last events of this account with stack traces, every nth one; null: no longer. Fast paths are off.
     void set_log(account_log* log) noexcept;
     account_log* log() const noexcept { return log_.load(std::memory_order_acquire); }
+    // Keeps the whole tree's accounts as they are when most is used at its root, from now on; null: no longer.
+    void keep_peak(account_peak* copy) noexcept;
 
     // ---- the tree -------------------------------------------------------------------------------------------
 
@@ -284,6 +288,8 @@ class alignas(64) account {
     void finish_drained() noexcept;
     bool write_leaks(text_writer& out) const noexcept;
     account_figures figures_now(bool items) const noexcept;
+    account_figures figures_held() const noexcept;
+    void copy_peak() const noexcept;
     void log_event(const char* what, std::size_t bytes) noexcept;
     bool heard() const noexcept { return root_->listeners_.load(std::memory_order_relaxed) != 0; }
     bool verify_locked() const noexcept;
@@ -343,6 +349,7 @@ class alignas(64) account {
     calls* calling_ = nullptr;
     std::uint32_t waiting_ = 0; // requests that wait for what is held
     account* drained_ = nullptr;
+    account_peak* peak_copy_ = nullptr;
     std::mutex shape_; // held by who opens, closes, adds items or walks; before lock_
 };
 

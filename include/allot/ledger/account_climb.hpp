@@ -76,7 +76,7 @@ inline const account* account::beyond(const account* at) noexcept {
 // ---- room --------------------------------------------------------------------------------------------------------
 
 inline bool account::may_open() const noexcept {
-    if (step_ == 0 || !is_open() || log() != nullptr) return false;
+    if (step_ == 0 || !is_open() || log() != nullptr || root_->peak_copy_ != nullptr) return false;
     for (const account* a = this; a != nullptr; a = a->parent_)
         if (!a->hears_.empty() || a->beyond_limit()) return false;
     return true;

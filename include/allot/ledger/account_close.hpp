@@ -210,16 +210,24 @@ inline void account::set_log(account_log* log) noexcept {
 // ---- figures -------------------------------------------------------------------------------------------------------
 
 inline account_figures account::figures_now(bool items) const noexcept {
-    account_figures f;
-    f.name = name_;
+    std::size_t committed = 0, resident = 0;
     if (items)
         for (const account_item* i = items_.first(); i != nullptr; i = items_.after(*i)) {
             const item_figures its = i->figures();
-            f.committed += its.committed;
-            f.resident += its.resident;
+            committed += its.committed;
+            resident += its.resident;
         }
     const hold tree(*this, false);
     const_cast<account*>(this)->note_peak(room().least());
+    account_figures f = figures_held();
+    f.committed = committed;
+    f.resident = resident;
+    return f;
+}
+// The lock is held.
+inline account_figures account::figures_held() const noexcept {
+    account_figures f;
+    f.name = name_;
     f.used = used_now();
     f.own = own() - room().room();
     f.ahead = room().room();

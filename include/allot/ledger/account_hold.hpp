@@ -22,6 +22,7 @@ struct account::hold {
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;
     ~hold() {
+        if (ALLOT_UNLIKELY(root.peak_copy_ != nullptr)) root.copy_peak();
         account* ended = ends_ ? std::exchange(root.drained_, nullptr) : nullptr;
         root.lock_.unlock();
         while (ended != nullptr) std::exchange(ended, ended->next_drained_)->finish_drained(); // the root may be gone after the last

@@ -62,18 +62,39 @@ inline void write_accounts(text_writer& out, const account& top, account_detail 
     });
 }
 
-inline void write_accounts_json(text_writer& out, const account& top) noexcept {
+namespace detail {
+
+// `visit` calls what it is given for each account, parents first.
+template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept {
     json_writer json{out};
     unsigned open = 0, base = 0; // accounts whose children are being written
-    top.visit([&](const account_figures& f, const account&) {
+    visit([&](const account_figures& f) {
         if (open == 0) base = f.depth;
         for (; open > f.depth - base; --open) json.close(']').close();
         json.open();
-        detail::put_account(json, f);
+        put_account(json, f);
         json.key("children").open('[');
         ++open;
     });
     for (; open != 0; --open) json.close(']').close();
+}
+
+} // namespace detail
+
+inline void write_accounts_json(text_writer& out, const account& top) noexcept {
+    detail::put_accounts(out, [&](auto put) { top.visit([&](const account_figures& f, const account&) { put(f); }); });
+}
+
+// The same of a tree when most was used at its root: every line fits every other.
+inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
+    at.visit([&](const account_figures& f) {
+        if (f.depth == 0) out.put("accounts of ").put(f.name).put(" at the peak").newline();
+        detail::write_account(out, f);
+    });
+    if (at.missing() != 0) out.put("  and ").number(at.missing()).put(" more accounts").newline();
+}
+inline void write_accounts_json(text_writer& out, const account_peak& at) noexcept {
+    detail::put_accounts(out, [&](auto put) { at.visit(put); });
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,84 @@
+// All accounts of a tree as they were when most was used at its root: those that have ended since are in it, too.
+//
+//     allot::account_line lines[64];   allot::account_peak fullest{lines};   root.keep_peak(&fullest);   ...   root.keep_peak(nullptr);
+//
+// Who holds the tree's lock copies the figures whenever requests that were met bring the root above all that was there since it was
+// set. So it is no sample: no charge and no refund of another thread comes between the peak and the copy.
+// Invariant: in every line used = own + what the children have of it; the first line is the root's, its used is its peak. Bytes
+// that are held and not confirmed are in no line. Parents come first, as many lines as there is room for: missing() tells how many
+// there was none for. Cost: an account's copy each, under the lock, at each new peak; while it is set leaves take no room ahead.
+// Without one a load a request that climbs. Threads: read it when it is no longer set.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+#include <allot/ledger/account_class.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Room for one account's figures and its name, which may be cut.
+struct account_line {
+    account_figures figures;
+    char name[48];
+};
+
+class account_peak {
+  public:
+    explicit account_peak(std::span<account_line> room) noexcept : room_(room) {}
+    account_peak(const account_peak&) = delete;
+    account_peak& operator=(const account_peak&) = delete;
+
+    // 0: nothing was charged yet.
+    std::size_t used() const noexcept { return used_; }
+    std::size_t size() const noexcept { return n_; }
+    std::size_t missing() const noexcept { return missing_; }
+    // Visits (account_figures) the root and all below, parents first. Committed and resident bytes are not known.
+    template <class Visit> void visit(Visit visit) const {
+        for (const account_line& line : room_.first(n_)) {
+            account_figures f = line.figures;
+            f.name = line.name;
+            visit(static_cast<const account_figures&>(f));
+        }
+    }
+
+  private:
+    friend class account;
+
+    void begin(std::size_t used) noexcept { used_ = used, n_ = missing_ = 0; }
+    void add(const account_figures& f) noexcept {
+        if (n_ == room_.size()) return void(++missing_);
+        account_line& line = room_[n_++];
+        line.figures = f;
+        text_writer{line.name}.put(f.name);
+    }
+
+    std::span<account_line> room_;
+    std::size_t used_ = 0, n_ = 0, missing_ = 0;
+};
+
+// By the holder of the lock, at the end of what it did: the tree is whole. `this` is the root.
+inline void account::copy_peak() const noexcept {
+    account_peak& to = *peak_copy_;
+    if (met() <= to.used_) return;
+    to.begin(met());
+    walk([&](const account& a) {
+        account_figures f = a.figures_held();
+        f.used = a.met();
+        f.claimed = a.met_claim();
+        f.own = a.met();
+        for (const account* c = a.below_.first(); c != nullptr; c = a.below_.after(*c)) f.own -= c->met_claim();
+        f.ahead = 0; // nobody takes any
+        f.peak = a.peak_ > f.used ? a.peak_ : f.used;
+        to.add(f);
+    });
+}
+inline void account::keep_peak(account_peak* copy) noexcept {
+    const hold tree(*this);
+    root_->peak_copy_ = copy;
+    if (copy != nullptr) root_->call_in(*root_, true); // what was taken ahead is no charge
+}
+
+} // namespace allot::inline ALLOT_ABI
