@@ -123,8 +123,8 @@ flaw split(char* begin, char* end, record& out) {
     }
 }
 
-source::source(std::string path, std::pmr::memory_resource& memory, progress& shown)
-    : path_(std::move(path)), shown_(shown), carried_(&memory) {
+source::source(std::string path, const block_memory& memory, progress& shown)
+    : path_(std::move(path)), shown_(shown), carried_(memory) {
     file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
     if (file_ < 0)
         throw input_error(path_ + ": " + std::strerror(errno));
@@ -132,8 +132,7 @@ source::source(std::string path, std::pmr::memory_resource& memory, progress& sh
         struct stat about {};
         const bool sized = ::fstat(file_, &about) == 0 && S_ISREG(about.st_mode);
         shown_.begin(path_, sized ? static_cast<std::uint64_t>(about.st_size) : 0);
-        carried_.resize(block_bytes);
-        carried_.resize(fill(carried_.data(), block_bytes));
+        carried_.size = fill(carried_.begin(), block_bytes);
         read_header();
     } catch (...) {
         ::close(file_);
@@ -162,9 +161,9 @@ std::size_t source::fill(char* at, std::size_t room) {
 }
 
 void source::read_header() {
-    char* begin = carried_.data();
-    char* const end = begin + carried_.size();
-    if (carried_.size() >= 3 && std::memcmp(begin, "\xEF\xBB\xBF", 3) == 0)
+    char* begin = carried_.begin();
+    char* const end = carried_.end();
+    if (carried_.size >= 3 && std::memcmp(begin, "\xEF\xBB\xBF", 3) == 0)
         begin += 3; // a byte order mark
     char* const stop = record_end(begin, end, !at_end_);
     record names;
@@ -173,13 +172,14 @@ void source::read_header() {
     for (std::size_t f = 0; f != names.count; ++f)
         columns_.emplace_back(names.fields[f].text);
     line_ += static_cast<std::uint64_t>(std::count(begin, stop, '\n'));
-    carried_.erase(carried_.begin(), carried_.begin() + (stop - carried_.data()));
+    carried_.size = static_cast<std::size_t>(end - stop);
+    std::memmove(carried_.begin(), stop, carried_.size);
 }
 
 bool source::next(block& out) {
     const std::lock_guard held{lock_};
     std::copy(carried_.begin(), carried_.end(), out.begin());
-    out.size = carried_.size() + fill(out.begin() + carried_.size(), block_bytes - carried_.size());
+    out.size = carried_.size + fill(out.begin() + carried_.size, block_bytes - carried_.size);
     if (out.size == 0)
         return false;
 
@@ -196,7 +196,8 @@ bool source::next(block& out) {
     if (cut == begin)
         throw input_error(path_ + ": line " + std::to_string(line_) + " does not end within 128 KiB");
 
-    carried_.assign(cut, end);
+    carried_.size = static_cast<std::size_t>(end - cut);
+    std::copy(cut, end, carried_.begin());
     out.size = static_cast<std::size_t>(cut - begin);
     out.lines = static_cast<std::size_t>(std::count(begin, cut, '\n'));
     out.first_line = line_;

@@ -3,16 +3,16 @@
 // around it are read.
 //
 // `source` hands out blocks of whole records to any number of threads: it reads and cuts under a lock (a
-// memchr a record), everything dearer happens outside. Its buffers come from the memory resource it is given.
+// memchr a record), everything dearer happens outside. Blocks are buffers, charged to the account that it is given.
 // A quoted field may run over lines, 64 KiB at most: a quote that stays open longer counts as one bad line
 // only.
 #pragma once
 #include "progress.hpp"
+#include <allot/buffers.hpp>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <memory_resource>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -102,14 +102,22 @@ flaw read_number(std::string_view text, Number& out) {
     return stop == end ? flaw::none : flaw::not_a_number;
 }
 
+/// Where blocks come from, and who is charged.
+struct block_memory {
+    allot::buffer_memory memory;
+    allot::account& by;
+
+    allot::buffer allocate() const { return memory.allocate(by, block_bytes); }
+};
+
 /// Whole records as they stand in the file, in memory that one thread owns.
 struct block {
-    explicit block(std::pmr::memory_resource& memory) : bytes(block_bytes, &memory) {}
+    explicit block(const block_memory& from) : bytes(from.allocate()) {}
 
-    char* begin() { return bytes.data(); }
-    char* end() { return bytes.data() + size; }
+    char* begin() { return reinterpret_cast<char*>(bytes.data()); }
+    char* end() { return begin() + size; }
 
-    std::pmr::vector<char> bytes;
+    allot::buffer bytes;
     std::size_t size = 0;
     std::size_t lines = 0;        // line ends in it: about its rows
     std::uint64_t first_line = 0; // counted from 1, the header included
@@ -119,7 +127,7 @@ struct block {
 class source {
 public:
     /// Opens the file and reads its header. Throws input_error.
-    source(std::string path, std::pmr::memory_resource& memory, progress& shown);
+    source(std::string path, const block_memory& memory, progress& shown);
     ~source();
     source(const source&) = delete;
     source& operator=(const source&) = delete;
@@ -144,7 +152,7 @@ private:
     std::uint64_t line_ = 1;
     std::size_t sequence_ = 0;
     std::mutex lock_;
-    std::pmr::vector<char> carried_; // read, not yet handed out
+    block carried_; // read, not yet handed out
     std::vector<std::string> columns_;
 };
 

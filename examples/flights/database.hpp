@@ -1,26 +1,51 @@
-// All that a query needs: the rows and the tables they make up, the row manager as a memory resource for
-// containers, the threads, and the log of where the memory went. Order of members matters: tables go before
-// the rows' manager.
+// All that a query needs: the tables and where their rows are kept, the threads, and the log of where the memory
+// went.
 #pragma once
+#include "engine.hpp"
 #include "memory_log.hpp"
 #include "tables.hpp"
 #include "team.hpp"
-#include <allot/adapt/pmr.hpp>
 
 namespace flights {
 
+/// Where the rows of the four tables are kept; it outlives them.
+template <class Rows>
+struct sources {
+    explicit sources(engine& memory) : load(memory, "load") {}
+
+    query_account load;
+    operator_account read{load, "read"};
+    table_memory<Rows> flights{read, "flights"};
+    table_memory<Rows> airlines{read, "airlines"};
+    table_memory<Rows> planes{read, "planes"};
+    table_memory<Rows> airports{read, "airports"};
+};
+
+/// What the program itself keeps about a device's chunks.
+template <class Rows>
+struct device_memory {
+    explicit device_memory(engine& memory) : device(memory, "device") {}
+
+    query_account device;
+    operator_account copy{device, "copy"};
+    table_memory<Rows> chunks{copy, "chunks"};
+};
+
 template <class Rows>
 struct database {
-    database(Rows& manager, unsigned threads) : rows(manager), memory(manager), workers(threads) {}
+    database(engine& of, sources<Rows>& from, unsigned threads)
+        : memory(of), workers(threads), flights(from.flights.memory), airlines(from.airlines.memory),
+          planes(from.planes.memory), airports(from.airports.memory) {}
 
-    Rows& rows;
-    allot::adapt::memory_resource<Rows> memory;
+    void note(const char* when) { log.note(memory, when); }
+
+    engine& memory;
     team workers;
     memory_log log;
-    table<flight> flights{memory};
-    table<airline> airlines{memory};
-    table<plane> planes{memory};
-    table<airport> airports{memory};
+    table<flight> flights;
+    table<airline> airlines;
+    table<plane> planes;
+    table<airport> airports;
 };
 
 } // namespace flights

@@ -70,10 +70,10 @@ public:
         return sum;
     }
 
-    /// The groups, sorted.
+    /// The groups, sorted; the list is in `memory`.
     template <class Before>
-    std::pmr::vector<const Group*> sorted(Before before) const {
-        std::pmr::vector<const Group*> list(merged_.get_allocator());
+    std::pmr::vector<const Group*> sorted(std::pmr::memory_resource& memory, Before before) const {
+        std::pmr::vector<const Group*> list(&memory);
         list.reserve(size());
         for (const hash_table<Group>& part : merged_)
             part.each([&](std::uint64_t, const Group& g) { list.push_back(&g); });

@@ -3,6 +3,7 @@
 // row.
 #pragma once
 #include "csv.hpp"
+#include "engine.hpp"
 #include "tables.hpp"
 #include "team.hpp"
 #include <algorithm>
@@ -103,18 +104,18 @@ typename table<Row>::chunk read_block(csv::block& block, const column_places<Row
 }
 
 template <class Row, class Rows>
-file_read load(Rows& rows, std::pmr::memory_resource& memory, team& workers, const std::string& path,
+file_read load(table_memory<Rows>& kept, const csv::block_memory& blocks, team& workers, const std::string& path,
                table<Row>& into, progress& shown) {
-    csv::source file(path, memory, shown);
+    csv::source file(path, blocks, shown);
     const column_places<Row> places(file);
     file_read result{.path = path};
     std::mutex lock;
     workers.run([&](unsigned) {
-        auto local = rows.local();
-        csv::block block(memory);
+        auto local = kept.rows.local();
+        csv::block block(blocks);
         csv::bad_lines bad;
         while (!workers.stopping() && file.next(block)) {
-            auto chunk = read_block<Row>(block, places, local, bad, memory);
+            auto chunk = read_block<Row>(block, places, local, bad, kept.memory);
             const std::lock_guard held{lock};
             if (into.chunks.size() <= block.sequence)
                 into.chunks.resize(block.sequence + 1);

@@ -36,8 +36,12 @@ static int run(const options& asked) {
     const outcome result = set.run(asked);
     fmt::print(stderr, "{}", bad_lines_of(result));
     fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
+    for (const refusal& r : result.refused)
+        fmt::print(stderr, "{}\n", r.page);
     const bool equal = asked.check.empty() || check(result, asked);
-    return equal && result.device.good() ? exit_code::done : exit_code::wrong_answer;
+    if (!equal || !result.device.good())
+        return exit_code::wrong_answer;
+    return result.refused.empty() ? exit_code::done : exit_code::out_of_memory;
 }
 
 } // namespace flights
@@ -50,6 +54,9 @@ int main(int argc, char** argv) {
         return flights::parse(argc, argv, asked, code) ? flights::run(asked) : code;
     } catch (const allot::out_of_memory& e) {
         fmt::print(stderr, "{}\n", e.report());
+        return exit_code::out_of_memory;
+    } catch (const flights::operator_refused& e) {
+        fmt::print(stderr, "{}\n", e.what());
         return exit_code::out_of_memory;
     } catch (const flights::device_error& e) {
         fmt::print(stderr, "flights: --device {}: {}\n", asked.device, e.what());

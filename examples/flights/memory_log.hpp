@@ -1,5 +1,5 @@
-// Where the memory went: what the row manager says about itself and its heaps at the fullest moment that was
-// noted.
+// Where the memory went: what the engine's row managers say about themselves and their heaps at the fullest
+// moment that was noted.
 #pragma once
 #include <algorithm>
 #include <allot/row_manager.hpp>
@@ -10,7 +10,7 @@
 namespace flights {
 
 struct heap_line {
-    std::string heap, type; // no type: rows of many types
+    std::string table, heap, type; // no type: rows of many types
     std::size_t slot_bytes = 0, rows = 0, row_bytes = 0, pages = 0, bytes = 0;
     double overhead = 0; // bytes a row, beyond what was asked for
 };
@@ -21,29 +21,25 @@ struct memory_use {
     std::vector<heap_line> heaps; // the biggest first
 };
 
+/// Adds one manager's rows and heaps.
 template <class Rows>
-memory_use look_at(Rows& rows, std::string when) {
-    const auto now = rows.figures();
-    memory_use use{std::move(when), now.limit, now.charged,   now.committed,
-                   now.resident,    now.peak,  now.live_rows, {}};
+void look_at(const Rows& rows, const std::string& table, memory_use& use) {
     rows.usage([&](const allot::heap_usage& heap) {
         if (heap.live_rows == 0)
             return;
-        use.heaps.push_back({heap.name, heap.type == nullptr ? "" : heap.type->name, heap.slot_bytes,
+        use.live_rows += heap.live_rows;
+        use.heaps.push_back({table, heap.name, heap.type == nullptr ? "" : heap.type->name, heap.slot_bytes,
                              heap.live_rows, heap.row_bytes, heap.pages, heap.bytes, heap.overhead_per_row});
     });
-    std::sort(use.heaps.begin(), use.heaps.end(),
-              [](const heap_line& a, const heap_line& b) { return a.bytes > b.bytes; });
-    return use;
 }
 
 /// Keeps the fullest of the moments that are noted.
 class memory_log {
 public:
-    template <class Rows>
-    void note(Rows& rows, const char* when) {
-        if (fullest_.when.empty() || rows.used() > fullest_.charged)
-            fullest_ = look_at(rows, when);
+    template <class Engine>
+    void note(const Engine& memory, const char* when) {
+        if (fullest_.when.empty() || memory.account.used() > fullest_.charged)
+            fullest_ = memory.look(when);
     }
     const memory_use& fullest() const { return fullest_; }
 

@@ -3,6 +3,7 @@
 #include "answer.hpp"
 #include "csv.hpp"
 #include "device/device.hpp"
+#include "engine.hpp"
 #include "loader.hpp"
 #include "memory_log.hpp"
 #include <vector>
@@ -12,9 +13,11 @@ namespace flights {
 struct outcome {
     std::vector<file_read> files;
     std::vector<answer> answers;
+    std::vector<refusal> refused; // queries that have no answer
     memory_use fullest;    // the fullest moment that was noted
     memory_use afterwards; // when every row was released
-    device_outcome device; // of none: no name
+    std::string accounts, accounts_json; // the tree at its peak, with --explain-memory
+    device_outcome device;               // of none: no name
     double reading = 0;    // seconds
 };
 

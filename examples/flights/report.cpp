@@ -103,8 +103,9 @@ std::string draw(const answer& from, std::size_t limit) {
 }
 
 std::string draw(const memory_use& use, const memory_use& after) {
-    text_table table({"heap", "rows", "bytes a row", "overhead a row", "pages", "bytes"});
+    text_table table({"table", "heap", "rows", "bytes a row", "overhead a row", "pages", "bytes"});
     table.left(0);
+    table.left(1);
     heap_line few;
     std::size_t with_few = 0;
     for (const heap_line& heap : use.heaps) {
@@ -114,13 +115,13 @@ std::string draw(const memory_use& use, const memory_use& after) {
             few.bytes += heap.bytes;
             ++with_few;
         } else {
-            table.add({heap.type.empty() ? heap.heap + " of many types" : heap.heap, grouped(heap.rows),
+            table.add({heap.table, heap.type.empty() ? heap.heap + " of many types" : heap.heap, grouped(heap.rows),
                        grouped(heap.row_bytes), fmt::format("{:.1f}", heap.overhead), grouped(heap.pages),
                        bytes(heap.bytes)});
         }
     }
     if (with_few != 0)
-        table.add({fmt::format("{} heaps of few rows", with_few), grouped(few.rows), "", "",
+        table.add({fmt::format("{} heaps of few rows", with_few), "", grouped(few.rows), "", "",
                    grouped(few.pages), bytes(few.bytes)});
     std::string out = fmt::format("Where the memory went, at its fullest [{}]\n", use.when);
     out += table.draw("  ");
@@ -178,9 +179,15 @@ std::string page_for(const outcome& from, const options& asked) {
                     asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
     for (const answer& a : from.answers)
         out += draw(a, asked.shown_rows);
+    for (const refusal& r : from.refused)
+        out += fmt::format("No answer: {} is refused {}, it uses {} of {}\n\n", r.by, bytes(r.asked), bytes(r.used),
+                           bytes(r.limit));
     if (!from.device.device.empty())
         out += draw(from.device, asked.device_memory);
-    return out + draw(from.fullest, from.afterwards);
+    out += draw(from.fullest, from.afterwards);
+    if (!from.accounts.empty())
+        out += "\nWho held it, to the byte: " + from.accounts;
+    return out;
 }
 
 } // namespace flights

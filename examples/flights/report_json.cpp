@@ -19,7 +19,8 @@ static ordered_json to_json(const cell& from) {
 static ordered_json to_json(const memory_use& use) {
     ordered_json heaps = ordered_json::array();
     for (const heap_line& h : use.heaps)
-        heaps.push_back({{"heap", h.heap},
+        heaps.push_back({{"table", h.table},
+                         {"heap", h.heap},
                          {"row_type", h.type},
                          {"rows", h.rows},
                          {"row_bytes", h.row_bytes},
@@ -79,6 +80,10 @@ std::string json_for(const outcome& from, const options& asked) {
                      {"answers", std::move(answers)},
                      {"fullest", to_json(from.fullest)},
                      {"afterwards", to_json(from.afterwards)}};
+    for (const refusal& r : from.refused)
+        all["refused"].push_back({{"operator", r.by}, {"asked", r.asked}, {"used", r.used}, {"limit", r.limit}});
+    if (!from.accounts_json.empty())
+        all["accounts_at_peak"] = ordered_json::parse(from.accounts_json);
     if (!from.device.device.empty())
         all["device"] = to_json(from.device);
     // A text that is not UTF-8 is shown with replacement characters, never a reason to fail.

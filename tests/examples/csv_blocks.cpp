@@ -90,11 +90,14 @@ static records expected_of(const std::string& text) {
 
 static records found_in(const std::string& path, unsigned threads) {
     flights::progress silent;
-    csv::source file(path, *std::pmr::new_delete_resource(), silent);
+    allot::heap_memory heap;
+    allot::account account{allot::name{"blocks"}};
+    const csv::block_memory memory{heap, account};
+    csv::source file(path, memory, silent);
     records found;
     std::mutex lock;
     auto read = [&] {
-        csv::block block(*std::pmr::new_delete_resource());
+        csv::block block(memory);
         csv::record fields;
         while (file.next(block)) {
             std::uint64_t line = block.first_line;

@@ -88,6 +88,47 @@ add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -P ${flights_tests}/device_cuda.cmake)
 set_tests_properties(example.flights.device.every_limit example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 300)
 
+# Who held the memory, at the peak: text and JSON. In numbers, and that limits of operators hold: accounts.py.
+foreach(set IN ITEMS roxie thor aside)
+    flights_test(explain.${set}
+        OUT "Who held it, to the byte: accounts of flights at the peak\n  flights: [0-9.]+ [KM]iB used of 16 MiB, peak "
+            "\n    delays: " "\n      delays/join: [0-9.]+ [KM]iB used, peak " "\n        delays/join/pairs: " "\n      delays/sort: "
+            "\n    load: " "\n      load/read: " "\n        load/read/flights: [0-9.]+ MiB used" "afterwards: 0 rows, charged 0 B"
+        ARGS --set ${set} --threads 2 --explain-memory)
+endforeach()
+flights_test(explain.device OUT "\n      device/copy: [0-9]+ KiB used" ARGS --explain-memory --device simulated --rows 1)
+flights_test(explain.json OUT "\"accounts_at_peak\": {" "\"name\": \"load/read\"," "\"reservation\": 0," "\"own\": " ARGS --explain-memory --json)
+
+# An operator's limit: the page names the operator and who holds the memory; the other queries are answered.
+flights_test(operator.refused CODE 12
+    OUT "No answer: delays/join is refused [0-9]+ KiB, it uses [0-9]+ KiB of 300 KiB" "4 of 4 answers equal" "afterwards: 0 rows, charged 0 B"
+    ERR "^out of memory: operator delays/join is refused [0-9]+ KiB: it uses [0-9]+ KiB of 300 KiB\n" "row manager delays/join/[a-z]+ "
+        "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; most is held by\n    load/read/flights: [0-9.]+ MiB charged"
+        "    delays/join/[a-z]+: [0-9]+ KiB charged"
+    ARGS --threads 2 --operator-limit delays/join=300K)
+flights_test(operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\": \"sorted/sort\",\n      \"asked\": [0-9]+,\n      \"used\": [0-9]+,\n      \"limit\": 102400\n"
+    ERR "operator sorted/sort is refused" ARGS --json --operator-limit sorted/sort=100K)
+flights_test(operator.reader CODE 12 ERR "^out of memory: operator load/read is refused [0-9]+ KiB: it uses [0-9.]+ [KM]iB of 1 MiB\n" "load/read/blocks: [0-9]+ KiB charged"
+    ARGS --threads 2 --operator-limit read=1M)
+flights_test(operator.blocks CODE 12 ERR "^out of memory: operator load/read is refused 128 KiB: it uses 0 bytes of 100 KiB\n" "out of memory: a buffer of 128 KiB for account load/read/blocks: over the limit: load/read uses 0 bytes of 100 KiB"
+    ARGS --operator-limit read=100K)
+flights_test(operator.device CODE 12 ERR "^out of memory: operator device/copy is refused" ARGS --device simulated --operator-limit copy=1K)
+flights_test(operator.whole CODE 12 ERR "^out of memory: [0-9]+ bytes for [a-z]+ refused\n" ARGS --memory 4M --operator-limit join=16M --threads 2)
+flights_test(operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
+flights_test(operator.unknown CODE 2
+    ERR "--operator-limit: no operator \"jion\"; there are read, load/read, join, carriers/join, group, .*sorted/sort, copy, device/copy\n"
+    ARGS --operator-limit jion=1M)
+flights_test(operator.no_size CODE 2 ERR "--operator-limit" ARGS --operator-limit join=much)
+flights_test(operator.no_name CODE 2 ERR "--operator-limit: join: not NAME=SIZE" ARGS --operator-limit join)
+flights_test(operator.help OUT "--operator-limit NAME=SIZE" "--explain-memory" ARGS --help)
+find_package(Python3 COMPONENTS Interpreter QUIET)
+foreach(check IN ITEMS sums growth limits)
+    if(Python3_FOUND)
+        add_test(NAME example.flights.accounts.${check} COMMAND Python3::Interpreter ${flights_tests}/accounts.py $<TARGET_FILE:flights> ${check})
+        set_tests_properties(example.flights.accounts.${check} PROPERTIES LABELS example TIMEOUT 300)
+    endif()
+endforeach()
+
 # The month eight times over, 216,032 flights, read from a file that is made here.
 add_test(NAME example.flights.larger COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D data=${PROJECT_SOURCE_DIR}/examples/data

@@ -36,20 +36,25 @@ struct carrier_group {
 
 template <class Rows>
 answer carriers(database<Rows>& db) {
-    const join_index<airline> airlines(db.memory, db.workers, db.airlines);
-    const grouping<carrier_group, Rows> groups(db.rows, db.memory, db.workers, db.flights,
+    query_account query(db.memory, "carriers");
+    operator_account join(query, "join"), group(query, "group"), sort(query, "sort");
+    table_memory<Rows> by_code(join, "airlines");
+    table_memory<Rows> states(group, "groups"), tables(group, "tables"), order(sort, "order");
+    const join_index<airline> airlines(by_code.memory, db.workers, db.airlines);
+    by_code.release_empty_pages(); // which the index left behind as it grew
+    const grouping<carrier_group, Rows> groups(states.rows, tables.memory, db.workers, db.flights,
                                                [](const flight& f, carrier_group::key& key) {
                                                    key.carrier = text(f, flight::carrier);
                                                    return true;
                                                });
-    const auto sorted = groups.sorted([](const carrier_group& a, const carrier_group& b) {
+    const auto sorted = groups.sorted(order.memory, [](const carrier_group& a, const carrier_group& b) {
         if ((a.flown == 0) != (b.flown == 0))
             return b.flown == 0;
         if (a.flown != 0 && a.average() != b.average())
             return a.average() > b.average();
         return a.of.carrier < b.of.carrier;
     });
-    db.log.note(db.rows, "carriers");
+    db.note("carriers");
 
     answer out{"carriers",
                "How late each airline leaves",

@@ -20,12 +20,16 @@ template <class Rows>
 answer delays(database<Rows>& db) {
     using joined = allot::row_ptr<flight_with_plane>;
     constexpr std::size_t shown = 20;
-    const join_index<plane> planes(db.memory, db.workers, db.planes);
+    query_account query(db.memory, "delays");
+    operator_account join(query, "join"), sort(query, "sort");
+    table_memory<Rows> by_tail(join, "planes"), kept(join, "pairs"), order(sort, "order");
+    const join_index<plane> planes(by_tail.memory, db.workers, db.planes);
+    by_tail.release_empty_pages(); // which the index left behind as it grew
 
-    auto pairs = db.rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(flight_with_plane),
+    auto pairs = kept.rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(flight_with_plane),
                               allot::row_type_of<flight_with_plane>);
 
-    std::pmr::vector<std::pmr::vector<joined>> parts(db.flights.chunks.size(), &db.memory);
+    std::pmr::vector<std::pmr::vector<joined>> parts(db.flights.chunks.size(), &kept.memory);
     morsels chunks(db.workers, parts.size());
     db.workers.run([&](unsigned) {
         for (std::size_t c = 0; chunks.next(c);) {
@@ -42,7 +46,7 @@ answer delays(database<Rows>& db) {
     std::size_t count = 0;
     for (const auto& part : parts)
         count += part.size();
-    std::pmr::vector<joined> all(&db.memory);
+    std::pmr::vector<joined> all(&order.memory);
     all.reserve(count);
     for (auto& part : parts) {
         std::move(part.begin(), part.end(), std::back_inserter(all));
@@ -51,7 +55,7 @@ answer delays(database<Rows>& db) {
     }
     parallel_sort(all, db.workers,
                   [](const joined& a, const joined& b) { return comes_before(*a->left, *b->left); });
-    db.log.note(db.rows, "delays");
+    db.note("delays");
 
     answer out{"delays",
                "The latest departures and their planes",

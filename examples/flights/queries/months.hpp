@@ -35,15 +35,18 @@ struct month_group {
 
 template <class Rows>
 answer months(database<Rows>& db) {
-    const grouping<month_group, Rows> groups(db.rows, db.memory, db.workers, db.flights,
+    query_account query(db.memory, "months");
+    operator_account group(query, "group"), sort(query, "sort");
+    table_memory<Rows> states(group, "groups"), tables(group, "tables"), order(sort, "order");
+    const grouping<month_group, Rows> groups(states.rows, tables.memory, db.workers, db.flights,
                                              [](const flight& f, month_group::key& key) {
                                                  key = {text(f, flight::origin), f.year, f.month};
                                                  return true;
                                              });
-    const auto sorted = groups.sorted([](const month_group& a, const month_group& b) {
+    const auto sorted = groups.sorted(order.memory, [](const month_group& a, const month_group& b) {
         return std::tie(a.of.origin, a.of.year, a.of.month) < std::tie(b.of.origin, b.of.year, b.of.month);
     });
-    db.log.note(db.rows, "months");
+    db.note("months");
 
     answer out{"months",
                "Flights by origin and month",

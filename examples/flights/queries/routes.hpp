@@ -33,16 +33,21 @@ struct route_group {
 template <class Rows>
 answer routes(database<Rows>& db) {
     constexpr std::size_t shown = 20;
-    const join_index<airport> airports(db.memory, db.workers, db.airports);
-    const grouping<route_group, Rows> groups(db.rows, db.memory, db.workers, db.flights,
+    query_account query(db.memory, "routes");
+    operator_account join(query, "join"), group(query, "group"), sort(query, "sort");
+    table_memory<Rows> by_code(join, "airports");
+    table_memory<Rows> states(group, "groups"), tables(group, "tables"), order(sort, "order");
+    const join_index<airport> airports(by_code.memory, db.workers, db.airports);
+    by_code.release_empty_pages(); // which the index left behind as it grew
+    const grouping<route_group, Rows> groups(states.rows, tables.memory, db.workers, db.flights,
                                              [](const flight& f, route_group::key& key) {
                                                  key = {text(f, flight::origin), text(f, flight::dest)};
                                                  return true;
                                              });
-    const auto sorted = groups.sorted([](const route_group& a, const route_group& b) {
+    const auto sorted = groups.sorted(order.memory, [](const route_group& a, const route_group& b) {
         return std::tie(b.flights, a.of.origin, a.of.dest) < std::tie(a.flights, b.of.origin, b.of.dest);
     });
-    db.log.note(db.rows, "routes");
+    db.note("routes");
 
     answer out{
         "routes", "The busiest routes", {"from", "from_airport", "to", "to_airport", "flights", "miles"}, {}};

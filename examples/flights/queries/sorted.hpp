@@ -18,11 +18,14 @@ inline std::uint64_t order_value(const flight& f) {
 
 template <class Rows>
 answer sorted(database<Rows>& db) {
-    std::pmr::vector<const flight*> all(&db.memory);
+    query_account query(db.memory, "sorted");
+    operator_account sort(query, "sort");
+    table_memory<Rows> order(sort, "order");
+    std::pmr::vector<const flight*> all(&order.memory);
     all.reserve(db.flights.rows());
     db.flights.each([&](const flight& f) { all.push_back(&f); });
     parallel_sort(all, db.workers, [](const flight* a, const flight* b) { return comes_before(*a, *b); });
-    db.log.note(db.rows, "sorted");
+    db.note("sorted");
 
     answer out{"sorted",
                "All flights in order, five of them",

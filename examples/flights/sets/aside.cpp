@@ -9,6 +9,6 @@ struct aside_rows : allot::policies<allot::size::bucketed<allot::size::list::fin
 
 extern const set_entry aside;
 const set_entry aside{"aside", run_job<aside_rows>,
-                      [] { return std::string(allot::describe<aside_rows>().text()); }};
+                      [] { return std::string(allot::describe<charged<aside_rows>>().text()); }};
 
 } // namespace flights::sets

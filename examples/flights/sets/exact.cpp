@@ -8,6 +8,6 @@ struct exact_rows : allot::policies<allot::size::exact> {};
 
 extern const set_entry exact;
 const set_entry exact{"exact", run_job<exact_rows>,
-                      [] { return std::string(allot::describe<exact_rows>().text()); }};
+                      [] { return std::string(allot::describe<charged<exact_rows>>().text()); }};
 
 } // namespace flights::sets

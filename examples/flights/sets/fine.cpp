@@ -9,6 +9,6 @@ struct fine_rows : allot::policies<allot::size::bucketed<allot::size::list::fine
 
 extern const set_entry fine;
 const set_entry fine{"fine", run_job<fine_rows>,
-                     [] { return std::string(allot::describe<fine_rows>().text()); }};
+                     [] { return std::string(allot::describe<charged<fine_rows>>().text()); }};
 
 } // namespace flights::sets

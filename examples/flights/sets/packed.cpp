@@ -8,6 +8,6 @@ struct packed_rows : allot::policies<allot::size::packed> {};
 
 extern const set_entry packed;
 const set_entry packed{"packed", run_job<packed_rows>,
-                       [] { return std::string(allot::describe<packed_rows>().text()); }};
+                       [] { return std::string(allot::describe<charged<packed_rows>>().text()); }};
 
 } // namespace flights::sets

@@ -10,6 +10,6 @@ struct per_thread_rows
 
 extern const set_entry per_thread;
 const set_entry per_thread{"per_thread", run_job<per_thread_rows>,
-                           [] { return std::string(allot::describe<per_thread_rows>().text()); }};
+                           [] { return std::string(allot::describe<charged<per_thread_rows>>().text()); }};
 
 } // namespace flights::sets

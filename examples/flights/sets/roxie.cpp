@@ -7,6 +7,6 @@ namespace flights::sets {
 
 extern const set_entry roxie;
 const set_entry roxie{"roxie", run_job<allot::use::roxie>,
-                      [] { return std::string(allot::describe<allot::use::roxie>().text()); }};
+                      [] { return std::string(allot::describe<charged<allot::use::roxie>>().text()); }};
 
 } // namespace flights::sets

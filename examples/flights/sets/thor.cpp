@@ -7,6 +7,6 @@ namespace flights::sets {
 
 extern const set_entry thor;
 const set_entry thor{"thor", run_job<allot::use::thor>,
-                     [] { return std::string(allot::describe<allot::use::thor>().text()); }};
+                     [] { return std::string(allot::describe<charged<allot::use::thor>>().text()); }};
 
 } // namespace flights::sets

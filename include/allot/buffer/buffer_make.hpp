@@ -70,6 +70,7 @@ inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
     text.put("allot: out of memory: ");
     tell(text);
     raise(out_of_memory(text.view(), [&](text_writer& out) {
+        out.put("out of memory: ");
         tell(out);
         out.newline();
         write_top_holders(out, by.root());

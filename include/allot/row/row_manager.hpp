@@ -296,8 +296,12 @@ class row_manager {
     void report(text_writer& out) const noexcept {
         out.put("row manager ").put(name_).put(" (set ").put(set_name()).put(")").newline();
         const std::size_t now = held_bytes(), most = limit_bytes();
-        out.put("  limit ").bytes(most).put(", charged ").bytes(now).put(", peak ").bytes(peak_bytes());
-        out.put(", free ").bytes(most > now ? most - now : 0).newline();
+        out.put("  limit ");
+        if (most == SIZE_MAX) out.put("none of its own"); // an account above has one
+        else out.bytes(most);
+        out.put(", charged ").bytes(now).put(", peak ").bytes(peak_bytes());
+        if (most != SIZE_MAX) out.put(", free ").bytes(most > now ? most - now : 0);
+        out.newline();
         detail::top_heaps top;
         usage([&](const heap_usage& u) { top.add(u); });
         out.put("  held by").newline();

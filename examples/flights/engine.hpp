@@ -1,0 +1,180 @@
+// Where all memory comes from, and who is charged for it:
+//
+//     flights (--memory) -- load     -- load/read     -- load/read/flights, .../airlines, ..., .../blocks
+//                        `- routes   -- routes/join   -- routes/join/airports
+//                           a query     its operators    what each holds: row managers
+//
+// One arena serves all of them, so pages that one gives back another can take; the accounts say how many each
+// may hold. An operator's limit is --operator-limit's; where it is what refuses, the engine knows, and the job
+// can go on without that query.
+// Threads: one opens and ends queries, operators and tables; their rows are for all.
+#pragma once
+#include "memory_log.hpp"
+#include "options.hpp"
+#include <algorithm>
+#include <allot/adapt/pmr.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/row_manager.hpp>
+#include <array>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace flights {
+
+using page_arena = allot::arena<>;
+
+/// A set's answers over the engine's arena, charged to the account that is given.
+template <class Set>
+struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree> {};
+
+/// An operator's limit was too small.
+struct refusal {
+    std::string by; // the operator
+    std::size_t asked = 0, used = 0, limit = 0;
+    std::string page; // who held the memory
+};
+struct operator_refused : std::runtime_error {
+    using std::runtime_error::runtime_error; // the page
+};
+
+/// One that holds rows, for the memory log.
+class table_memory_base {
+public:
+    virtual void look(memory_use& at) const = 0;
+    virtual std::size_t release_empty_pages() = 0;
+
+protected:
+    ~table_memory_base() = default;
+};
+
+class engine {
+public:
+    explicit engine(const options& from)
+        : asked(from), pages{allot::limit{from.memory}, allot::page_bytes{page_size(from.memory)},
+                             allot::name{"flights"}},
+          account{allot::name{"flights"}, allot::limit{from.memory}} {
+        if (from.explain_memory)
+            account.keep_peak(&fullest_);
+    }
+
+private:
+    std::array<allot::account_line, 64> lines_;
+    allot::account_peak fullest_{lines_};
+
+public:
+    const options& asked;
+    page_arena pages;
+    allot::account account;
+
+    /// The tree at the peak; from now on no new one is kept.
+    const allot::account_peak& fullest() {
+        account.keep_peak(nullptr);
+        return fullest_;
+    }
+    /// Whether it was an operator's limit that `e` was thrown for.
+    std::optional<refusal> refused(const allot::out_of_memory& e) const;
+
+    void open(table_memory_base& table) { tables_.push_back(&table); }
+    void end(table_memory_base& table) { std::erase(tables_, &table); }
+    memory_use look(std::string when) const;
+    void release_empty_pages() {
+        for (table_memory_base* t : tables_)
+            t->release_empty_pages();
+    }
+
+    /// A request of an operator was refused, `here` or further up. Told where any operator has a limit.
+    void note(const char* by, bool here, const allot::charge_status& why) noexcept {
+        const std::lock_guard held{lock_};
+        last_ = {by, here, why};
+    }
+    void forget_refusals() {
+        const std::lock_guard held{lock_};
+        last_ = {};
+    }
+
+private:
+    /// Many small managers share the pages: a 256th of the limit each, 64 KiB at least.
+    static std::size_t page_size(std::size_t memory) {
+        return std::min(memory / 256, std::size_t{1} << 20);
+    }
+
+    struct last_refusal {
+        const char* by = "";
+        bool by_operator = false;
+        allot::charge_status why;
+    };
+
+    std::vector<table_memory_base*> tables_;
+    mutable std::mutex lock_;
+    last_refusal last_;
+};
+
+class query_account {
+public:
+    query_account(engine& e, const char* name) : of(e), account{e.account, allot::name{name}} {}
+
+    engine& of;
+    allot::account account;
+};
+
+/// An operator of a query. Its limit, if it has one, is all that it and its tables may hold.
+class operator_account {
+public:
+    operator_account(query_account& query, const char* name)
+        : of(query.of), name_(operator_named(query.account.name(), name)),
+          account{query.account, allot::name{name_}, allot::limit{of.asked.operator_limit(name_)}} {
+        if (!of.asked.operator_limits.empty())
+            account.add(told_);
+    }
+    operator_account(const operator_account&) = delete;
+    operator_account& operator=(const operator_account&) = delete;
+    ~operator_account() { account.remove(told_); }
+
+    engine& of;
+
+private:
+    struct listener final : allot::account_listener {
+        explicit listener(operator_account& o) : its(o) {}
+        unsigned failed(const allot::account&, const allot::charge_status& why) noexcept override {
+            its.of.note(its.name_, why.at == &its.account, why);
+            return 0;
+        }
+        operator_account& its;
+    };
+
+    const char* name_;
+    listener told_{*this};
+
+public:
+    allot::account account;
+};
+
+/// What an operator holds in one row manager: rows, and containers through `memory`.
+template <class Rows>
+class table_memory final : table_memory_base {
+public:
+    table_memory(operator_account& of, const char* what)
+        : of_(of.of), name_(std::string(of.account.name()) + '/' + what),
+          rows{of_.pages, of.account, allot::name{name_.c_str()}}, memory{rows} {
+        of_.open(*this);
+    }
+    table_memory(const table_memory&) = delete;
+    table_memory& operator=(const table_memory&) = delete;
+    ~table_memory() { of_.end(*this); }
+
+    void look(memory_use& at) const override { look_at(rows, name_, at); }
+    std::size_t release_empty_pages() override { return rows.release_empty_pages(); }
+
+private:
+    engine& of_;
+    std::string name_;
+
+public:
+    Rows rows;
+    allot::adapt::memory_resource<Rows> memory;
+};
+
+} // namespace flights
