@@ -115,6 +115,7 @@ def limits():
                 must(r["limit"] == limit << 10 and r["used"] <= r["limit"] < r["used"] + r["asked"], f"{args}: {r}")
                 must(f"operator {r['operator']} is refused" in done.stderr, f"{args}: the page names it")
             adds_up(told, told["accounts_at_peak"])
+            must(limit != 64 or refused, f"{args}: refused")
             must(last is False or not refused, f"{args}: refused, though less was enough")
             last = not refused
         must(last, f"{operator}: 4 MiB are enough")

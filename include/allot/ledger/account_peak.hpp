@@ -12,7 +12,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
-#include <allot/ledger/account_class.hpp>
+#include <allot/ledger/account.hpp>
 
 #include <cstddef>
 #include <span>
