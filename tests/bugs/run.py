@@ -143,7 +143,7 @@ BUGS = {
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "else if (next->left) also = next;", ""),
     "buffer_ledger_is_not_counted_down": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
-        "    gone.by->count(counted::buffers, -1); // first: the account may end with its last refund\n", ""),
+        "    mine.count(counted::buffers, -1); // the account may end with it, or, if it is charged, with its last refund\n", ""),
     "buffer_heir_does_not_wait_for_its_charge": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp",
         "        if (b.moved_by_another()) {\n            breathe(b);\n            continue;\n        }\n", "        if (b.moved_by_another()) break;\n"),
@@ -368,6 +368,23 @@ BUGS = {
         "unit/ledger/listeners.cpp", "ledger/account_hold.hpp", "        if ((quiet = root.calls_on(thread))) return;\n", ""),
     "listener_removed_under_its_caller": (
         "unit/ledger/listeners.cpp", "ledger/account_calls.hpp", "        if (listener.running_ == 0) return forget(listener), true;", "        return forget(listener), true;"),
+    "account_ends_before_its_views": (
+        "unit/ledger/closing.cpp", "ledger/account_class.hpp", "items_.empty() && all_counted_down(); }", "items_.empty(); }"),
+    "account_views_do_not_end_it": (
+        "unit/buffer/owners.cpp", "ledger/account_close.hpp",
+        "    left_[at] += static_cast<std::uint32_t>(by);\n    end_if_drained();\n", "    left_[at] += static_cast<std::uint32_t>(by);\n"),
+    "account_counts_are_not_taken_over": (
+        "unit/ledger/closing.cpp", "ledger/account_close.hpp",
+        "        left_[at] = open_[at].exchange(counts_left + counts_left / 2, std::memory_order_acquire);\n",
+        "        left_[at] = open_[at].load(std::memory_order_acquire);\n"),
+    "account_touched_behind_a_transfer": (
+        "unit/ledger/closing.cpp", "ledger/account_calls.hpp",
+        "    from.count_in(moves, 1); // what is told comes after its last bytes\n", "",
+        "    from.count_in(moves, -1);\n", ""),
+    "buffer_counts_down_with_its_lock_held": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
+        "    else hold.unlock();\n    to.count(counted::buffers, 1);\n    from.count(counted::buffers, -1); // `from` may end with it, and tell: without the lock\n",
+        "    to.count(counted::buffers, 1);\n    from.count(counted::buffers, -1);\n"),
     "account_ends_without_its_children": (
         "unit/ledger/closing.cpp", "ledger/account_close.hpp", "        c->parent_ = parent_;\n", ""),
     "account_refund_not_noted": (

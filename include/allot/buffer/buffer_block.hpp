@@ -189,12 +189,11 @@ inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexce
     for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
         if (x->by == &to && x->alive()) return false;
     if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
-    from.count(counted::buffers, -1); // before the charge goes: then `from` may end
-    to.count(counted::buffers, 1);
     l.by = &to;
-    if (b.charged != &from) return true;
-    hold.release();
-    status = move_charge(b, from, to);
+    if (b.charged == &from) hold.release(), status = move_charge(b, from, to);
+    else hold.unlock();
+    to.count(counted::buffers, 1);
+    from.count(counted::buffers, -1); // `from` may end with it, and tell: without the lock
     return true;
 }
 
@@ -237,11 +236,11 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
     const bool last = b.ledgers == nullptr;
     b.lock.unlock();
     if (own_node) delete &gone;
+    mine.count(counted::buffers, -1); // the account may end with it, or, if it is charged, with its last refund
     if (last) end_block(b);
     return also;
 }
 ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
-    gone.by->count(counted::buffers, -1); // first: the account may end with its last refund
     for (buffer_ledger* l = &gone; l != nullptr;) l = end_one(*l);
 }
 ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {

@@ -107,7 +107,10 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
     }
     if (&from == &to || bytes == 0) return {};
     charge_status s;
-    if (!from.heard()) s = move_locked(from, to, bytes, mode);
+    const bool heard = from.heard();
+    if (ALLOT_LIKELY(!heard && from.log() == nullptr && to.log() == nullptr)) return move_locked(from, to, bytes, mode);
+    from.count_in(moves, 1); // what is told comes after its last bytes
+    if (!heard) s = move_locked(from, to, bytes, mode);
     else {
         calls told(to);
         s = move_locked(from, to, bytes, mode);
@@ -122,8 +125,9 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
             told.each(to, tell);
         }
     }
-    if (ALLOT_UNLIKELY(from.log() != nullptr)) from.log_event("transfer to another", bytes);
-    if (ALLOT_UNLIKELY(to.log() != nullptr)) to.log_event("transfer from another", bytes);
+    from.log_event("transfer to another", bytes);
+    to.log_event("transfer from another", bytes);
+    from.count_in(moves, -1);
     return s;
 }
 

@@ -140,11 +140,10 @@ class alignas(64) account {
 
     void add(account_item& item) noexcept;
     void remove(account_item& item) noexcept;
-    // Buffers and reservations open here, for figures and leak reports. Count down before the refund: nothing of an account
-    // may be touched after it.
-    void count(counted what, int by) noexcept {
-        open_[static_cast<unsigned>(what)].fetch_add(static_cast<std::uint32_t>(by), std::memory_order_relaxed);
-    }
+    // Buffers and reservations open here: told as leaks, and the end of a closing account waits for them as for refunds. So nothing of
+    // the account may be touched after what was counted last went, and its charge with it: count down before the refund. May end
+    // the account where it is closing: without the caller's locks. By 1, any thread; one atomic addition while it is open.
+    ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept { count_in(static_cast<unsigned>(what), by); }
     // Keeps the first and the last events of this account with stack traces, every nth one; null: no longer. Fast paths are off.
     void set_log(account_log* log) noexcept;
     account_log* log() const noexcept { return log_.load(std::memory_order_acquire); }
@@ -227,6 +226,16 @@ class alignas(64) account {
         return true;
     }
 
+    // While it closes the words say only that: `left_` has the counts, and who counts takes the lock. So who counts down keeps the
+    // account until then, and whoever brings it to 0 ends it there.
+    ALLOT_ALWAYS_INLINE void count_in(unsigned at, int by) noexcept {
+        if (ALLOT_UNLIKELY(open_[at].fetch_add(static_cast<std::uint32_t>(by), std::memory_order_release) >= counts_left)) count_late(at, by);
+    }
+    void count_late(unsigned at, int by) noexcept;
+    std::uint32_t counted_now(unsigned at) const noexcept; // by the lock's holder
+    void begin_closing() noexcept;
+    bool all_counted_down() const noexcept { return counted_now(0) == 0 && counted_now(1) == 0 && counted_now(moves) == 0; }
+
     charge_status charge_slowly(std::size_t bytes, how mode) noexcept;
     charge_status charge_locked(std::size_t bytes, how mode) noexcept;
     void refund_slowly(std::size_t bytes) noexcept;
@@ -271,7 +280,7 @@ class alignas(64) account {
     std::size_t call_in(const account& within, bool shut) noexcept;
     void shut_where_exceeded() noexcept;
     void lower(std::size_t bytes) noexcept;
-    bool drained() const noexcept { return used_now() == 0 && below_.empty() && items_.empty(); }
+    bool drained() const noexcept { return used_now() == 0 && below_.empty() && items_.empty() && all_counted_down(); }
     void wait_for_refunds() const noexcept;
     void wait_for_calls() const noexcept;
     bool calls_on(std::uintptr_t thread) const noexcept;
@@ -327,7 +336,10 @@ class alignas(64) account {
     intrusive_list<account, &account::sibling_> below_;
     account_items items_;
     std::uint32_t children_ = 0;
-    std::atomic<std::uint32_t> open_[2]{};
+    static constexpr unsigned moves = 2;                          // counted beside buffers and reservations: transfers that look at it yet
+    static constexpr std::uint32_t counts_left = std::uint32_t{1} << 31; // and above: it closes
+    std::atomic<std::uint32_t> open_[3]{};
+    std::uint32_t left_[3]{};  // by the tree's lock
     leak_sink leaks_;
     charge_status refusal_;
     void (*ended_)(account&, void*) noexcept = nullptr; // close_when_drained
