@@ -368,6 +368,13 @@ BUGS = {
         "unit/ledger/listeners.cpp", "ledger/account_hold.hpp", "        if ((quiet = root.calls_on(thread))) return;\n", ""),
     "listener_removed_under_its_caller": (
         "unit/ledger/listeners.cpp", "ledger/account_calls.hpp", "        if (listener.running_ == 0) return forget(listener), true;", "        return forget(listener), true;"),
+    "chunk_arena_charges_no_account": (
+        "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp",
+        "value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), family_", "value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_), family_"),
+    "chunk_arena_names_no_holders": (
+        "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp", "        if constexpr (policies::in_tree) ledger_.report(out);\n", ""),
+    "chunk_arena_tells_the_tree_nothing": (
+        "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp", "if constexpr (policies::in_tree) ledger_.tells(this, &tell_account);", ""),
     "account_ends_before_its_views": (
         "unit/ledger/closing.cpp", "ledger/account_class.hpp", "items_.empty() && all_counted_down(); }", "items_.empty(); }"),
     "account_views_do_not_end_it": (

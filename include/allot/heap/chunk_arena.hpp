@@ -44,7 +44,7 @@ template <class Set> class chunk_arena {
     static constexpr std::size_t unit = classes::unit; // blocks are aligned to it, and not smaller
     static constexpr std::size_t usual_chunk = std::size_t{4} << 20;
 
-    // Takes, in any order: limit (where the set charges), name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes,
+    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes,
     // reserve_bytes, leak_sink; the arena where the set says page::of<Arena>, the caller's bytes where it says page::borrowed,
     // the api (unless it is an empty type) and a device_id where it says page::on_device. Throws out_of_memory when no address
     // space can be had (without exceptions: aborts with its page).
@@ -52,13 +52,16 @@ template <class Set> class chunk_arena {
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes), family_(arena(), ledger_),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), family_(arena(), ledger_),
           core_(family_, chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           holder_(arena(), name_, &held, this, &reclaim_for_others) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
-        if (core_.open()) return;
+        if (core_.open()) {
+            if constexpr (policies::in_tree) ledger_.tells(this, &tell_account);
+            return;
+        }
         holder_.leave();
         core_.close();
         raise(out_of_memory("allot: out of memory: a chunk arena cannot get what it keeps about blocks", [&](text_writer& out) {
@@ -68,6 +71,7 @@ template <class Set> class chunk_arena {
     chunk_arena(const chunk_arena&) = delete;
     chunk_arena& operator=(const chunk_arena&) = delete;
     ~chunk_arena() {
+        if constexpr (policies::in_tree) ledger_.tells(nullptr, nullptr);
         holder_.leave();
         core_.close();
         tell_leaks();
@@ -198,8 +202,11 @@ template <class Set> class chunk_arena {
         for (const class_usage& t : top)
             if (t.live != 0) out.put("    blocks of ").bytes(t.bytes).put(": ").number(t.live).put(" live, ").number(t.cached).put(" cached").newline();
         arena().report(out);
+        if constexpr (policies::in_tree) ledger_.report(out);
     }
 
+    // Its own, which its pages are charged to, below the one that it was given; it lives as long as the arena.
+    allot::account& account() const noexcept requires(policies::in_tree) { return ledger_.account(); }
     const char* name() const noexcept { return name_; }
     arena_base& arena() const noexcept { return arena_.get(); }
     std::size_t chunk_bytes() const noexcept { return core_.heap().chunk_bytes(); }
@@ -211,16 +218,20 @@ template <class Set> class chunk_arena {
     }
 
   private:
-    template <class... More>
-    static std::conditional_t<policies::charges, types<allot::limit, allot::name, allot::chunk_bytes, leak_sink, More...>,
-                              types<allot::name, allot::chunk_bytes, leak_sink, More...>>
-        accepted_with(types<More...>);
-    using accepted = decltype(accepted_with(typename policies::arena::accepted{}));
+    template <class... Charged, class... More>
+    static types<Charged..., allot::name, allot::chunk_bytes, leak_sink, More...> accepted_with(types<Charged...>, types<More...>);
+    using accepted = decltype(accepted_with(typename policies::ledger::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     static std::size_t held(const void* self) noexcept {
         const auto now = static_cast<const chunk_arena*>(self)->core_.heap().now();
         return now.bytes + (now.large_pages << static_cast<const chunk_arena*>(self)->arena().page_shift());
+    }
+    // What the system gives to an arena of its own; one that is shared is nobody's alone.
+    static item_figures tell_account(const void* self) noexcept {
+        const auto& blocks = *static_cast<const chunk_arena*>(self);
+        if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
+        else return {blocks.ledger_.used(), blocks.arena().figures().committed, blocks.arena().resident()};
     }
     static std::size_t reclaim_for_others(const void* self) noexcept {
         return static_cast<const chunk_arena*>(self)->core_.heap().reclaim(true);

@@ -311,6 +311,7 @@ class alignas(64) account {
     std::atomic<bool> shut_{false};        // one_thread: others want its room; its thread gives it at its next call
     std::atomic<bool> noted_{false};       // on the root's stack
     std::atomic<state> state_{state::open};
+    bool drained_queued_ = false;          // among those that end behind the lock; by its holder
     std::atomic<account*> note_{nullptr};
     account* const root_;
     std::atomic<account_log*> log_{nullptr};
@@ -345,7 +346,6 @@ class alignas(64) account {
     void (*ended_)(account&, void*) noexcept = nullptr; // close_when_drained
     void* ended_context_ = nullptr;
     account* next_drained_ = nullptr;
-    bool drained_queued_ = false;
 
     // of the tree: the root's are used
     alignas(64) spin_lock lock_;
