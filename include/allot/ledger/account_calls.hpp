@@ -106,6 +106,7 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
         return {charge_outcome::misused, &to, bytes, to.used(), to.limit()};
     }
     if (&from == &to || bytes == 0) return {};
+    from.by_its_thread(), to.by_its_thread();
     charge_status s;
     const bool heard = from.heard();
     if (ALLOT_LIKELY(!heard && from.log() == nullptr && to.log() == nullptr)) return move_locked(from, to, bytes, mode);

@@ -10,7 +10,7 @@
 // A leaf with steps takes room ahead: then charge and refund are one compare-and-swap on the leaf's own line until the step is
 // used up, or more than a step is free. Before a request is refused, what leaves have ahead is called in.
 // Invariant: at every account used <= limit after each charge that fitted; used = own + the claims of its children; peak =
-// the most that was used by requests that were met. Cost: 448 bytes an account, no memory beside; O(depth) where it climbs.
+// the most that was used by requests that were met. Cost: 448 bytes an account (512 in checked builds), no memory beside; O(depth) where it climbs.
 // Threads: any, but for construction and end. Refund never waits: where the lock is taken, its holder, or the next, does the rest.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
 #pragma once
@@ -27,6 +27,7 @@
 #include <allot/ledger/room_word.hpp>
 #include <allot/sync/mpsc_stack.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/thread_owner.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -167,7 +168,7 @@ class alignas(64) account {
 
     // A charge that no peak knows until it is confirmed; between the two its thread charges nothing in this tree. A request that
     // fits but for such bytes waits for what becomes of them.
-    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return charge_slowly(bytes, how::held); }
+    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return by_its_thread(), charge_slowly(bytes, how::held); }
     void confirm(std::size_t bytes) noexcept;
     void cancel(std::size_t bytes) noexcept;
 
@@ -199,7 +200,13 @@ class alignas(64) account {
     }
     account(account* parent, const asked_values& asked) noexcept;
 
+    // one_thread: a second thread is told, in checked builds.
+    ALLOT_ALWAYS_INLINE void by_its_thread() noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (ALLOT_UNLIKELY(one_thread_) && !user_.is_mine()) tell_misuse({.kind = misuse::wrong_thread, .heap = name_});
+    }
     ALLOT_ALWAYS_INLINE bool take_room(std::size_t bytes) noexcept {
+        by_its_thread();
         std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
         if (ALLOT_UNLIKELY(one_thread_)) {
             if (shut_.load(std::memory_order_relaxed) || !word{now}.serves(bytes)) return false;
@@ -212,6 +219,7 @@ class alignas(64) account {
         return true;
     }
     ALLOT_ALWAYS_INLINE bool give_room(std::size_t bytes) noexcept {
+        by_its_thread();
         std::uint64_t now = word_.load(std::memory_order_relaxed);
         const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
         if (ALLOT_CHECKED != 0 && bytes > own_.load(std::memory_order_relaxed)) return false; // to be told
@@ -343,6 +351,7 @@ class alignas(64) account {
     std::uint32_t left_[3]{};  // by the tree's lock
     leak_sink leaks_;
     charge_status refusal_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
     void (*ended_)(account&, void*) noexcept = nullptr; // close_when_drained
     void* ended_context_ = nullptr;
     account* next_drained_ = nullptr;

@@ -201,11 +201,13 @@ inline bool account::fits(std::size_t bytes) noexcept {
     }
 }
 inline void account::confirm(std::size_t bytes) noexcept {
+    by_its_thread();
     const hold tree(*this);
     end_grant();
     climb(parent_, shift({0, static_cast<std::ptrdiff_t>(bytes)}), nullptr);
 }
 inline void account::cancel(std::size_t bytes) noexcept {
+    by_its_thread();
     const hold tree(*this);
     end_grant();
     own_.store(own() - bytes, std::memory_order_relaxed);
