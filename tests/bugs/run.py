@@ -375,6 +375,16 @@ BUGS = {
         "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp", "        if constexpr (policies::in_tree) ledger_.report(out);\n", ""),
     "chunk_arena_tells_the_tree_nothing": (
         "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp", "if constexpr (policies::in_tree) ledger_.tells(this, &tell_account);", ""),
+    "account_ends_under_a_refund": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp",
+        "    inside_.fetch_add(1, std::memory_order_seq_cst);\n", "",
+        "                if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);\n                inside_.fetch_sub(1, std::memory_order_release); // the last access\n",
+        f"                {PAUSE}\n                if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);\n",
+        "    inside_.fetch_sub(1, std::memory_order_release); // before the bytes go: until then nobody ends the account\n", ""),
+    "account_refund_counts_itself_out_early": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp",
+        "                if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);\n                inside_.fetch_sub(1, std::memory_order_release); // the last access\n",
+        f"                inside_.fetch_sub(1, std::memory_order_release);\n                {PAUSE}\n                if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);\n"),
     "account_ends_before_its_views": (
         "unit/ledger/closing.cpp", "ledger/account_class.hpp", "items_.empty() && all_counted_down(); }", "items_.empty(); }"),
     "account_views_do_not_end_it": (
