@@ -143,6 +143,13 @@ template <class Set> class chunk_arena {
         if (map::is_block(s)) return core_.plan().bytes[map::class_in(s)];
         return s == map::large ? core_.heap().pages_of(static_cast<const std::byte*>(p)) << arena().page_shift() : 0;
     }
+    // What a request of so many bytes gets, if there is memory; 0: none of this arena's ever does.
+    std::size_t capacity_for(std::size_t bytes, std::size_t align = unit) const noexcept {
+        const std::size_t n = bytes != 0 ? bytes : 1;
+        if (n > core_.heap().span() || !is_power_of_two(align) || align > arena().page_bytes()) return 0;
+        const unsigned c = class_for(n, align);
+        return c != no_class ? classes::bytes_of(c) : align_up(n, arena().page_bytes());
+    }
     bool contains(const void* p) const noexcept { return arena().contains(p); }
 
     // ---- memory ---------------------------------------------------------------------------------------------
@@ -246,6 +253,13 @@ template <class Set> class chunk_arena {
         return std::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
     }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::most_chunk; }
+    static constexpr unsigned no_class = ~0U; // more than a chunk: pages
+    unsigned class_for(std::size_t bytes, std::size_t align) const noexcept {
+        const std::size_t chunk = chunk_bytes();
+        if (bytes > chunk || align > chunk) return no_class;
+        const unsigned c = classes::class_of(bytes, std::max(align, unit));
+        return classes::bytes_of(c) <= chunk ? c : no_class;
+    }
     // Whether a distance is one of the arena's units.
     ALLOT_ALWAYS_INLINE bool is_unit(std::size_t at) const noexcept {
         return at < core_.heap().span() && is_aligned(at, unit);
@@ -259,14 +273,13 @@ template <class Set> class chunk_arena {
     ALLOT_NOINLINE block allocate_slowly(std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes())) return misused(misuse::bad_alignment, nullptr), refused();
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) return misused(misuse::absurd_size, nullptr), refused();
-        const std::size_t n = bytes != 0 ? bytes : 1, chunk = chunk_bytes();
-        if (n <= chunk && align <= chunk)
-            if (const unsigned c = classes::class_of(n, std::max(align, unit)); classes::bytes_of(c) <= chunk) {
-                std::byte* const p = core_.take(c, align, n);
-                if (p == nullptr) return refused();
-                core_.map().set(core_.heap().distance(p), map::live(c));
-                return {p, classes::bytes_of(c)};
-            }
+        const std::size_t n = bytes != 0 ? bytes : 1;
+        if (const unsigned c = class_for(n, align); c != no_class) {
+            std::byte* const p = core_.take(c, align, n);
+            if (p == nullptr) return refused();
+            core_.map().set(core_.heap().distance(p), map::live(c));
+            return {p, classes::bytes_of(c)};
+        }
         const std::size_t pages = ceil_div(n, arena().page_bytes());
         std::byte* const p = core_.heap().take_pages(pages);
         return p != nullptr ? block{p, pages << arena().page_shift()} : refused();

@@ -85,6 +85,27 @@ TEST_CASE("a large block that grows is charged, and refunded as it shrinks", "[a
     CHECK(query.used() == 0);
 }
 
+TEST_CASE("a reservation over a chunk arena is charged what its buffer will take", "[accounts][chunks]") {
+    struct plain : allot::policies<allot::fit::runs, allot::oom::null> {};
+    account query{name{"query"}, limit{200'000}};
+    allot::chunk_arena<plain> blocks{limit{4_MiB}, small, chunk};
+    allot::buffer_memory memory{blocks};
+    allot::buffer_reservation r{memory, query};
+    CHECK(r.add(90'000));
+    CHECK(r.charged() == blocks.capacity_for(90'000));
+    CHECK_FALSE(r.add(std::size_t{1} << 60)); // no block ever is so large
+    REQUIRE(query.try_charge(query.headroom()));
+    const std::size_t rest = query.used() - r.charged();
+    allot::buffer b = r.allocate();
+    CHECK(b.block_bytes() == blocks.capacity_for(90'000));
+    CHECK(query.used() == rest + b.block_bytes());
+    CHECK_FALSE(memory.try_allocate(query, 70'000));
+    CHECK(blocks.figures().live == b.block_bytes());
+    b.release();
+    query.refund(rest);
+    CHECK(query.peak() == 200'000);
+}
+
 TEST_CASE("without an account a chunk arena is a tree of its own", "[accounts][chunks]") {
     allot::chunk_arena<charged> blocks{name{"alone"}, limit{1_MiB}, small, chunk};
     CHECK(blocks.account().parent() == nullptr);
