@@ -349,7 +349,7 @@ BUGS = {
     "account_peak_knows_what_is_held": (
         "unit/ledger/account.cpp", "ledger/account_class.hpp", "return total_ - pending_; }", "return total_; }"),
     "account_refused_for_what_is_held": (
-        "threads/accounts.cpp", "ledger/account_climb.hpp", "        if (!s.fitted() && found.only_pending()) {", "        if (false) {"),
+        "threads/accounts.cpp", "ledger/account_climb.hpp", "        if (!s.fitted() && found.only_pending() && mine.wait()) {\n            called_in = 0;\n            continue;\n        }\n        if (s.outcome == charge_outcome::over_limit && mode == how::forced && !found.absurd) s.outcome = charge_outcome::forced;\n        account* const at = const_cast<account*>(s.at);\n        if (!s.charged()) return ++at->refused_, s;\n        if (!grant", "        if (s.outcome == charge_outcome::over_limit && mode == how::forced && !found.absurd) s.outcome = charge_outcome::forced;\n        account* const at = const_cast<account*>(s.at);\n        if (!s.charged()) return ++at->refused_, s;\n        if (!grant"),
     "account_keeps_room_beyond_its_limit": (
         "unit/ledger/account.cpp", "ledger/account_climb.hpp", "    if (total_ > bytes) tree.root.call_in(*this, true);", ""),
     "account_transfer_asks_nobody_above": (
@@ -385,6 +385,11 @@ BUGS = {
         "threads/accounts.cpp", "ledger/account_climb.hpp",
         "                if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);\n                inside_.fetch_sub(1, std::memory_order_release); // the last access\n",
         f"                inside_.fetch_sub(1, std::memory_order_release);\n                {PAUSE}\n                if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);\n"),
+    "account_transfer_refused_for_what_is_held": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp",
+        "call_in(*s.at, false) != 0) continue;\n        if (!s.fitted() && found.only_pending() && mine.wait()) {", "call_in(*s.at, false) != 0) continue;\n        if (false) {"),
+    "account_waits_for_itself_in_a_call": (
+        "unit/ledger/listeners.cpp", "ledger/account_hold.hpp", "        if (tree_.root.is_inside_a_call(sys::thread_token())) return false;\n", ""),
     "account_ends_before_its_views": (
         "unit/ledger/closing.cpp", "ledger/account_class.hpp", "items_.empty() && all_counted_down(); }", "items_.empty(); }"),
     "account_views_do_not_end_it": (

@@ -209,6 +209,31 @@ TEST_CASE("accounts: open and close while others charge and look", "[accounts][t
     CHECK(root.verify());
 }
 
+TEST_CASE("accounts: a transfer that fits but for what is held waits for what becomes of it", "[accounts][threads]") {
+    account root{name{"root"}, limit{100}};
+    account sure{root, name{"sure"}, allot::reservation{30}}, other{root, name{"other"}}, holding{root, name{"holding"}};
+    REQUIRE(sure.try_charge(30));
+    std::atomic<bool> done{false};
+    std::thread holder{[&] {
+        while (!done)
+            if (holding.try_hold(60)) {
+                std::this_thread::yield();
+                holding.cancel(60);
+            }
+    }};
+    bool good = true;
+    for (int i = 0; i != 2000; ++i) { // the reservation stays, so 20 more are charged to the root
+        good = account::try_transfer(sure, other, 20).fitted() && good;
+        good = account::transfer(other, sure, 20).fitted() && good;
+    }
+    done = true;
+    holder.join();
+    CHECK(good);
+    CHECK(root.peak() == 50);
+    sure.refund(30);
+    CHECK(root.verify());
+}
+
 // A refund that finds the tree's lock taken leaves a note; who closes meanwhile lets it come through, and then the memory is another's.
 TEST_CASE("accounts: a refund is through with an account before it ends", "[accounts][threads]") {
     constexpr int rounds = 600;

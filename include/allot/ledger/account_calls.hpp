@@ -18,6 +18,12 @@ inline bool account::calls_on(std::uintptr_t thread) const noexcept {
         if (c->thread == thread) return true;
     return false;
 }
+// A listener has it. The lock is held.
+inline bool account::is_inside_a_call(std::uintptr_t thread) const noexcept {
+    for (const calls* c = calling_; c != nullptr; c = c->next)
+        if (c->thread == thread && c->inside) return true;
+    return false;
+}
 inline void account::forget(account_listener& listener) noexcept {
     hears_.remove(listener);
     listener.home_ = nullptr;

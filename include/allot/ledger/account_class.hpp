@@ -183,6 +183,7 @@ class alignas(64) account {
         leak_sink leaks;
     };
     struct hold;  // the tree's lock
+    struct waiter;// of one who waits
     struct calls; // listeners being called
     using accepted = types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
 
@@ -292,6 +293,7 @@ class alignas(64) account {
     void wait_for_refunds() const noexcept;
     void wait_for_calls() const noexcept;
     bool calls_on(std::uintptr_t thread) const noexcept;
+    bool is_inside_a_call(std::uintptr_t thread) const noexcept;
     void forget(account_listener& listener) noexcept;
     void tell_children(account& parent, bool added) noexcept;
     bool leave_tree() noexcept;
