@@ -213,16 +213,18 @@ TEST_CASE("accounts: a transfer that fits but for what is held waits for what be
     account root{name{"root"}, limit{100}};
     account sure{root, name{"sure"}, allot::reservation{30}}, other{root, name{"other"}}, holding{root, name{"holding"}};
     REQUIRE(sure.try_charge(30));
+    std::atomic<int> held{0};
     std::atomic<bool> done{false};
     std::thread holder{[&] {
         while (!done)
             if (holding.try_hold(60)) {
+                ++held;
                 std::this_thread::yield();
                 holding.cancel(60);
             }
     }};
     bool good = true;
-    for (int i = 0; i != 2000; ++i) { // the reservation stays, so 20 more are charged to the root
+    while (held < 300) { // the reservation stays, so 20 more are charged to the root
         good = account::try_transfer(sure, other, 20).fitted() && good;
         good = account::transfer(other, sure, 20).fitted() && good;
     }
