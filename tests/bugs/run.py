@@ -343,7 +343,7 @@ BUGS = {
     "account_room_taken_in_two_steps": (
         "threads/accounts.cpp", "ledger/account_class.hpp",
         "        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
-        "        while (false);\n        word_.store(word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
+        f"        while (false);\n        {MOMENT}\n        word_.store(word{{now}}.taken(bytes).bits, std::memory_order_relaxed);"),
     "account_calls_nothing_in": (
         "unit/ledger/account.cpp", "ledger/account_climb.hpp", "            if (tree.root.call_in(*s.at, false) != 0) continue;\n        }\n        if (!s.fitted() && found", "        }\n        if (!s.fitted() && found"),
     "account_peak_knows_what_is_held": (
