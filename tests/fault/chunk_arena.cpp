@@ -14,6 +14,7 @@ namespace {
 
 struct runs : allot::policies<allot::fit::runs, allot::oom::null> {};
 struct own : allot::policies<allot::fit::buddy, allot::heap::per_thread, allot::oom::null, allot::retain::on_pressure> {};
+struct in_tree : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null> {};
 
 template <class Set> void scene() {
     allot::chunk_arena<Set> blocks{allot::limit{64_MiB}, allot::page_bytes{256_KiB}};
@@ -60,6 +61,7 @@ template <class Set> std::uint64_t fail_each() {
 TEST_CASE("a chunk arena outlives each call to the system that fails", "[chunks][fault]") {
     CHECK(fail_each<runs>() > 5);
     CHECK(fail_each<own>() > 6);
+    CHECK(fail_each<in_tree>() > 5);
 }
 
 TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone where its fence fails", "[chunks][fault]") {

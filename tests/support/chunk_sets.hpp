@@ -26,9 +26,12 @@ struct chunks_idle : allot::policies<allot::fit::runs, allot::retain::idle<allot
 struct chunks_device : allot::policies<allot::fit::runs, allot::page::on_device<allot::device::simulated>, allot::oom::null> {};
 struct chunks_device_buddy
     : allot::policies<allot::fit::buddy, allot::page::on_device<allot::device::simulated>, allot::heap::per_thread, allot::oom::null> {};
+struct chunks_tree : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null> {};
+struct chunks_device_tree
+    : allot::policies<allot::fit::best, allot::page::on_device<allot::device::simulated>, allot::ledger::tree, allot::heap::per_thread, allot::oom::null> {};
 
 using chunk_sets = std::tuple<chunks_best, chunks_buddy, chunks_runs, chunks_best_threads, chunks_buddy_threads, chunks_runs_threads, chunks_of,
-                              chunks_lent, chunks_huge, chunks_idle, chunks_device, chunks_device_buddy>;
+                              chunks_lent, chunks_huge, chunks_idle, chunks_device, chunks_device_buddy, chunks_tree, chunks_device_tree>;
 
 template <class Set> class home {
     using answers = allot::resolved<Set, allot::product::chunk_arena>;
@@ -40,6 +43,7 @@ template <class Set> class home {
   public:
     static constexpr bool host = !on_device;
     static constexpr bool charges = answers::template answer<allot::category::ledger>::charges;
+    static constexpr bool in_tree = std::is_same_v<typename answers::template answer<allot::category::ledger>, allot::ledger::tree>;
 
     explicit home(std::size_t limit) {
         const allot::page_bytes page_size{std::size_t{256} << 10};
@@ -49,8 +53,12 @@ template <class Set> class home {
         } else if constexpr (shared) {
             arena_.emplace(page_size, allot::reserve_bytes{4 * limit});
             blocks_.emplace(*arena_, allot::limit{limit});
+        } else if constexpr (in_tree && on_device) {
+            blocks_.emplace(root_, allot::limit{limit}, allot::device::simulated{sim_}, allot::device_id{0});
         } else if constexpr (on_device) {
             blocks_.emplace(allot::limit{limit}, allot::device::simulated{sim_}, allot::device_id{0});
+        } else if constexpr (in_tree) {
+            blocks_.emplace(root_, allot::limit{limit}, page_size);
         } else {
             blocks_.emplace(allot::limit{limit}, page_size);
         }
@@ -62,5 +70,6 @@ template <class Set> class home {
     std::vector<std::byte> bytes_;
     std::optional<allot::arena<>> arena_;
     allot::device::simulator sim_;
+    allot::account root_{allot::name{"root"}};
     std::optional<allot::chunk_arena<Set>> blocks_;
 };

@@ -4,10 +4,14 @@
 #include <allot/ledger/account.hpp>
 #include <allot/ledger/add_then_check.hpp>
 #include <allot/report/accounts.hpp>
+#include <allot/sync/pause.hpp>
 
 #include <atomic>
+#include <barrier>
 #include <cstddef>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <random>
 #include <thread>
 #include <vector>
@@ -199,6 +203,71 @@ TEST_CASE("accounts: open and close while others charge and look", "[accounts][t
             }
             if (t == 0) root.remove(ears);
         });
+    threads.join();
+    CHECK(good);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("accounts: a transfer that fits but for what is held waits for what becomes of it", "[accounts][threads]") {
+    account root{name{"root"}, limit{100}};
+    account sure{root, name{"sure"}, allot::reservation{30}}, other{root, name{"other"}}, holding{root, name{"holding"}};
+    REQUIRE(sure.try_charge(30));
+    std::atomic<int> held{0};
+    std::atomic<bool> done{false};
+    std::thread holder{[&] {
+        while (!done)
+            if (holding.try_hold(60)) {
+                ++held;
+                std::this_thread::yield();
+                holding.cancel(60);
+            }
+    }};
+    bool good = true;
+    while (held < 300) { // the reservation stays, so 20 more are charged to the root
+        good = account::try_transfer(sure, other, 20).fitted() && good;
+        good = account::transfer(other, sure, 20).fitted() && good;
+    }
+    done = true;
+    holder.join();
+    CHECK(good);
+    CHECK(root.peak() == 50);
+    sure.refund(30);
+    CHECK(root.verify());
+}
+
+// A refund that finds the tree's lock taken leaves a note; who closes meanwhile lets it come through, and then the memory is another's.
+TEST_CASE("accounts: a refund is through with an account before it ends", "[accounts][threads]") {
+    constexpr int rounds = 600;
+    account root{name{"root"}};
+    alignas(account) static unsigned char place[sizeof(account)];
+    account* leaf = nullptr;
+    std::barrier turn{2};
+    std::atomic<bool> done{false};
+    crew threads;
+    threads.all.emplace_back([&] { // so that the lock is taken
+        while (!done) static_cast<void>(root.used());
+    });
+    threads.all.emplace_back([&] {
+        for (int round = 0; round != rounds; ++round) {
+            turn.arrive_and_wait();
+            leaf->refund(10);
+            turn.arrive_and_wait();
+        }
+    });
+    bool good = true;
+    for (int round = 0; round != rounds; ++round) {
+        leaf = new (place) account(root, name{"leaf"});
+        good = leaf->try_charge(10).charged() && good;
+        turn.arrive_and_wait();
+        for (int spin = round % 64; spin != 0; --spin) allot::pause();
+        good = leaf->close(allot::time_span{10'000}) && good;
+        leaf->~account();
+        std::memset(place, 0xEE, sizeof place);
+        turn.arrive_and_wait();
+        for (const unsigned char c : place) good = good && c == 0xEE;
+    }
+    done = true;
     threads.join();
     CHECK(good);
     CHECK(root.used() == 0);

@@ -203,3 +203,52 @@ TEST_CASE("buffers: what was written before a release is there for who inherits,
     CHECK(gone == 2000);
     CHECK(t.at_rest());
 }
+
+// The last view of an account that is charged nothing goes while the account closes; whoever finds it drained destroys it at once.
+TEST_CASE("buffers: an account ends with its last view while others are charged", "[buffer][threads]") {
+    constexpr int rounds = 2000;
+    counted_memory pool;
+    buffer_memory memory{pool};
+    account root{name{"root"}, limit{1 << 20}};
+    account scan{root, name{"scan"}};
+    struct owner {
+        std::unique_ptr<account> who;
+        std::atomic<int> ended{0};
+    };
+    bool good = true;
+    for (int round = 0; round != rounds; ++round) {
+        owner o;
+        o.who = std::make_unique<account>(root, name{"join"});
+        buffer b = memory.allocate(scan, 100);
+        std::array<buffer, 2> theirs{b.retain(*o.who), b.retain(*o.who)};
+        buffer other = memory.allocate(scan, 64), own = other.retain(*o.who);
+        std::barrier turn{3};
+        std::array<std::thread, 2> releasers;
+        for (std::size_t t = 0; t != 2; ++t)
+            releasers[t] = std::thread{[&, t] {
+                turn.arrive_and_wait();
+                theirs[t].release();
+                if (t == 0) own.release();
+            }};
+        turn.arrive_and_wait();
+        if (round % 2 == 0) {
+            good = o.who->close(allot::time_span{10'000}) && good;
+            o.who.reset();
+        } else if (o.who->close_when_drained(
+                       [](account&, void* self) noexcept {
+                           auto& it = *static_cast<owner*>(self);
+                           it.who.reset();
+                           ++it.ended;
+                       },
+                       &o)) {
+            o.who.reset();
+            ++o.ended;
+        }
+        for (auto& t : releasers) t.join();
+        good = good && (round % 2 == 0 || o.ended == 1) && o.who == nullptr;
+    }
+    CHECK(good);
+    CHECK(scan.used() == 0);
+    CHECK(pool.live == 0);
+    CHECK(root.verify());
+}

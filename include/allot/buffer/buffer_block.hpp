@@ -229,6 +229,7 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
     const bool last = b.ledgers == nullptr;
     b.lock.unlock();
     if (own_node) delete &gone;
+    mine.count(counted::buffers, -1); // the account may end with it, or, if it is charged, with its last refund
     if (last) end_block(b);
     return also;
 }
@@ -236,7 +237,6 @@ inline void end_all(buffer_ledger* gone) noexcept {
     while (gone != nullptr) gone = end_one(*gone);
 }
 ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
-    gone.by->count(counted::buffers, -1); // first: the account may end with its last refund
     end_all(&gone);
 }
 // The only view of a block that never had a second ledger: nobody else can come to it, so neither the count nor the lock is asked.
@@ -244,7 +244,7 @@ inline bool is_alone(const buffer_ledger& l) noexcept {
     return l.views.load(std::memory_order_acquire) == 1 && !l.block->met_others && !l.block->is_moving();
 }
 ALLOT_NOINLINE inline void end_alone(buffer_ledger& l) noexcept {
-    l.by->count(counted::buffers, -1);
+    l.by->count(counted::buffers, -1); // the account may end with its last refund
     end_block(*l.block);
 }
 ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
@@ -261,12 +261,11 @@ inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexce
     for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
         if (x->by == &to && x->alive()) return false;
     if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
-    from.count(counted::buffers, -1); // before the charge goes: then `from` may end
-    to.count(counted::buffers, 1);
     l.by = &to;
-    if (b.charged != &from) return true;
-    hold.release();
-    status = move_charge(b, from, to);
+    if (b.charged == &from) hold.release(), status = move_charge(b, from, to);
+    else hold.unlock();
+    to.count(counted::buffers, 1);
+    from.count(counted::buffers, -1); // `from` may end with it, and tell: without the lock
     if (ALLOT_UNLIKELY(l.left)) end_all(&l); // a call about the move let go of this very view
     return true;
 }

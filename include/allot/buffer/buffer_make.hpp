@@ -40,10 +40,13 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
     };
     told({});
     if (bytes == 0) return {};
-    if (bytes >= large && !by.fits(bytes)) { // its listeners may make room
-        const charge_status s = by.try_hold(bytes);
-        if (!s) return told(s), buffer{};
-        by.cancel(bytes);
+    if (bytes >= large) {
+        const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? capacity_for(bytes) : bytes;
+        if (!by.fits(least)) { // its listeners may make room
+            const charge_status s = by.try_hold(least);
+            if (!s) return told(s), buffer{};
+            by.cancel(least);
+        }
     }
     const memory_block m = take(bytes);
     if (m.address == nullptr) return {};

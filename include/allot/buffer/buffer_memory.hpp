@@ -132,8 +132,9 @@ class buffer_memory {
         [](void* m, std::size_t n) noexcept { return take_from(as<M>(m), n); },
         [](void* m, memory_block b) noexcept { give_to(as<M>(m), b); },
         []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
-            if constexpr (requires { as<M>(m).capacity_for(n); }) return as<M>(m).capacity_for(n);
-            else return n;
+            std::size_t has = 0; // 0 is said of what can never be had
+            if constexpr (requires { as<M>(m).capacity_for(n); }) has = as<M>(m).capacity_for(n);
+            return has > n ? has : n;
         },
         []([[maybe_unused]] void* m) noexcept -> void* {
             if constexpr (detail::lends_records<M>) return as<M>(m).take_record();

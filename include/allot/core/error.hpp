@@ -69,7 +69,7 @@ enum class misuse {
     absurd_size,            // more bytes than an address space, or a row of the heap, holds
     bad_alignment,          // not a power of two, or more than rows can have (blocks of a device: any power)
     used_after_release_all, // the heap's rows were all released before
-    wrong_thread,           // a handle of one thread used by another
+    wrong_thread,           // a handle or an account of one thread used by another
     not_shared_arena,       // the row's page belongs to an arena that this manager does not use
     null_type,              // a row type whose destructor would be needed is not there
     outlived,               // used after the object it belongs to has ended
@@ -93,7 +93,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a size that no address space, or no row of this heap, holds",
         "an alignment that is not a power of two, or beyond what is allowed",
         "used after release_all",
-        "a handle of one thread used by another thread",
+        "a handle, or an account, of one thread used by another thread",
         "a row of an arena that this manager does not use",
         "a row finalized without a type",
         "used after its owner has ended",

@@ -35,6 +35,7 @@ struct words {
     template <class... As> anything finalize(As&&...) const noexcept;
     template <class... As> anything is_shared(As&&...) const noexcept;
     template <class... As> anything capacity(As&&...) const noexcept;
+    template <class... As> anything capacity_for(As&&...) const noexcept;
     template <class T, class... As> quiet_pointer<T> make(As&&...) const noexcept;
     template <class... As> anything heap(As&&...) const noexcept;
     template <class... As> anything local(As&&...) const noexcept;

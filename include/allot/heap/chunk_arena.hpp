@@ -44,7 +44,7 @@ template <class Set> class chunk_arena {
     static constexpr std::size_t unit = classes::unit; // blocks are aligned to it, and not smaller
     static constexpr std::size_t usual_chunk = std::size_t{4} << 20;
 
-    // Takes, in any order: limit (where the set charges), name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes,
+    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes,
     // reserve_bytes, leak_sink; the arena where the set says page::of<Arena>, the caller's bytes where it says page::borrowed,
     // the api (unless it is an empty type) and a device_id where it says page::on_device. Throws out_of_memory when no address
     // space can be had (without exceptions: aborts with its page).
@@ -52,13 +52,16 @@ template <class Set> class chunk_arena {
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes), family_(arena(), ledger_),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), family_(arena(), ledger_),
           core_(family_, chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           holder_(arena(), name_, &held, this, &reclaim_for_others) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
-        if (core_.open()) return;
+        if (core_.open()) {
+            if constexpr (policies::in_tree) ledger_.tells(this, &tell_account);
+            return;
+        }
         holder_.leave();
         core_.close();
         raise(out_of_memory("allot: out of memory: a chunk arena cannot get what it keeps about blocks", [&](text_writer& out) {
@@ -68,6 +71,7 @@ template <class Set> class chunk_arena {
     chunk_arena(const chunk_arena&) = delete;
     chunk_arena& operator=(const chunk_arena&) = delete;
     ~chunk_arena() {
+        if constexpr (policies::in_tree) ledger_.tells(nullptr, nullptr);
         holder_.leave();
         core_.close();
         tell_leaks();
@@ -139,6 +143,13 @@ template <class Set> class chunk_arena {
         if (map::is_block(s)) return core_.plan().bytes[map::class_in(s)];
         return s == map::large ? core_.heap().pages_of(static_cast<const std::byte*>(p)) << arena().page_shift() : 0;
     }
+    // What a request of so many bytes gets, if there is memory; 0: none of this arena's ever does.
+    std::size_t capacity_for(std::size_t bytes, std::size_t align = unit) const noexcept {
+        const std::size_t n = bytes != 0 ? bytes : 1;
+        if (n > core_.heap().span() || !is_power_of_two(align) || align > arena().page_bytes()) return 0;
+        const unsigned c = class_for(n, align);
+        return c != no_class ? classes::bytes_of(c) : align_up(n, arena().page_bytes());
+    }
     bool contains(const void* p) const noexcept { return arena().contains(p); }
 
     // Host memory for what is kept about a block, uncharged; threads keep some of it under heap::per_thread. Null where the host has
@@ -204,8 +215,11 @@ template <class Set> class chunk_arena {
         for (const class_usage& t : top)
             if (t.live != 0) out.put("    blocks of ").bytes(t.bytes).put(": ").number(t.live).put(" live, ").number(t.cached).put(" cached").newline();
         arena().report(out);
+        if constexpr (policies::in_tree) ledger_.report(out);
     }
 
+    // Its own, which its pages are charged to, below the one that it was given; it lives as long as the arena.
+    allot::account& account() const noexcept requires(policies::in_tree) { return ledger_.account(); }
     const char* name() const noexcept { return name_; }
     arena_base& arena() const noexcept { return arena_.get(); }
     std::size_t chunk_bytes() const noexcept { return core_.heap().chunk_bytes(); }
@@ -217,16 +231,20 @@ template <class Set> class chunk_arena {
     }
 
   private:
-    template <class... More>
-    static std::conditional_t<policies::charges, types<allot::limit, allot::name, allot::chunk_bytes, leak_sink, More...>,
-                              types<allot::name, allot::chunk_bytes, leak_sink, More...>>
-        accepted_with(types<More...>);
-    using accepted = decltype(accepted_with(typename policies::arena::accepted{}));
+    template <class... Charged, class... More>
+    static types<Charged..., allot::name, allot::chunk_bytes, leak_sink, More...> accepted_with(types<Charged...>, types<More...>);
+    using accepted = decltype(accepted_with(typename policies::ledger::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     static std::size_t held(const void* self) noexcept {
         const auto now = static_cast<const chunk_arena*>(self)->core_.heap().now();
         return now.bytes + (now.large_pages << static_cast<const chunk_arena*>(self)->arena().page_shift());
+    }
+    // What the system gives to an arena of its own; one that is shared is nobody's alone.
+    static item_figures tell_account(const void* self) noexcept {
+        const auto& blocks = *static_cast<const chunk_arena*>(self);
+        if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
+        else return {blocks.ledger_.used(), blocks.arena().figures().committed, blocks.arena().resident()};
     }
     static std::size_t reclaim_for_others(const void* self) noexcept {
         return static_cast<const chunk_arena*>(self)->core_.heap().reclaim(true);
@@ -241,6 +259,13 @@ template <class Set> class chunk_arena {
         return std::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
     }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::most_chunk; }
+    static constexpr unsigned no_class = ~0U; // more than a chunk: pages
+    unsigned class_for(std::size_t bytes, std::size_t align) const noexcept {
+        const std::size_t chunk = chunk_bytes();
+        if (bytes > chunk || align > chunk) return no_class;
+        const unsigned c = classes::class_of(bytes, std::max(align, unit));
+        return classes::bytes_of(c) <= chunk ? c : no_class;
+    }
     // Whether a distance is one of the arena's units.
     ALLOT_ALWAYS_INLINE bool is_unit(std::size_t at) const noexcept {
         return at < core_.heap().span() && is_aligned(at, unit);
@@ -254,14 +279,13 @@ template <class Set> class chunk_arena {
     ALLOT_NOINLINE block allocate_slowly(std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes())) return misused(misuse::bad_alignment, nullptr), refused();
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) return misused(misuse::absurd_size, nullptr), refused();
-        const std::size_t n = bytes != 0 ? bytes : 1, chunk = chunk_bytes();
-        if (n <= chunk && align <= chunk)
-            if (const unsigned c = classes::class_of(n, std::max(align, unit)); classes::bytes_of(c) <= chunk) {
-                std::byte* const p = core_.take(c, align, n);
-                if (p == nullptr) return refused();
-                core_.map().set(core_.heap().distance(p), map::live(c));
-                return {p, classes::bytes_of(c)};
-            }
+        const std::size_t n = bytes != 0 ? bytes : 1;
+        if (const unsigned c = class_for(n, align); c != no_class) {
+            std::byte* const p = core_.take(c, align, n);
+            if (p == nullptr) return refused();
+            core_.map().set(core_.heap().distance(p), map::live(c));
+            return {p, classes::bytes_of(c)};
+        }
         const std::size_t pages = ceil_div(n, arena().page_bytes());
         std::byte* const p = core_.heap().take_pages(pages);
         return p != nullptr ? block{p, pages << arena().page_shift()} : refused();

@@ -11,6 +11,7 @@
 #include <allot/heap/block_classes.hpp>
 #include <allot/heap/block_map.hpp>
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/tree_ledger.hpp>
 #include <allot/ledger/watched_ledger.hpp>
 #include <allot/page/private_arena.hpp>
 #include <allot/watch/recorder.hpp>
@@ -37,6 +38,8 @@ template <class Set> struct chunk_policies {
     using ledger = watched_ledger<ledger_of<answer<category::ledger>>, recorder_of<watch>>;
     static constexpr bool per_thread = answer<category::heap>::by_thread;
     static constexpr bool charges = answer<category::ledger>::charges;
+    static constexpr bool in_tree = requires(ledger& l) { l.account(); };
+    static constexpr bool shares_arena = requires { typename answer<category::page>::arena_type; };
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = watch::counts;
     static constexpr bool gives_back = answer<category::retain>::when_called;

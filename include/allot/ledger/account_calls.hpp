@@ -18,6 +18,12 @@ inline bool account::calls_on(std::uintptr_t thread) const noexcept {
         if (c->thread == thread) return true;
     return false;
 }
+// A listener has it. The lock is held.
+inline bool account::is_inside_a_call(std::uintptr_t thread) const noexcept {
+    for (const calls* c = calling_; c != nullptr; c = c->next)
+        if (c->thread == thread && c->inside) return true;
+    return false;
+}
 inline void account::forget(account_listener& listener) noexcept {
     hears_.remove(listener);
     listener.home_ = nullptr;
@@ -106,8 +112,12 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
         return {charge_outcome::misused, &to, bytes, to.used(), to.limit()};
     }
     if (&from == &to || bytes == 0) return {};
+    from.by_its_thread(), to.by_its_thread();
     charge_status s;
-    if (!from.heard()) s = move_locked(from, to, bytes, mode);
+    const bool heard = from.heard();
+    if (ALLOT_LIKELY(!heard && from.log() == nullptr && to.log() == nullptr)) return move_locked(from, to, bytes, mode);
+    from.count_in(moves, 1); // what is told comes after its last bytes
+    if (!heard) s = move_locked(from, to, bytes, mode);
     else {
         calls told(to);
         s = move_locked(from, to, bytes, mode);
@@ -122,8 +132,9 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
             told.each(to, tell);
         }
     }
-    if (ALLOT_UNLIKELY(from.log() != nullptr)) from.log_event("transfer to another", bytes);
-    if (ALLOT_UNLIKELY(to.log() != nullptr)) to.log_event("transfer from another", bytes);
+    from.log_event("transfer to another", bytes);
+    to.log_event("transfer from another", bytes);
+    from.count_in(moves, -1);
     return s;
 }
 

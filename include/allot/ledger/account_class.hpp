@@ -10,7 +10,7 @@
 // A leaf with steps takes room ahead: then charge and refund are one compare-and-swap on the leaf's own line until the step is
 // used up, or more than a step is free. Before a request is refused, what leaves have ahead is called in.
 // Invariant: at every account used <= limit after each charge that fitted; used = own + the claims of its children; peak =
-// the most that was used by requests that were met. Cost: 448 bytes an account, no memory beside; O(depth) where it climbs.
+// the most that was used by requests that were met. Cost: 448 bytes an account (512 in checked builds), no memory beside; O(depth) where it climbs.
 // Threads: any, but for construction and end. Refund never waits: where the lock is taken, its holder, or the next, does the rest.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
 #pragma once
@@ -27,6 +27,7 @@
 #include <allot/ledger/room_word.hpp>
 #include <allot/sync/mpsc_stack.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/thread_owner.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -142,11 +143,10 @@ class alignas(64) account {
 
     void add(account_item& item) noexcept;
     void remove(account_item& item) noexcept;
-    // Buffers and reservations open here, for figures and leak reports. Count down before the refund: nothing of an account
-    // may be touched after it.
-    void count(counted what, int by) noexcept {
-        open_[static_cast<unsigned>(what)].fetch_add(static_cast<std::uint32_t>(by), std::memory_order_relaxed);
-    }
+    // Buffers and reservations open here: told as leaks, and the end of a closing account waits for them as for refunds. So nothing of
+    // the account may be touched after what was counted last went, and its charge with it: count down before the refund. May end
+    // the account where it is closing: without the caller's locks. By 1, any thread; one atomic addition while it is open.
+    ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept { count_in(static_cast<unsigned>(what), by); }
     // Keeps the first and the last events of this account with stack traces, every nth one; null: no longer. Fast paths are off.
     void set_log(account_log* log) noexcept;
     account_log* log() const noexcept { return log_.load(std::memory_order_acquire); }
@@ -172,7 +172,7 @@ class alignas(64) account {
 
     // A charge that no peak knows until it is confirmed; between the two its thread charges nothing in this tree. A request that
     // fits but for such bytes waits for what becomes of them.
-    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return charge_slowly(bytes, how::held); }
+    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return by_its_thread(), charge_slowly(bytes, how::held); }
     void confirm(std::size_t bytes) noexcept;
     void cancel(std::size_t bytes) noexcept;
 
@@ -187,6 +187,7 @@ class alignas(64) account {
         leak_sink leaks;
     };
     struct hold;  // the tree's lock
+    struct waiter;// of one who waits
     struct calls; // listeners being called
     using accepted = types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
 
@@ -204,7 +205,13 @@ class alignas(64) account {
     }
     account(account* parent, const asked_values& asked) noexcept;
 
+    // one_thread: a second thread is told, in checked builds.
+    ALLOT_ALWAYS_INLINE void by_its_thread() noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (ALLOT_UNLIKELY(one_thread_) && !user_.is_mine()) tell_misuse({.kind = misuse::wrong_thread, .heap = name_});
+    }
     ALLOT_ALWAYS_INLINE bool take_room(std::size_t bytes) noexcept {
+        by_its_thread();
         std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
         if (ALLOT_UNLIKELY(one_thread_)) {
             if (shut_.load(std::memory_order_relaxed) || !word{now}.serves(bytes)) return false;
@@ -217,6 +224,7 @@ class alignas(64) account {
         return true;
     }
     ALLOT_ALWAYS_INLINE bool give_room(std::size_t bytes) noexcept {
+        by_its_thread();
         std::uint64_t now = word_.load(std::memory_order_relaxed);
         const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
         if (ALLOT_CHECKED != 0 && bytes > own_.load(std::memory_order_relaxed)) return false; // to be told
@@ -230,6 +238,16 @@ class alignas(64) account {
         while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.given(bytes).bits, std::memory_order_release, std::memory_order_relaxed)));
         return true;
     }
+
+    // While it closes the words say only that: `left_` has the counts, and who counts takes the lock. So who counts down keeps the
+    // account until then, and whoever brings it to 0 ends it there.
+    ALLOT_ALWAYS_INLINE void count_in(unsigned at, int by) noexcept {
+        if (ALLOT_UNLIKELY(open_[at].fetch_add(static_cast<std::uint32_t>(by), std::memory_order_release) >= counts_left)) count_late(at, by);
+    }
+    void count_late(unsigned at, int by) noexcept;
+    std::uint32_t counted_now(unsigned at) const noexcept; // by the lock's holder
+    void begin_closing() noexcept;
+    bool all_counted_down() const noexcept { return counted_now(0) == 0 && counted_now(1) == 0 && counted_now(moves) == 0; }
 
     charge_status charge_slowly(std::size_t bytes, how mode) noexcept;
     charge_status charge_locked(std::size_t bytes, how mode) noexcept;
@@ -275,10 +293,11 @@ class alignas(64) account {
     std::size_t call_in(const account& within, bool shut) noexcept;
     void shut_where_exceeded() noexcept;
     void lower(std::size_t bytes) noexcept;
-    bool drained() const noexcept { return used_now() == 0 && below_.empty() && items_.empty(); }
+    bool drained() const noexcept { return used_now() == 0 && below_.empty() && items_.empty() && all_counted_down(); }
     void wait_for_refunds() const noexcept;
     void wait_for_calls() const noexcept;
     bool calls_on(std::uintptr_t thread) const noexcept;
+    bool is_inside_a_call(std::uintptr_t thread) const noexcept;
     void forget(account_listener& listener) noexcept;
     void tell_children(account& parent, bool added) noexcept;
     bool leave_tree() noexcept;
@@ -308,6 +327,7 @@ class alignas(64) account {
     std::atomic<bool> shut_{false};        // one_thread: others want its room; its thread gives it at its next call
     std::atomic<bool> noted_{false};       // on the root's stack
     std::atomic<state> state_{state::open};
+    bool drained_queued_ = false;          // among those that end behind the lock; by its holder
     std::atomic<account*> note_{nullptr};
     account* const root_;
     std::atomic<account_log*> log_{nullptr};
@@ -333,13 +353,16 @@ class alignas(64) account {
     intrusive_list<account, &account::sibling_> below_;
     account_items items_;
     std::uint32_t children_ = 0;
-    std::atomic<std::uint32_t> open_[2]{};
+    static constexpr unsigned moves = 2;                          // counted beside buffers and reservations: transfers that look at it yet
+    static constexpr std::uint32_t counts_left = std::uint32_t{1} << 31; // and above: it closes
+    std::atomic<std::uint32_t> open_[3]{};
+    std::uint32_t left_[3]{};  // by the tree's lock
     leak_sink leaks_;
     charge_status refusal_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
     void (*ended_)(account&, void*) noexcept = nullptr; // close_when_drained
     void* ended_context_ = nullptr;
     account* next_drained_ = nullptr;
-    bool drained_queued_ = false;
 
     // of the tree: the root's are used
     alignas(64) spin_lock lock_;

@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -148,11 +147,7 @@ inline void account::shut_where_exceeded() noexcept {
 inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcept {
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {charge_outcome::over_limit, this, bytes, used(), limit()};
     hold tree(*this);
-    struct turn { // of one who waits for what is held: who comes to hold more lets it pass first
-        account& root;
-        bool waits = false;
-        ~turn() { root.waiting_ -= waits; }
-    } mine{tree.root};
+    waiter mine{tree};
     if (mode == how::held)
         while (tree.root.waiting_ != 0) tree.breathe();
     for (unsigned called_in = 0;;) {
@@ -174,9 +169,7 @@ inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcep
             ++called_in;
             if (tree.root.call_in(*s.at, false) != 0) continue;
         }
-        if (!s.fitted() && found.only_pending()) { // whoever has it takes pages, and waits for nobody here
-            if (!std::exchange(mine.waits, true)) ++tree.root.waiting_;
-            tree.breathe();
+        if (!s.fitted() && found.only_pending() && mine.wait()) {
             called_in = 0;
             continue;
         }
@@ -202,11 +195,13 @@ inline bool account::fits(std::size_t bytes) noexcept {
     }
 }
 inline void account::confirm(std::size_t bytes) noexcept {
+    by_its_thread();
     const hold tree(*this);
     end_grant();
     climb(parent_, shift({0, static_cast<std::ptrdiff_t>(bytes)}), nullptr);
 }
 inline void account::cancel(std::size_t bytes) noexcept {
+    by_its_thread();
     const hold tree(*this);
     end_grant();
     own_.store(own() - bytes, std::memory_order_relaxed);
@@ -257,6 +252,7 @@ inline void account::refund_now(std::size_t bytes) noexcept {
 
 inline charge_status account::move_locked(account& from, account& to, std::size_t bytes, how mode) noexcept {
     hold tree(from);
+    waiter mine{tree};
     for (unsigned called_in = 0;; ++called_in) {
         if (!to.is_open()) return {charge_outcome::closed, &to, bytes, to.used_now(), to.limit()};
         if (bytes > from.own() - from.room().room()) return {charge_outcome::misused, &from, bytes, from.used_now(), from.limit()};
@@ -278,6 +274,10 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
             if (const looked above = look(top, up - down, bytes); !above.status.charged() || found.status.fitted()) found = above;
         charge_status& s = found.status;
         if (!s.fitted() && called_in < to.most_call_ins() && tree.root.call_in(*s.at, false) != 0) continue;
+        if (!s.fitted() && found.only_pending() && mine.wait()) {
+            called_in = 0;
+            continue;
+        }
         if (s.outcome == charge_outcome::over_limit && mode == how::forced && !found.absurd) s.outcome = charge_outcome::forced;
         account* const at = const_cast<account*>(s.at);
         if (!s.charged()) return ++at->refused_, s;

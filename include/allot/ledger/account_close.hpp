@@ -61,6 +61,22 @@ inline account::account(account* parent, const asked_values& asked) noexcept
 inline void account::wait_for_refunds() const noexcept {
     while (inside_.load(std::memory_order_seq_cst) != 0) yield();
 }
+// By the lock's holder, as the next two: the counts move to where only the lock's holder sees them.
+inline void account::begin_closing() noexcept {
+    state_.store(state::closing, std::memory_order_seq_cst);
+    for (unsigned at = 0; at != 3; ++at) // from the middle of the upper half there are 2^30 steps to either end
+        left_[at] = open_[at].exchange(counts_left + counts_left / 2, std::memory_order_acquire);
+    if (!one_thread_) take_back(true, false);
+}
+inline std::uint32_t account::counted_now(unsigned at) const noexcept {
+    const std::uint32_t n = open_[at].load(std::memory_order_acquire);
+    return n < counts_left ? n : left_[at];
+}
+ALLOT_COLD inline void account::count_late(unsigned at, int by) noexcept {
+    const hold tree(*this); // the account may be gone behind it
+    left_[at] += static_cast<std::uint32_t>(by);
+    end_if_drained();
+}
 // By who holds mutex and lock: its claim goes back, its children become its parent's.
 inline bool account::leave_tree() noexcept {
     if (state_.exchange(state::closed, std::memory_order_seq_cst) == state::closed) return false;
@@ -90,7 +106,7 @@ inline bool account::leave_tree() noexcept {
 // Something is told: true. By who holds the mutex and the lock.
 inline bool account::write_leaks(text_writer& out) const noexcept {
     const std::size_t left = own() - room().room();
-    const std::uint32_t buffers = open_[0].load(std::memory_order_relaxed), reservations = open_[1].load(std::memory_order_relaxed);
+    const std::uint32_t buffers = counted_now(0), reservations = counted_now(1);
     if (left == 0 && below_.empty() && items_.empty() && buffers == 0 && reservations == 0) return false;
     out.put("allot: account ").put(name_).put(" closed with ").bytes(left).put(" not refunded");
     if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
@@ -134,8 +150,7 @@ inline bool account::close() noexcept {
 inline bool account::close(time_span most) noexcept {
     {
         const hold tree(*this);
-        if (is_open()) state_.store(state::closing, std::memory_order_seq_cst);
-        if (!one_thread_) take_back(true, false);
+        if (is_open()) begin_closing();
     }
     wait_for_refunds();
     const std::uint64_t end = sys::fine_clock::now() + most.ms * 1'000'000;
@@ -155,8 +170,7 @@ inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept,
     {
         const hold tree(*this);
         if (!is_open()) return true;
-        state_.store(state::closing, std::memory_order_seq_cst);
-        if (!one_thread_) take_back(true, false);
+        begin_closing();
     }
     wait_for_refunds(); // those that come from now on take the lock
     wait_for_calls();
@@ -238,8 +252,8 @@ inline account_figures account::figures_held() const noexcept {
     f.reservation = reserved_;
     f.depth = depth_;
     f.children = children_;
-    f.buffers = open_[0].load(std::memory_order_relaxed);
-    f.reservations = open_[1].load(std::memory_order_relaxed);
+    f.buffers = counted_now(0);
+    f.reservations = counted_now(1);
     f.refused = refused_;
     f.beyond = beyond_;
     return f;

@@ -40,6 +40,25 @@ struct account::hold {
     const bool ends_;
 };
 
+// The turn of one who waits for what is held: who comes to hold more lets it pass first.
+struct account::waiter {
+    explicit waiter(hold& tree) noexcept : tree_(tree) {}
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+    ~waiter() { tree_.root.waiting_ -= waits_; }
+    // Whoever has it takes pages, and waits for nobody here. False: from inside a call, since it may be this thread that has it.
+    bool wait() noexcept {
+        if (tree_.root.is_inside_a_call(sys::thread_token())) return false;
+        if (!std::exchange(waits_, true)) ++tree_.root.waiting_;
+        tree_.breathe();
+        return true;
+    }
+
+  private:
+    hold& tree_;
+    bool waits_ = false;
+};
+
 // Listeners are called with no lock held. Each caller has a place on its own stack, linked to the root, so a thread that charges
 // from inside a call is known.
 struct account::calls {
@@ -68,9 +87,11 @@ struct account::calls {
                 account_listener& it = *l;
                 if (!it.gone_ && more) {
                     ++it.running_;
+                    inside = true;
                     root.lock_.unlock();
                     more = what(it, *a);
                     root.lock_.lock();
+                    inside = false;
                     --it.running_;
                 }
                 l = a->hears_.after(it);
@@ -83,6 +104,7 @@ struct account::calls {
     const std::uintptr_t thread;
     calls* next = nullptr;
     bool quiet = false; // this thread is inside a call already
+    bool inside = false; // a listener has the thread now; by the lock
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -13,8 +13,20 @@
 #include <allot/ledger/page_ledger.hpp>
 
 #include <cstddef>
+#include <new>
 
 namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+
+// Outside of the class, where `account` is a member's name: nvcc would write it as that.
+template <class... Values> account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&... values) noexcept {
+    const name who{*text != 0 ? text : "pages"};
+    if constexpr (given<account, Values&...>) return account{pick<account>(values...), who, limit{most}, std::nothrow};
+    else return account{who, limit{most}};
+}
+
+} // namespace detail
 
 class tree_ledger {
   public:
@@ -22,8 +34,8 @@ class tree_ledger {
 
     // The account that is among the values is the parent; the limit is this object's own.
     template <class... Values>
-    tree_ledger(std::size_t limit, const char* name, Values&... given) noexcept : account_(made(limit, name, given...)) {}
-    explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(made(limit, "")) {}
+    tree_ledger(std::size_t limit, const char* name, Values&... given) noexcept : account_(detail::account_for(limit, name, given...)) {}
+    explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(detail::account_for(limit, "")) {}
     // What is left at an object's end was told by the object.
     ~tree_ledger() {
         tells(nullptr, nullptr);
@@ -62,12 +74,6 @@ class tree_ledger {
         const void* self = nullptr;
         item_figures (*ask)(const void*) noexcept = nullptr;
     };
-    template <class... Values> static allot::account made(std::size_t limit, const char* name, [[maybe_unused]] Values&... values) noexcept {
-        const allot::name who{*name != 0 ? name : "pages"};
-        if constexpr (given<allot::account, Values&...>)
-            return allot::account{pick<allot::account>(values...), who, allot::limit{limit}, std::nothrow};
-        else return allot::account{who, allot::limit{limit}};
-    }
 
     mutable allot::account account_;
     pages item_{account_.name()};

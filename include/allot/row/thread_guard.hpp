@@ -5,31 +5,20 @@
 
 #include <allot/config.hpp>
 #include <allot/row/row_context.hpp>
-#include <allot/sys/thread.hpp>
-
-#include <cstdint>
+#include <allot/sys/thread_owner.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-#if ALLOT_CHECKED
 class thread_guard {
   public:
-    void used(const row_context& context, const char* heap, const row_type* type) noexcept {
-        const std::uintptr_t now = sys::thread_token();
-        if (owner_ == 0) owner_ = now;
-        if (owner_ != now) context.tell(misuse::wrong_thread, heap, type, this);
+    ALLOT_ALWAYS_INLINE void used(const row_context& context, const char* heap, const row_type* type) noexcept {
+        if (!owner_.is_mine()) context.tell(misuse::wrong_thread, heap, type, this);
     }
 
   private:
-    std::uintptr_t owner_ = 0;
+    ALLOT_NO_UNIQUE_ADDRESS thread_owner owner_;
 };
-#else
-class thread_guard {
-  public:
-    void used(const row_context&, const char*, const row_type*) const noexcept {}
-};
-#endif
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

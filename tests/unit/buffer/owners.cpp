@@ -232,3 +232,98 @@ TEST_CASE("a call about a block's charge may take and slice it, but not move it 
     CHECK(ears.got.view.valid());
     CHECK(t.root.remove(ears));
 }
+
+// A view that another account is charged for keeps its own account as a charge does.
+TEST_CASE("an account that closes waits for its views, whoever is charged for them", "[buffer][owners]") {
+    struct owner {
+        std::unique_ptr<account> who;
+        int ended = 0;
+        bool close() {
+            return who->close_when_drained(
+                [](account&, void* self) noexcept {
+                    ++static_cast<owner*>(self)->ended;
+                    static_cast<owner*>(self)->who.reset();
+                },
+                this);
+        }
+    };
+    allot::heap_memory heap;
+    buffer_memory memory{heap};
+    account root{name{"root"}, limit{1 << 20}};
+    account scan{root, name{"scan"}};
+    const auto join = [&] { return std::make_unique<account>(root, name{"join"}); };
+    buffer b = memory.allocate(scan, 100);
+    SECTION("two of its views go") {
+        owner o{join()};
+        buffer theirs = b.retain(*o.who), more = theirs.slice(1, 2);
+        CHECK_FALSE(o.close());
+        theirs.release();
+        CHECK(o.ended == 0);
+        more.release();
+        CHECK(o.ended == 1);
+    }
+    SECTION("its view is relabelled") {
+        owner o{join()};
+        buffer theirs = b.retain(*o.who);
+        CHECK_FALSE(o.close());
+        account sort{root, name{"sort"}};
+        auto [mine, how] = std::move(theirs).transfer(sort);
+        CHECK(o.ended == 1);
+        CHECK(b.charged() == &scan);
+        mine.release();
+    }
+    SECTION("it is charged, and another has a view: who inherits lets it end") {
+        owner o{join()};
+        auto [theirs, how] = b.transfer(*o.who);
+        CHECK(b.charged() == o.who.get());
+        CHECK_FALSE(o.close());
+        theirs.release();
+        CHECK(o.ended == 1);
+        CHECK(b.charged() == &scan);
+    }
+    SECTION("it is charged, and its only view is relabelled") {
+        owner o{join()};
+        auto [theirs, how] = std::move(b).transfer(*o.who);
+        CHECK_FALSE(o.close());
+        b = std::move(theirs).transfer(scan).view;
+        CHECK(o.ended == 1);
+        CHECK(b.charged() == &scan);
+    }
+    SECTION("it is charged for the last view") {
+        owner o{join()};
+        auto [theirs, how] = std::move(b).transfer(*o.who);
+        CHECK_FALSE(o.close());
+        theirs.release();
+        CHECK(o.ended == 1);
+    }
+    SECTION("it has a reservation that is charged nothing") {
+        owner o{join()};
+        allot::buffer_reservation r{memory, *o.who};
+        CHECK_FALSE(o.close());
+        r.close();
+        CHECK(o.ended == 1);
+    }
+    SECTION("what ends may let go of the same block") { // from inside the release, without its lock
+        struct holder : owner {
+            buffer view;
+        } o;
+        o.who = join();
+        o.view = b.slice();
+        buffer theirs = b.retain(*o.who);
+        CHECK_FALSE(o.who->close_when_drained(
+            [](account&, void* self) noexcept {
+                static_cast<holder*>(self)->view.release();
+                ++static_cast<holder*>(self)->ended;
+            },
+            &o));
+        account sort{root, name{"sort"}};
+        b.release();
+        auto mine = std::move(theirs).transfer(sort).view;
+        CHECK(o.ended == 1);
+        CHECK(mine.charged() == &sort);
+        CHECK(mine.valid());
+    }
+    b.release();
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}

@@ -49,6 +49,26 @@ TEST_CASE("a block that was given back is the next of its class", "[chunks]") {
     blocks.deallocate(b.address, 4700);
 }
 
+TEST_CASE("what a request will get is known before", "[chunks]") {
+    const auto tells = [](auto& blocks) {
+        for (std::size_t n = 0; n <= 3_MiB; n = n < 3000 ? n + 1 : n + n / 7)
+            for (const std::size_t align : {std::size_t{1}, std::size_t{64}, std::size_t{4096}, 256_KiB}) {
+                const allot::block b = blocks.try_allocate(n, align);
+                if (!b || b.bytes != blocks.capacity_for(n, align)) return false;
+                blocks.deallocate(b.address);
+            }
+        return true;
+    };
+    allot::chunk_arena<runs> some{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{1_MiB}};
+    allot::chunk_arena<buddies> halves{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{1_MiB}};
+    CHECK(tells(some));
+    CHECK(tells(halves));
+    CHECK(some.capacity_for(SIZE_MAX) == 0);
+    CHECK(some.capacity_for(std::size_t{1} << 60) == 0);
+    CHECK(some.capacity_for(100, 48) == 0);
+    CHECK(some.capacity_for(100, 512_KiB) == 0);
+}
+
 TEST_CASE("chunks are 4 MiB, less where the limit is small, or as told", "[chunks]") {
     CHECK(allot::chunk_arena<runs>{allot::limit{1_GiB}}.chunk_bytes() == 4_MiB);
     CHECK(allot::chunk_arena<runs>{allot::limit{64_MiB}, small_pages}.chunk_bytes() == 2_MiB);

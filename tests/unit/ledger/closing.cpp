@@ -6,7 +6,10 @@
 #include <allot/report/accounts.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -159,6 +162,102 @@ TEST_CASE("the last child ends a parent that waits for it", "[accounts][closing]
     }
     CHECK(ended == 1);
     CHECK_FALSE(query.is_open());
+}
+
+TEST_CASE("what is counted keeps a closing account, though nothing is charged", "[accounts][closing]") {
+    struct owner {
+        std::unique_ptr<account> leaf;
+        int ended = 0;
+        static void end(account& a, void* self) noexcept {
+            auto& o = *static_cast<owner*>(self);
+            o.ended += &a == o.leaf.get();
+            o.leaf.reset();
+        }
+    };
+    account root{name{"root"}};
+    for (const auto what : {allot::counted::buffers, allot::counted::reservations}) {
+        owner o;
+        o.leaf = std::make_unique<account>(root, name{"leaf"});
+        account& leaf = *o.leaf;
+        leaf.count(what, 1);
+        leaf.count(what, 1);
+        REQUIRE(!leaf.close_when_drained(&owner::end, &o));
+        const auto f = leaf.figures();
+        CHECK(f.buffers + f.reservations == 2);
+        leaf.count(what, 1); // one more while it closes
+        leaf.count(what, -1);
+        leaf.count(what, -1);
+        CHECK(o.ended == 0);
+        leaf.count(what, -1); // the last ends it
+        CHECK(o.ended == 1);
+        CHECK(o.leaf == nullptr);
+    }
+    owner o; // both: the last of them
+    o.leaf = std::make_unique<account>(root, name{"leaf"});
+    o.leaf->count(allot::counted::buffers, 1);
+    REQUIRE(o.leaf->try_charge(10));
+    REQUIRE(!o.leaf->close_when_drained(&owner::end, &o));
+    o.leaf->refund(10);
+    CHECK(o.ended == 0);
+    o.leaf->count(allot::counted::buffers, -1);
+    CHECK(o.ended == 1);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("closing waits for what is counted, and tells what is left of it", "[accounts][closing]") {
+    told leaks;
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}, leaks.sink()};
+    leaf.count(allot::counted::buffers, 2);
+    std::thread holder{[&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        leaf.count(allot::counted::buffers, -1);
+        leaf.count(allot::counted::buffers, -1);
+    }};
+    CHECK(leaf.close(10_s));
+    CHECK(leaks.text.empty());
+    holder.join();
+
+    account late{root, name{"late"}, leaks.sink()};
+    late.count(allot::counted::buffers, 1);
+    late.count(allot::counted::reservations, 1);
+    CHECK_FALSE(late.close(20_ms));
+    CHECK(leaks.has("late closed with 0 bytes not refunded, 1 buffers, 1 reservations"));
+}
+
+TEST_CASE("an account that a transfer ends may be gone behind it, and is told before", "[accounts][closing]") {
+    struct ears : allot::account_listener {
+        std::string heard;
+        void transferred(const account& from, const account& to, std::size_t, const allot::charge_status&) noexcept override {
+            heard += from.name() + std::string(">") + to.name();
+        }
+    } listener;
+    struct place { // which no longer is an account behind the end
+        alignas(account) unsigned char bytes[sizeof(account)];
+        bool ended = false;
+        static void end(account& a, void* self) noexcept {
+            a.~account();
+            std::memset(static_cast<place*>(self)->bytes, 0xEE, sizeof bytes);
+            static_cast<place*>(self)->ended = true;
+        }
+    };
+    account root{name{"root"}};
+    account to{root, name{"to"}};
+    for (const bool heard : {false, true}) {
+        allot::account_log log;
+        place at;
+        account& from = *new (at.bytes) account(root, name{"from"});
+        if (heard) root.add(listener);
+        from.set_log(&log);
+        REQUIRE(from.try_charge(10));
+        REQUIRE(!from.close_when_drained(&place::end, &at));
+        CHECK(account::transfer(from, to, 10));
+        CHECK(at.ended);
+        CHECK(log.events() == 2);
+    }
+    CHECK(listener.heard == "from>to");
+    root.remove(listener);
+    to.refund(20);
 }
 
 TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {

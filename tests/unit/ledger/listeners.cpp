@@ -231,3 +231,29 @@ TEST_CASE("remove waits for a call that another thread is in", "[accounts][liste
     charger.join();
     root.refund(1);
 }
+
+TEST_CASE("who charges or transfers inside a call does not wait for what its own thread holds", "[accounts][listeners]") {
+    struct greedy : allot::account_listener {
+        account *charges = nullptr, *from = nullptr;
+        allot::charge_outcome charged{}, moved{};
+        bool once = false;
+        void after(const account&, std::size_t, const allot::charge_status&) noexcept override {
+            if (std::exchange(once, true)) return;
+            charged = charges->try_charge(50).outcome; // but for the 60 that are held, it would fit
+            moved = account::try_transfer(*from, *charges, 20).outcome; // its reservation stays
+        }
+    } listener;
+    account root{name{"root"}, limit{100}};
+    account sure{root, name{"sure"}, allot::reservation{30}}, leaf{root, name{"leaf"}}, other{root, name{"other"}};
+    REQUIRE(sure.try_charge(30));
+    REQUIRE(leaf.try_charge(1));
+    listener.charges = &other, listener.from = &sure;
+    root.add(listener);
+    REQUIRE(leaf.try_hold(60));
+    CHECK(listener.charged == allot::charge_outcome::over_limit);
+    CHECK(listener.moved == allot::charge_outcome::over_limit);
+    leaf.cancel(60);
+    CHECK(other.try_charge(50));
+    root.remove(listener);
+    other.refund(50), leaf.refund(1), sure.refund(30);
+}

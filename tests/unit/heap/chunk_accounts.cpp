@@ -1,0 +1,201 @@
+// A chunk arena under ledger::tree: its pages are charged to an account of its own, below the one that it was given.
+#include <support/catch.hpp>
+
+#include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/report/accounts.hpp>
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+struct charged : allot::policies<allot::fit::runs, allot::ledger::tree> {};
+struct quiet : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null> {};
+struct threaded : allot::policies<allot::ledger::tree, allot::heap::per_thread, allot::oom::null> {};
+struct borrowing : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null, allot::page::of<allot::arena<>>> {};
+constexpr allot::page_bytes small{64_KiB};
+constexpr allot::chunk_bytes chunk{256_KiB};
+
+std::string tree_of(const account& root) {
+    static char page[8192];
+    allot::text_writer out{page};
+    allot::write_accounts(out, root, allot::account_detail::items);
+    return std::string{out.view()};
+}
+
+} // namespace
+
+TEST_CASE("a chunk arena charges its pages to the account that it was given", "[accounts][chunks]") {
+    account query{name{"query"}, limit{4_MiB}};
+    {
+        allot::chunk_arena<quiet> one{query, name{"one"}, small, chunk}, two{name{"two"}, chunk, small, limit{512_KiB}, query};
+        CHECK(query.figures().children == 2);
+        CHECK(one.account().parent() == &query);
+        CHECK(one.account().name() == std::string_view{"one"});
+        std::vector<void*> held, large;
+        while (const allot::block b = two.allocate(60'000)) held.push_back(b.address);
+        CHECK(two.used() == 512_KiB); // its own limit
+        CHECK(query.used() == two.figures().held);
+        while (const allot::block b = one.allocate(1_MiB)) large.push_back(b.address); // runs of pages
+        CHECK(large.size() == 3);
+        while (const allot::block b = one.allocate(10'000)) large.push_back(b.address);
+        CHECK(query.used() == 4_MiB);
+        CHECK(one.used() == 3584_KiB);
+        CHECK(one.peak() == 3584_KiB);
+        CHECK(query.peak() == 4_MiB);
+        CHECK(query.headroom() == 0);
+        two.set_limit(10_MiB);
+        CHECK_FALSE(two.allocate(60'000)); // it is the query that is full
+        CHECK(two.resize(held.front(), 200'000).address == nullptr);
+        CHECK(one.valid());
+        CHECK(two.valid());
+        for (void* const p : held) two.deallocate(p);
+        for (void* const p : large) one.deallocate(p);
+        one.release_empty_pages();
+        two.release_empty_pages();
+        CHECK(query.used() == 0);
+        CHECK(query.verify());
+    }
+    CHECK(query.figures().children == 0);
+}
+
+TEST_CASE("a large block that grows is charged, and refunded as it shrinks", "[accounts][chunks]") {
+    account query{name{"query"}, limit{1_MiB}};
+    allot::chunk_arena<quiet> blocks{query, small, chunk};
+    CHECK(blocks.account().name() == std::string_view{"pages"});
+    const allot::block b = blocks.allocate(512_KiB);
+    REQUIRE(b);
+    CHECK(query.used() == 512_KiB);
+    CHECK_FALSE(blocks.resize(b.address, 2_MiB));
+    CHECK(query.peak() == 512_KiB); // of what it did not get
+    if (blocks.resize(b.address, 768_KiB)) CHECK(query.used() == 768_KiB);
+    CHECK(blocks.resize(b.address, 320_KiB));
+    CHECK(query.used() == 320_KiB);
+    blocks.deallocate(b.address);
+    CHECK(query.used() == 0);
+}
+
+TEST_CASE("a reservation over a chunk arena is charged what its buffer will take", "[accounts][chunks]") {
+    struct plain : allot::policies<allot::fit::runs, allot::oom::null> {};
+    account query{name{"query"}, limit{200'000}};
+    allot::chunk_arena<plain> blocks{limit{4_MiB}, small, chunk};
+    allot::buffer_memory memory{blocks};
+    allot::buffer_reservation r{memory, query};
+    CHECK(r.add(90'000));
+    CHECK(r.charged() == blocks.capacity_for(90'000));
+    CHECK_FALSE(r.add(std::size_t{1} << 60)); // no block ever is so large
+    REQUIRE(query.try_charge(query.headroom()));
+    const std::size_t rest = query.used() - r.charged();
+    allot::buffer b = r.allocate();
+    CHECK(b.block_bytes() == blocks.capacity_for(90'000));
+    CHECK(query.used() == rest + b.block_bytes());
+    CHECK_FALSE(memory.try_allocate(query, 70'000));
+    CHECK(blocks.figures().live == b.block_bytes());
+    b.release();
+    query.refund(rest);
+    CHECK(query.peak() == 200'000);
+}
+
+TEST_CASE("without an account a chunk arena is a tree of its own", "[accounts][chunks]") {
+    allot::chunk_arena<charged> blocks{name{"alone"}, limit{1_MiB}, small, chunk};
+    CHECK(blocks.account().parent() == nullptr);
+    const allot::block b = blocks.allocate(100);
+    CHECK(blocks.used() == 256_KiB);
+    blocks.deallocate(b.address);
+}
+
+#if ALLOT_EXCEPTIONS
+TEST_CASE("a chunk arena's out-of-memory page names the top holders of the tree", "[accounts][chunks]") {
+    account engine{name{"engine"}, limit{2_MiB}};
+    account other{engine, name{"other query"}};
+    REQUIRE(other.charge(1_MiB));
+    allot::chunk_arena<charged> blocks{engine, name{"sorter"}, small, chunk};
+    std::vector<void*> held;
+    std::string page;
+    try {
+        for (;;) held.push_back(blocks.allocate(30'000).address);
+    } catch (const allot::out_of_memory& e) {
+        page = e.report();
+    }
+    CHECK(page.find("accounts of engine: 2 MiB used of 2 MiB") != std::string::npos);
+    CHECK(page.find("    other query: 1 MiB charged") != std::string::npos);
+    CHECK(page.find("    sorter: 1 MiB charged") != std::string::npos);
+    for (void* const p : held) blocks.deallocate(p);
+    other.refund(1_MiB);
+}
+#endif
+
+TEST_CASE("pages that the arena cannot give are in no account's peak", "[accounts][chunks]") {
+    allot::arena<> arena{limit{512_KiB}, small};
+    account query{name{"query"}};
+    allot::chunk_arena<borrowing> blocks{query, arena, chunk};
+    std::vector<void*> held;
+    while (const allot::block b = blocks.allocate(100'000)) held.push_back(b.address);
+    CHECK_FALSE(blocks.allocate(1_MiB));
+    CHECK(query.used() <= 512_KiB);
+    CHECK(query.peak() <= 512_KiB);
+    CHECK(query.used() == blocks.figures().held);
+    for (void* const p : held) blocks.deallocate(p);
+}
+
+TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and its leaks told to its sink", "[accounts][chunks]") {
+    std::string told;
+    account query{name{"query"}};
+    {
+        allot::chunk_arena<quiet> blocks{query, name{"hash"}, small, chunk,
+                                         allot::leak_sink{[](void* to, std::string_view t) noexcept { static_cast<std::string*>(to)->append(t); }, &told}};
+        auto* const p = static_cast<unsigned char*>(blocks.allocate(200'000).address);
+        for (int i = 0; i != 200'000; i += 1000) p[i] = 1;
+        const allot::account_figures f = blocks.account().figures();
+        CHECK(f.own == 256_KiB);
+        CHECK(f.committed >= 256_KiB);
+        CHECK(f.resident >= 128_KiB);
+        CHECK(tree_of(query).find("- pages hash: ") != std::string::npos);
+    }
+    CHECK(told.find("1 block not given back") != std::string::npos);
+    CHECK(query.used() == 0); // and its account has gone with it, in this order
+    CHECK(query.figures().children == 0);
+}
+
+TEST_CASE("chunk arenas of one account share its limit under threads, while the tree is looked at", "[accounts][chunks]") {
+    account query{name{"query"}, limit{2_MiB}};
+    allot::chunk_arena<threaded> one{query, name{"one"}, small, chunk}, two{query, name{"two"}, small, chunk};
+    std::vector<std::thread> all;
+    std::atomic<bool> good{true}, done{false};
+    std::thread watcher{[&] {
+        while (!done) {
+            if (tree_of(query).empty() || query.used() > 2_MiB) good = false;
+            std::this_thread::yield();
+        }
+    }};
+    for (int t = 0; t != 4; ++t)
+        all.emplace_back([&, t] {
+            auto& blocks = t % 2 == 0 ? one : two;
+            std::vector<void*> mine;
+            for (int round = 0; round != 20; ++round) {
+                for (int i = 0; i != 100; ++i)
+                    if (const allot::block b = blocks.allocate(20'000)) mine.push_back(b.address);
+                if (query.used() > 2_MiB) good = false;
+                for (void* const p : mine) blocks.deallocate(p);
+                mine.clear();
+            }
+        });
+    for (auto& t : all) t.join();
+    done = true;
+    watcher.join();
+    CHECK(good);
+    one.trim(), two.trim();
+    CHECK(query.used() == 0);
+    CHECK(query.peak() <= 2_MiB);
+    CHECK(query.verify());
+}
