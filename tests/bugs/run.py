@@ -150,9 +150,14 @@ BUGS = {
     "buffer_ledger_is_not_counted_down": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
         "    mine.count(counted::buffers, -1); // the account may end with it, or, if it is charged, with its last refund\n", ""),
+    "buffer_charge_stays_behind_with_who_is_gone": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp", "return found != nullptr ? found : ending;", "return found;",
+        "    buffer_ledger* also = nullptr;\n    b.lock.lock();\n", "    buffer_ledger* also = nullptr;\n    " + MOMENT.replace("512", "64") + "\n    b.lock.lock();\n"),
     "buffer_heir_does_not_wait_for_its_charge": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp",
-        "        if (b.moved_by_another()) {\n            breathe(b);\n            continue;\n        }\n", "        if (b.moved_by_another()) break;\n"),
+        "        if (b.moved_by_another()) {\n            breathe(b);\n            continue;\n        }\n", "        if (b.moved_by_another()) break;\n",
+        "    const charge_status s = account::transfer(from, to, b.memory.bytes);\n",
+        "    const charge_status s = account::transfer(from, to, b.memory.bytes);\n    " + MOMENT.replace("512", "64") + "\n"),
     "buffer_view_added_to_a_dead_ledger": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp", "        while (n != 0)\n            if (views", "        for (;;)\n            if (views",
         "    b.lock.lock();\n    while (b.charged == &mine) {", "    " + MOMENT.replace("512", "8") + "\n    b.lock.lock();\n    while (b.charged == &mine) {"),

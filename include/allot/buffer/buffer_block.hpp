@@ -8,7 +8,8 @@
 // Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list from its first view to
 // its end; its count reaches 0 once, and whoever brought it there ends it. Who inherits: when the last view of the charged account
 // goes, the account whose ledger has been in the list longest of those that have views, by force; one that is closed is
-// passed over; if none is left, the charge stays where it is until the block goes.
+// passed over; where no account has views, one whose last view is just going; if none is left, the charge stays where it is until the
+// block goes.
 // The charge moves without the lock (listeners are called), while `mover` says who moves it. An account that is about to inherit
 // cannot let go meanwhile: its releaser waits for the move, which waits for nobody; in a call of the mover's own thread the
 // mover does its part.
@@ -110,15 +111,20 @@ struct buffer_block {
             if (l->by == &by && l->add_view()) return l;
         return nullptr;
     }
-    // Whom the charge falls to when the views of `from` are gone: that account itself, where it came back, else the first.
-    buffer_ledger* heir(const account& from) const noexcept {
-        buffer_ledger* found = nullptr;
+    // Whom the charge falls to when `gone` goes: that account itself, where it came back, else the first that has views. Where none
+    // has, the first whose end is on its way: it is here, and its account with it, until its own thread comes for the lock.
+    buffer_ledger* heir(const buffer_ledger& gone) const noexcept {
+        buffer_ledger *found = nullptr, *ending = nullptr;
         for (buffer_ledger* l = ledgers; l != nullptr; l = l->next) {
-            if (!l->alive()) continue;
-            if (l->by == &from) return l;
+            if (l == &gone) continue;
+            if (!l->alive()) {
+                if (ending == nullptr && !l->passed) ending = l;
+                continue;
+            }
+            if (l->by == gone.by) return l;
             if (found == nullptr && !l->passed) found = l;
         }
-        return found;
+        return found != nullptr ? found : ending;
     }
     void note(const char* what, const account& a) noexcept {
         if (account_log* const to = log.load(std::memory_order_acquire); ALLOT_UNLIKELY(to != nullptr)) to->record(what, memory.bytes, a.used());
@@ -217,7 +223,7 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
             b.lock.unlock();
             return nullptr;
         }
-        buffer_ledger* const next = b.heir(mine);
+        buffer_ledger* const next = b.heir(gone);
         if (next == nullptr || next->by == &mine) break;
         const charge_status s = begin_move(b, mine, *next->by);
         b.lock.lock();

@@ -93,7 +93,7 @@ TEST_CASE("the tree at its peak is that of the fullest moment", "[accounts]") {
     CHECK(json.find("\"name\":\"query\",\"used\":300,\"own\":0") != std::string::npos);
 }
 
-TEST_CASE("what is held and not confirmed is in no peak", "[accounts]") {
+TEST_CASE("what is held and not confirmed is in no copy of a peak", "[accounts]") {
     allot::account_line room[8];
     allot::account_peak at{room};
     account root{name{"root"}};
