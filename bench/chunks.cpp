@@ -1,4 +1,5 @@
-// allot_chunks: what a pair of allocate and give back costs in a chunk arena, beside mimalloc, malloc and whole pages.
+// allot_chunks: what a pair of allocate and give back costs in a chunk arena, beside mimalloc, malloc and whole pages: Markdown
+// tables for docs/bench/chunks.md.
 //
 //   allot_chunks [rounds] [subject]        default: 9 rounds of all; a subject alone is for valgrind --tool=callgrind
 //
@@ -111,7 +112,7 @@ template <class Set> void fill(const char* name) {
         }
         std::sort(live.begin(), live.end());
         std::sort(asked.begin(), asked.end());
-        std::printf("fill     %-9s %-24s %6.1f %% in blocks (%.1f at least), %.1f %% asked for\n", by_doubling ? "doublings" : "even", name, live[4], live[0], asked[4]);
+        std::printf("| %s | %s | %.1f | %.1f | %.1f |\n", name, by_doubling ? "by doublings" : "even", live[4], live[0], asked[4]);
     }
 }
 
@@ -140,7 +141,11 @@ int main(int argc, char** argv) {
     for (const std::size_t n : {1_KiB, 4_KiB, 16_KiB, 64_KiB, 256_KiB, 1_MiB, 4_MiB, 16_MiB}) loads.push_back({"pair", n, 0});
     for (const std::size_t n : {4_KiB, 64_KiB, 1_MiB}) loads.push_back({"window", n, n == 4_KiB ? 512U : 64U});
     loads.push_back({"mixed", 0, 512});
-    std::printf("%-8s %-9s %-24s %9s %9s %9s %9s\n", "load", "bytes", "subject", "ns/pair", "q1", "q3", "/mimalloc");
+    std::printf("| load |");
+    for (const auto& [name, s] : all) std::printf(" %s |", name.c_str());
+    std::printf("\n|---|");
+    for (std::size_t s = 0; s != all.size(); ++s) std::printf("---:|");
+    std::printf("\n");
     for (const load& l : loads) {
         std::mt19937_64 random{l.bytes + 1};
         const std::size_t steps = l.bytes >= 1_MiB ? 4000 : 100'000;
@@ -160,14 +165,18 @@ int main(int argc, char** argv) {
                 if (round >= 0) ns[s].push_back((bench::cpu_ns() - begin) / static_cast<double>(steps));
             }
         }
-        double peer = 0;
+        if (l.live == 0) std::printf("| pair of %zu KiB |", l.bytes >> 10);
+        else if (l.bytes == 0) std::printf("| mixed, %u live of 256 bytes to 1 MiB |", static_cast<unsigned>(l.live));
+        else std::printf("| %zu of %zu KiB live |", l.live, l.bytes >> 10);
         for (std::size_t s = 0; s != all.size(); ++s) {
             all[s].second->clear();
-            const auto [q1, median, q3] = bench::spread_of(ns[s]);
-            if (s == 0 && has_peer) peer = median;
-            std::printf("%-8s %-9zu %-24s %9.1f %9.1f %9.1f %9.2f\n", l.kind, l.bytes, all[s].first.c_str(), median, q1, q3, peer == 0 ? 0 : median / peer);
+            std::printf(" %.1f", bench::spread_of(ns[s]).median);
+            if (has_peer && s != 0) std::printf(" (%.2f)", bench::ratio_of(ns[s], ns[0]).median);
+            std::printf(" |");
         }
+        std::printf("\n");
     }
+    std::printf("\n| fill at the first refusal | sizes | in blocks, %% | at least | asked for |\n|---|---|---:|---:|---:|\n");
     fill<runs_of_threads>("runs");
     fill<buddies>("buddy");
     fill<best>("best");
