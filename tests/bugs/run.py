@@ -681,6 +681,18 @@ BUGS = {
         "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);\n", ""),
     "last_large_block_of_any_class": (
         "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "kept_of_.load(std::memory_order_relaxed) == c ? take_last()", "kept_of_.load(std::memory_order_relaxed) != none ? take_last()"),
+    "large_block_shrinks_to_a_class": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "(chunk_bytes() >> arena().page_shift()) + 1);", "std::size_t{1});"),
+    "chunks_only_by_halves": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "            if (chunk == least) break;\n", "            if (chunk / 2 < least) break;\n"),
+    "new_chunk_is_anybodys": (
+        "threads/chunk_arena.cpp", "heap/chunk_heap.hpp", "            if (added) got = cut_held(c, align, out, many);\n            else", "            if (!added)",
+        "        if (added) family_.settled();\n", "        if (added) {\n            " + MOMENT.replace("512", "4") + "\n            return std::max(cut(c, align, out, many), 0U);\n        }\n",
+        "            if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too\n            if (chunk == least) break;\n",
+        "            if (got == 0) break;\n",
+        "#include <allot/sync/spin_lock.hpp>\n", "#include <allot/sync/spin_lock.hpp>\n#include <allot/sync/pause.hpp>\n"),
+    "device_chunks_look_like_the_hosts": (
+        "unit/buffer/device.cpp", "heap/chunk_policies.hpp", "provided_by<answer<category::page>>::template has<property::host_accessible>", "true"),
     "records_without_end": (
         "unit/heap/chunk_arena.cpp", "heap/thread_blocks.hpp", "kept_ == most_records", "kept_ == 2 * most_records"),
     "driven_out_block_lost": (

@@ -43,6 +43,7 @@ template <class Set> class chunk_arena {
     using set = Set;
     static constexpr std::size_t unit = classes::unit; // blocks are aligned to it, and not smaller
     static constexpr std::size_t usual_chunk = std::size_t{4} << 20;
+    static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
     // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes,
     // reserve_bytes, leak_sink; the arena where the set says page::of<Arena>, the caller's bytes where it says page::borrowed,
@@ -108,8 +109,9 @@ template <class Set> class chunk_arena {
         }
         deallocate_rare(p);
     }
-    // The same, told the bytes that were asked for, or that it has: its class is known before the map is read. Other bytes are
-    // undefined; checked builds tell where they are too many.
+    // The same, told the bytes that were asked for, or that it has (since it was resized: that it has), and the alignment where it was
+    // more than 64: its class is known before the map is read. Other bytes, or what is no block, are undefined; checked builds
+    // tell, bytes where they are too many.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p, std::size_t bytes, std::size_t align = unit) noexcept {
         const std::size_t at = core_.heap().distance(p);
         if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= chunk_bytes() && align <= unit && is_unit(at)))
@@ -148,7 +150,8 @@ template <class Set> class chunk_arena {
         const std::size_t n = bytes != 0 ? bytes : 1;
         if (n > core_.heap().span() || !is_power_of_two(align) || align > arena().page_bytes()) return 0;
         const unsigned c = class_for(n, align);
-        return c != no_class ? classes::bytes_of(c) : align_up(n, arena().page_bytes());
+        const std::size_t has = c != no_class ? classes::bytes_of(c) : align_up(n, arena().page_bytes());
+        return has <= core_.heap().span() ? has : 0;
     }
     bool contains(const void* p) const noexcept { return arena().contains(p); }
 
@@ -237,8 +240,7 @@ template <class Set> class chunk_arena {
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     static std::size_t held(const void* self) noexcept {
-        const auto now = static_cast<const chunk_arena*>(self)->core_.heap().now();
-        return now.bytes + (now.large_pages << static_cast<const chunk_arena*>(self)->arena().page_shift());
+        return static_cast<const chunk_arena*>(self)->core_.heap().held_bytes();
     }
     // What the system gives to an arena of its own; one that is shared is nobody's alone.
     static item_figures tell_account(const void* self) noexcept {
@@ -302,7 +304,8 @@ template <class Set> class chunk_arena {
         else misused(why_no_block(p), p);
     }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
-        const std::size_t pages = std::max<std::size_t>(ceil_div(bytes, arena().page_bytes()), 1);
+        // More than a chunk it stays: who gives it back may tell its bytes, and no more than a chunk is a class.
+        const std::size_t pages = std::max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }

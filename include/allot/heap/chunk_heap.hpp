@@ -60,13 +60,13 @@ template <class Policies> class chunk_heap final : public heap_base {
     // ---- blocks of a class --------------------------------------------------------------------------------
     // Up to `many`, marked as in a cache, aligned to the unit or as told, up to a page; 0 when no memory can be had.
     std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
-        const std::size_t bytes = classes::bytes_of(c);
         if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) reclaim(false);
-        std::uint32_t got = cut(c, bytes, align, out, many);
-        for (std::size_t chunk = chunk_; got == 0; chunk /= 2) {
-            const bool added = add(chunk);
-            got = cut(c, bytes, align, out, many); // who was asked for pages may have made room here, too
-            if (added || chunk / 2 < bytes || chunk / 2 < arena().page_bytes()) break;
+        const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
+        std::uint32_t got = cut(c, align, out, many);
+        for (std::size_t chunk = chunk_; got == 0; chunk = std::max(chunk / 2, least)) {
+            got = add(chunk, c, align, out, many);
+            if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too
+            if (chunk == least) break;
         }
         return got;
     }
@@ -185,6 +185,10 @@ template <class Policies> class chunk_heap final : public heap_base {
         return {fit_.bytes(), fit_.live_bytes(), fit_.live_runs(), fit_.largest().bytes, fit_.metadata_bytes() + map_.bytes(),
                 large_.load(std::memory_order_relaxed), large_pages_.load(std::memory_order_relaxed), out_};
     }
+    std::size_t held_bytes() const noexcept {
+        const std::lock_guard hold(lock_);
+        return fit_.bytes() + (large_pages_.load(std::memory_order_relaxed) << arena().page_shift());
+    }
     // What an address is that begins no block: told for a misuse.
     bool is_inside_a_block(const void* p) const noexcept {
         const std::size_t at = distance(p), page = at >> arena().page_shift();
@@ -201,8 +205,12 @@ template <class Policies> class chunk_heap final : public heap_base {
     }
 
   private:
-    std::uint32_t cut(unsigned c, std::size_t bytes, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+    std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::lock_guard hold(lock_);
+        return cut_held(c, align, out, many);
+    }
+    std::uint32_t cut_held(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+        const std::size_t bytes = classes::bytes_of(c);
         std::uint32_t got = 0;
         for (; got != many; ++got) {
             const run r = fit_.allocate(bytes, align);
@@ -229,19 +237,23 @@ template <class Policies> class chunk_heap final : public heap_base {
         const std::size_t first = distance(p) >> arena().page_shift();
         for (std::size_t i = 0; i != pages; ++i) map_.set_word(first + i, to);
     }
-    // A chunk more for the fit.
-    bool add(std::size_t bytes) noexcept {
-        const std::size_t pages = bytes >> arena().page_shift();
+    // A chunk more for the fit, and what is wanted of it before anybody else can have it, or give it back.
+    std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+        const std::size_t pages = chunk >> arena().page_shift();
         std::byte* const p = family_.take(pages);
-        if (p == nullptr) return false;
+        if (p == nullptr) return 0;
         own(p, pages, 1);
+        bool added = false;
+        std::uint32_t got = 0;
         {
             const std::lock_guard hold(lock_);
-            if (fit_.add(reinterpret_cast<std::uintptr_t>(p), bytes, 0)) return family_.settled(), true;
+            added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
+            if (added) got = cut_held(c, align, out, many);
+            else own(p, pages, 0); // no memory for what the fit keeps about it
         }
-        own(p, pages, 0);
-        family_.give(p, pages);
-        return false;
+        if (added) family_.settled();
+        else family_.give(p, pages);
+        return got;
     }
     bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
         const std::size_t more = (pages - now) << arena().page_shift();
@@ -250,6 +262,7 @@ template <class Policies> class chunk_heap final : public heap_base {
         family_.ledger().confirm(more);
         own(p + (now << arena().page_shift()), pages - now, block_map::inside);
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
+        family_.settled();
         return true;
     }
     // Whole pages that are free, in pieces of `step` bytes, all or until no more than spare() are. Returns how many.

@@ -20,7 +20,10 @@ template <class Core> class thread_blocks {
     explicit thread_blocks(Core& core) noexcept : core_(core), cache_(core.threads_fence()) { cache_.open(core.plan()); }
     thread_blocks(const thread_blocks&) = delete;
     thread_blocks& operator=(const thread_blocks&) = delete;
-    ~thread_blocks() { close(); }
+    ~thread_blocks() {
+        close();
+        while (void* const r = take_record()) ::operator delete(r);
+    }
 
     cache_type& cache() noexcept { return cache_; }
 
@@ -43,7 +46,6 @@ template <class Core> class thread_blocks {
     void close() noexcept {
         if (closed_) return;
         closed_ = true;
-        while (void* const r = take_record()) ::operator delete(r);
         core_.empty(cache_);
         core_.keep_counts(cache_);
     }

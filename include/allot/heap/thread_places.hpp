@@ -184,8 +184,9 @@ class thread_places {
         {
             const std::lock_guard hold(lock_);
             entries_.remove(e);
-            delete &e; // gives back what it has, if the owner did not make it do so before
+            e.part.close(); // gives back what it has, if the owner did not make it do so before
         }
+        delete &e;
         drop();
     }
     void drop() noexcept {

@@ -3,6 +3,8 @@
 #include <support/device_sets.hpp>
 
 #include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
+#include <allot/page/on_device.hpp>
 
 using allot::account;
 using allot::buffer;
@@ -45,4 +47,19 @@ TEST_CASE("buffers over a device allocator, at a stream", "[buffer]") {
     CHECK(query.used() == 0);
     CHECK(gpu.figures().live == 0);
     CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("buffers over a device's chunks are none of the host's", "[buffer]") {
+    struct device_chunks : allot::policies<allot::fit::runs, allot::page::on_device<allot::device::simulated>> {};
+    allocator_machine m;
+    allot::chunk_arena<device_chunks> chunks{m.api, limit{64_MiB}};
+    const buffer_memory memory{chunks};
+    CHECK_FALSE(memory.host_access());
+    account scan{name{"scan"}};
+    const buffer b = memory.allocate(scan, 1000);
+    CHECK_FALSE(b.host_access());
+    CHECK(b.slice(0, 10).host_access() == false);
+    struct host_chunks : allot::policies<allot::fit::runs> {};
+    allot::chunk_arena<host_chunks> here{limit{64_MiB}};
+    CHECK(buffer_memory{here}.host_access());
 }

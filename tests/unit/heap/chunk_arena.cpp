@@ -19,6 +19,7 @@ namespace {
 
 struct runs : allot::policies<allot::fit::runs, allot::oom::null> {};
 struct raising : allot::policies<allot::fit::runs> {};
+struct best_fits : allot::policies<allot::fit::best, allot::oom::null> {};
 struct buddies : allot::policies<allot::fit::buddy, allot::oom::null> {};
 struct threaded : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
 struct keeping : allot::policies<allot::fit::runs, allot::oom::null, allot::retain::never> {};
@@ -191,6 +192,33 @@ TEST_CASE("blocks resize where they stand", "[chunks]") {
     for (void* const p : {a.address, slot.address, large.address}) blocks.deallocate(p);
     CHECK(blocks.figures().live == 0);
     CHECK(blocks.valid());
+}
+
+TEST_CASE("a large block that shrinks is more than a chunk still, and may be given back with its bytes", "[chunks]") {
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{4_MiB}};
+    for (const std::size_t to : {std::size_t{1}, 1_MiB, 4_MiB}) {
+        const allot::block b = blocks.allocate(10_MiB), less = blocks.resize(b.address, to);
+        REQUIRE(less.address == b.address);
+        CHECK(less.bytes == 4_MiB + 256_KiB);
+        CHECK(blocks.figures().held == less.bytes);
+        blocks.deallocate(b.address, less.bytes);
+        CHECK(blocks.figures().held == 0);
+        CHECK(blocks.valid());
+    }
+}
+
+TEST_CASE("a block that is no half of a chunk is found where no half is left", "[chunks]") {
+    const auto fits = [](auto& blocks) {
+        const allot::block most = blocks.allocate(5_MiB), rest = blocks.allocate(2560_KiB);
+        CHECK(most);
+        CHECK(rest);
+        blocks.deallocate(most.address);
+        blocks.deallocate(rest.address);
+    };
+    allot::chunk_arena<runs> a{allot::limit{8_MiB}, small_pages, allot::chunk_bytes{4_MiB}};
+    allot::chunk_arena<best_fits> b{allot::limit{8_MiB}, small_pages, allot::chunk_bytes{4_MiB}};
+    fits(a);
+    fits(b);
 }
 
 TEST_CASE("a large block grows no further than the limit", "[chunks]") {
