@@ -150,6 +150,24 @@ BUGS = {
     "buffer_ledger_is_not_counted_down": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
         "    mine.count(counted::buffers, -1); // the account may end with it, or, if it is charged, with its last refund\n", ""),
+    "buffer_heir_passed_over_for_its_former_account": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "    l.passed = false;\n", ""),
+    "buffer_of_a_closed_account_after_all": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp", "            l.by = &from;\n", ""),
+    "account_ends_under_its_last_child": (
+        "unit/ledger/closing.cpp", "ledger/account_close.hpp",
+        "    if (above != nullptr) above->count_in(moves, 1); // it may wait for this child alone, and take the tree with it\n", "",
+        "    if (above != nullptr) above->count_in(moves, -1); // the last access to the tree\n", "",
+        "    { const hold tree(*this, false); } // what", "    { const hold tree(*this); } // what"),
+    "account_of_one_thread_does_not_close": (
+        "unit/ledger/closing.cpp", "ledger/account_close.hpp", "    if (one_thread_) shut_.store(true, std::memory_order_relaxed);\n    else take_back(true, false);\n}\ninline std::uint32_t",
+        "    if (!one_thread_) take_back(true, false);\n}\ninline std::uint32_t"),
+    "account_forgets_a_peak_whose_refund_waited": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp", "    note_peak(from.room() + want - bytes);\n", ""),
+    "account_has_more_room_than_charges": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp", "while (ALLOT_UNLIKELY(w.room() > own()))", "while (false)"),
+    "account_holder_in_a_call_waits_for_who_waits": (
+        "threads/accounts.cpp", "ledger/account_climb.hpp", "if (mode == how::held && !tree.root.is_inside_a_call(sys::thread_token()))", "if (mode == how::held)"),
     "buffer_charge_stays_behind_with_who_is_gone": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp", "return found != nullptr ? found : ending;", "return found;",
         "    buffer_ledger* also = nullptr;\n    b.lock.lock();\n", "    buffer_ledger* also = nullptr;\n    " + MOMENT.replace("512", "64") + "\n    b.lock.lock();\n"),

@@ -14,6 +14,7 @@
 #include <new>
 #include <random>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -283,4 +284,81 @@ TEST_CASE("accounts: who adds first and checks then fails others", "[accounts][t
     CHECK_FALSE(modest.try_charge(300));
     greedy.refund(900);
     CHECK(modest.try_charge(300));
+}
+
+// Refunds that find the lock taken go into the room; the peak before them is known all the same.
+TEST_CASE("accounts: a peak is kept though its refund found the lock taken", "[accounts][threads]") {
+    account root{name{"root"}}, middle{root, name{"middle"}}, beside{root, name{"beside"}};
+    std::atomic<bool> done{false};
+    std::thread holds_the_lock{[&] {
+        while (!done) static_cast<void>(beside.try_charge(1)), beside.refund(1);
+    }};
+    bool good = true;
+    for (int round = 0; round != 20'000; ++round) {
+        account leaf{middle, name{"leaf"}};
+        good = leaf.try_charge(100) && good;
+        leaf.refund(100);
+        good = leaf.peak() == 100 && good;
+        good = leaf.try_hold(70) && good; // another 70 that count once they are had
+        leaf.confirm(70);
+        leaf.refund(70);
+        good = leaf.peak() == 100 && good;
+    }
+    done = true;
+    holds_the_lock.join();
+    CHECK(good);
+    CHECK(middle.peak() == 100);
+    CHECK(root.verify());
+}
+
+TEST_CASE("accounts: more is refunded than was charged while the lock is taken", "[accounts][threads]") {
+    if (ALLOT_CHECKED != 0) return; // told there, by abort
+    account root{name{"root"}, limit{1 << 20}}, beside{root, name{"beside"}};
+    std::atomic<bool> done{false};
+    std::thread holds_the_lock{[&] {
+        while (!done) static_cast<void>(beside.try_charge(1)), beside.refund(1);
+    }};
+    bool good = true;
+    for (int round = 0; round != 20'000; ++round) {
+        account leaf{root, name{"leaf"}, allot::steps{4096}}, exact{root, name{"exact"}};
+        good = leaf.try_charge(100) && exact.try_charge(100) && good;
+        leaf.refund(1 << 16), exact.refund(1 << 16);
+        good = leaf.used() == 0 && exact.used() == 0 && leaf.try_charge(10) && exact.try_charge(10) && leaf.used() == 10 && exact.used() == 10 && good;
+        leaf.refund(10), exact.refund(10);
+    }
+    done = true;
+    holds_the_lock.join();
+    CHECK(good);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("accounts: who holds in a call does not wait for one who waits for what it holds", "[accounts][threads]") {
+    struct holder : allot::account_listener {
+        account* more = nullptr;
+        void after(const account&, std::size_t, const allot::charge_status&) noexcept override {
+            if (more == nullptr) return;
+            account& a = *std::exchange(more, nullptr);
+            std::this_thread::sleep_for(std::chrono::milliseconds(50)); // until the other waits
+            if (a.try_hold(10)) a.cancel(10);
+        }
+    };
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, second{root, name{"second"}}, third{root, name{"third"}};
+    holder ears;
+    ears.more = &second;
+    first.add(ears);
+    std::thread other;
+    std::atomic<bool> met{false};
+    REQUIRE(third.try_charge(1));
+    other = std::thread{[&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        met = third.try_charge(50).charged(); // fits when what is held was cancelled
+    }};
+    REQUIRE(first.try_hold(60));
+    first.cancel(60);
+    other.join();
+    CHECK(met);
+    third.refund(51);
+    CHECK(first.remove(ears));
+    CHECK(root.verify());
 }

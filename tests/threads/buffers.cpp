@@ -252,3 +252,38 @@ TEST_CASE("buffers: an account ends with its last view while others are charged"
     CHECK(pool.live == 0);
     CHECK(root.verify());
 }
+
+TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threads]") {
+    counted_memory pool;
+    buffer_memory memory{pool};
+    account root{name{"root"}};
+    bool good = true;
+    unsigned refused = 0;
+    for (unsigned round = 0; round != 3000; ++round) {
+        account from{root, name{"from"}}, other{root, name{"other"}};
+        const auto to = std::make_unique<account>(root, name{"to"});
+        buffer view = memory.allocate(from, 64), shared = round % 2 == 0 ? view.retain(other) : buffer{};
+        std::barrier turn{2};
+        std::thread closes{[&] {
+            turn.arrive_and_wait();
+            for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
+            to->close_when_drained([](account&, void*) noexcept {});
+        }};
+        turn.arrive_and_wait();
+        auto [theirs, how] = round % 4 < 2 ? std::move(view).transfer(*to) : std::as_const(view).transfer(*to);
+        closes.join();
+        if (!theirs) { // nothing has changed
+            ++refused;
+            good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from && view.charged() == &from && view.valid();
+        } else {
+            good = good && theirs.holder() == to.get() && theirs.charged() == to.get() && theirs.valid();
+        }
+        theirs.release();
+        view.release();
+        good = good && from.used() == 0 && to->used() == 0 && other.used() == (shared ? 64U : 0U);
+        shared.release();
+        good = good && root.used() == 0 && pool.live == 0 && from.figures().buffers == 0 && other.figures().buffers == 0;
+    }
+    CHECK(good);
+    CHECK(root.verify());
+}

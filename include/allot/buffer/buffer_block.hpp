@@ -258,21 +258,37 @@ ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
     else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
 }
 
-// As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`. False: it is not so.
+// As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`, unless the status says that it could
+// not be charged. False: it is not so.
 inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
     std::unique_lock hold(b.lock);
-    if (l.views.load(std::memory_order_relaxed) != 1 || b.is_moving()) return false;
+    if (l.views.load(std::memory_order_acquire) != 1 || b.is_moving()) return false;
     for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
         if (x->by == &to && x->alive()) return false;
     if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
     l.by = &to;
-    if (b.charged == &from) hold.release(), status = move_charge(b, from, to);
-    else hold.unlock();
-    to.count(counted::buffers, 1);
+    l.passed = false;
+    bool left = false; // a call about the move let go of this very view
+    if (b.charged == &from) {
+        hold.release();
+        status = begin_move(b, from, to);
+        if (ALLOT_UNLIKELY(!status.charged())) { // closed meanwhile: it was as it is
+            const std::lock_guard again(b.lock);
+            l.by = &from;
+            end_move(b, from, status);
+            return true;
+        }
+        to.count(counted::buffers, 1);
+        left = l.left;
+        end_move(b, from, status); // from now on another thread may end the block, if a call gave it a view
+    } else {
+        hold.unlock();
+        to.count(counted::buffers, 1);
+    }
     from.count(counted::buffers, -1); // `from` may end with it, and tell: without the lock
-    if (ALLOT_UNLIKELY(l.left)) end_all(&l); // a call about the move let go of this very view
+    if (ALLOT_UNLIKELY(left)) end_all(&l);
     return true;
 }
 

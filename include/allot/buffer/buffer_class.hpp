@@ -46,7 +46,7 @@ class buffer {
     }
 
     // Memory of somebody else becomes a block, charged to the account by its bytes; `release` is called once, when its last view
-    // goes. Where the account refuses, or is closed, the result is empty, and nobody calls `release`. `host_access`: the host may touch it.
+    // goes. Where the account refuses, or is closed, and for 0 bytes, the result is empty, and nobody calls `release`. `host_access`: the host may touch it.
     static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context = nullptr,
                              bool host_access = true, charge_status* why = nullptr) noexcept;
 

@@ -23,6 +23,8 @@ inline buffer buffer::over(const memory_block& m, std::size_t bytes, account& by
 }
 inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context, bool host_access,
                                  charge_status* why) noexcept {
+    if (why != nullptr) *why = {};
+    if (bytes == 0) return {};
     const charge_status s = by.try_charge(bytes);
     if (why != nullptr) *why = s;
     if (!s) return {};
@@ -100,12 +102,13 @@ inline transfer_result buffer::transfer(account& to) const& noexcept {
     buffer theirs = retain(to);
     if (!theirs) return {buffer{}, ledger_ == nullptr ? charge_status{} : charge_status{charge_outcome::closed, &to, block_bytes(), to.used(), to.limit()}};
     const charge_status s = detail::hand_over(*ledger_, to);
+    if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
     return {std::move(theirs), s};
 }
 inline transfer_result buffer::transfer(account& to) && noexcept {
     if (ledger_ != nullptr && &to != ledger_->by && may_have(to)) {
         charge_status s;
-        if (detail::relabel(*ledger_, to, s)) return {std::move(*this), s};
+        if (detail::relabel(*ledger_, to, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
     }
     transfer_result r = std::as_const(*this).transfer(to);
     if (r.view) release();

@@ -269,7 +269,7 @@ class alignas(64) account {
     bool is_below(const account& other) const noexcept;
     std::size_t step_at(std::size_t used) const noexcept;
     void note_peak(std::size_t least) noexcept;
-    void end_grant() noexcept;
+    std::size_t end_grant() noexcept;
     struct change {
         std::ptrdiff_t all, met; // claims, and of those the confirmed part
     };
@@ -286,6 +286,7 @@ class alignas(64) account {
     bool may_open() const noexcept;
     std::size_t ahead_of(std::size_t bytes, std::size_t room) const noexcept;
     bool grant(word from, std::size_t want, std::size_t bytes, how mode) noexcept;
+    void keep_at_most(std::size_t step) noexcept;
     std::size_t take_back(bool all, bool open) noexcept;
     void settle() noexcept { take_back(!room().open(), room().open()); }
     void settle_noted() noexcept;

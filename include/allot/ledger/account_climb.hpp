@@ -22,15 +22,18 @@ inline std::size_t account::step_at(std::size_t used) const noexcept {
     const std::size_t step = step_;
     return used < 16 * step ? step : used < 64 * step ? 4 * step : 8 * step;
 }
-// A grant ends in which the room was not less than `least`.
+// The room was not less than `least` since that was used.
 inline void account::note_peak(std::size_t least) noexcept {
     if (const std::size_t all = met(); all > least && all - least > peak_) peak_ = all - least;
 }
-inline void account::end_grant() noexcept {
+// Before a change of what is used; returns the room, which to note the peak with behind it: later refunds into a closed room do not
+// tell its least.
+inline std::size_t account::end_grant() noexcept {
     word w = room();
     if (w.room() != w.least())
         while (!word_.compare_exchange_weak(w.bits, w.anew().bits, std::memory_order_relaxed)) {}
     note_peak(w.least());
+    return w.room();
 }
 inline account::change account::shift(change by) noexcept {
     const std::size_t was = claim(), was_met = met_claim();
@@ -40,8 +43,9 @@ inline account::change account::shift(change by) noexcept {
 }
 inline void account::climb(account* at, change by, const account* end) noexcept {
     for (; at != end && (by.all != 0 || by.met != 0); at = at->parent_) {
-        at->end_grant();
+        const std::size_t room = at->end_grant();
         by = at->shift(by);
+        at->note_peak(room);
     }
 }
 // What stands in the way of `more` bytes of own charges or claims at `at`, up to and without `end`; nothing is changed.
@@ -95,27 +99,38 @@ inline bool account::grant(word from, std::size_t want, std::size_t bytes, how m
     }
     note_peak(from.least());
     const auto by = static_cast<std::ptrdiff_t>(want);
-    climb(parent_, shift({by, mode == how::held ? by - static_cast<std::ptrdiff_t>(bytes) : by}), nullptr);
+    const change above = shift({by, mode == how::held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
+    note_peak(from.room() + want - bytes);
+    climb(parent_, above, nullptr);
     if (open) {
-        keep_.store(static_cast<std::uint32_t>(step_at(own())), std::memory_order_relaxed);
+        keep_at_most(step_at(own()));
         shut_.store(false, std::memory_order_relaxed);
     }
     return true;
+}
+// A refund that leaves more room than this takes the lock; more than was charged never stays unseen.
+inline void account::keep_at_most(std::size_t step) noexcept {
+    keep_.store(static_cast<std::uint32_t>(step < own() ? step : own()), std::memory_order_relaxed);
 }
 // Room goes back to the parent: all, or what is more than whole steps. Returns bytes.
 inline std::size_t account::take_back(bool all, bool open) noexcept {
     word w = room();
     std::size_t back = 0, step = 0;
     do {
+        while (ALLOT_UNLIKELY(w.room() > own())) // refunded while the lock was taken, and never charged
+            if (word_.compare_exchange_weak(w.bits, word::of(own(), w.open()).bits, std::memory_order_relaxed)) {
+                if (state_.load(std::memory_order_relaxed) != state::closed) tell_misuse({.kind = misuse::over_refunded, .heap = name_});
+                w = room();
+            }
         const std::size_t used = own() - w.room();
         step = all ? 0 : step_at(used);
         const std::size_t whole = all ? used : (used + step - 1) / step * step;
         back = own() > whole ? own() - whole : 0;
         if (back == 0 && open == w.open()) return 0;
     } while (!word_.compare_exchange_weak(w.bits, word::of(w.room() - back, open).bits, std::memory_order_relaxed));
-    if (open && !all) keep_.store(static_cast<std::uint32_t>(step), std::memory_order_relaxed);
     note_peak(w.least());
     own_.store(own() - back, std::memory_order_relaxed);
+    if (open && !all) keep_at_most(step);
     const auto by = -static_cast<std::ptrdiff_t>(back);
     climb(parent_, shift({by, by}), nullptr);
     return back;
@@ -148,7 +163,7 @@ inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcep
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {charge_outcome::over_limit, this, bytes, used(), limit()};
     hold tree(*this);
     waiter mine{tree};
-    if (mode == how::held)
+    if (mode == how::held && !tree.root.is_inside_a_call(sys::thread_token())) // there it may be what they wait for
         while (tree.root.waiting_ != 0) tree.breathe();
     for (unsigned called_in = 0;;) {
         if (!is_open()) return {charge_outcome::closed, this, bytes, used_now(), limit()};
@@ -197,8 +212,10 @@ inline bool account::fits(std::size_t bytes) noexcept {
 inline void account::confirm(std::size_t bytes) noexcept {
     by_its_thread();
     const hold tree(*this);
-    end_grant();
-    climb(parent_, shift({0, static_cast<std::ptrdiff_t>(bytes)}), nullptr);
+    const std::size_t room = end_grant();
+    const change above = shift({0, static_cast<std::ptrdiff_t>(bytes)});
+    note_peak(room);
+    climb(parent_, above, nullptr);
 }
 inline void account::cancel(std::size_t bytes) noexcept {
     by_its_thread();
@@ -219,6 +236,7 @@ inline void account::lower(std::size_t bytes) noexcept {
     }
     end_grant();
     own_.store(own() - bytes, std::memory_order_relaxed);
+    if (const std::size_t kept = keep_.load(std::memory_order_relaxed); kept > own()) keep_at_most(kept);
     const auto by = -static_cast<std::ptrdiff_t>(bytes);
     climb(parent_, shift({by, by}), nullptr);
 }
@@ -287,8 +305,9 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
             leaf.own_.store(leaf.own() + static_cast<std::size_t>(own), std::memory_order_relaxed);
             change c{own, own};
             for (account* a = &leaf; a != top && (c.all != 0 || c.met != 0); a = a->parent_) {
-                a->end_grant();
+                const std::size_t room = a->end_grant();
                 c = a->shift(c);
+                a->note_peak(room);
             }
             net.all += c.all, net.met += c.met;
         };

@@ -66,7 +66,8 @@ inline void account::begin_closing() noexcept {
     state_.store(state::closing, std::memory_order_seq_cst);
     for (unsigned at = 0; at != 3; ++at) // from the middle of the upper half there are 2^30 steps to either end
         left_[at] = open_[at].exchange(counts_left + counts_left / 2, std::memory_order_acquire);
-    if (!one_thread_) take_back(true, false);
+    if (one_thread_) shut_.store(true, std::memory_order_relaxed);
+    else take_back(true, false);
 }
 inline std::uint32_t account::counted_now(unsigned at) const noexcept {
     const std::uint32_t n = open_[at].load(std::memory_order_acquire);
@@ -137,14 +138,16 @@ inline void account::tell(std::string_view leaks) const noexcept {
 inline bool account::close() noexcept {
     if (state_.load(std::memory_order_seq_cst) == state::closed) return true;
     account* const above = parent_;
+    if (above != nullptr) above->count_in(moves, 1); // it may wait for this child alone, and take the tree with it
     char page[8192];
     text_writer leaks{page};
     const bool ended = end(leaks);
-    if (above != nullptr) { const hold tree(*above); } // which may have waited for this child
     wait_for_refunds();
+    { const hold tree(*this, false); } // what they noted is settled: nobody knows this account any more
     wait_for_calls();
     if (ended && above != nullptr) tell_children(*above, false);
     tell(leaks.view());
+    if (above != nullptr) above->count_in(moves, -1); // the last access to the tree
     return leaks.size() == 0;
 }
 inline bool account::close(time_span most) noexcept {
@@ -169,7 +172,7 @@ inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept,
     bool now = false;
     {
         const hold tree(*this);
-        if (!is_open()) return true;
+        if (!is_open()) return state_.load(std::memory_order_relaxed) == state::closed;
         begin_closing();
     }
     wait_for_refunds(); // those that come from now on take the lock
@@ -201,17 +204,15 @@ inline void account::finish_drained() noexcept {
 
 inline void account::add(account_item& item) noexcept {
     const std::lock_guard whole(root_->shape_);
+    const hold tree(*this, false);
     items_.add(item);
 }
 inline void account::remove(account_item& item) noexcept {
-    account& root = *root_;
-    {
-        const std::lock_guard whole(root.shape_);
-        items_.remove(item);
-        const hold tree(*this, false);
-        end_if_drained();
-    }
-    const hold tree(root); // the account may be gone behind it
+    std::unique_lock whole(root_->shape_);
+    const hold tree(*this); // the account may be gone behind it
+    items_.remove(item);
+    end_if_drained();
+    whole.unlock(); // who ends accounts behind the lock needs it
 }
 inline void account::set_log(account_log* log) noexcept {
     const hold tree(*this);

@@ -327,3 +327,31 @@ TEST_CASE("an account that closes waits for its views, whoever is charged for th
     CHECK(root.used() == 0);
     CHECK(root.verify());
 }
+
+TEST_CASE("an account that takes a view of a closed one inherits like any other", "[buffer][owners]") {
+    allot::heap_memory heap;
+    const buffer_memory memory{heap};
+    account root{name{"root"}}, a{root, name{"a"}}, b{root, name{"b"}}, c{root, name{"c"}}, d{root, name{"d"}};
+    buffer x = memory.allocate(a, 64), y = x.retain(b), z = x.retain(c);
+    b.close_when_drained([](account&, void*) noexcept {});
+    x.release();
+    CHECK(c.used() == 64); // b was closing
+    auto w = std::move(y).transfer(d);
+    CHECK(w.view.holder() == &d);
+    z.release();
+    CHECK(c.used() == 0);
+    CHECK(d.used() == 64);
+    w.view.release();
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("foreign memory of 0 bytes is nobody's", "[buffer][owners]") {
+    account root{name{"root"}};
+    int released = 0;
+    allot::charge_status why;
+    const buffer none = buffer::of_foreign(root, &released, 0, [](void* n, std::byte*, std::size_t) noexcept { ++*static_cast<int*>(n); }, &released, true, &why);
+    CHECK_FALSE(none);
+    CHECK(why.fitted());
+    CHECK(root.figures().buffers == 0);
+    CHECK(released == 0);
+}

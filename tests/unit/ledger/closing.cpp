@@ -296,3 +296,37 @@ TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     scan.refund(3);
     join.refund(2_MiB);
 }
+
+// What is gone is overwritten, so that a late access shows.
+TEST_CASE("the last child may end a root that waits for it, and is not behind it", "[accounts][closing]") {
+    alignas(account) static std::byte place[sizeof(account)];
+    static bool gone = false;
+    auto* const root = ::new (static_cast<void*>(place)) account{name{"root"}};
+    auto child = std::make_unique<account>(*root, name{"child"});
+    const auto destroy = [](account& a, void*) noexcept {
+        a.~account();
+        std::memset(place, 0xFF, sizeof place);
+        gone = true;
+    };
+    CHECK_FALSE(root->close_when_drained(destroy));
+    CHECK_FALSE(root->close_when_drained(destroy)); // it is closing already
+    CHECK_FALSE(gone);
+    child.reset();
+    CHECK(gone);
+}
+
+TEST_CASE("a leaf of one thread with steps closes as others do", "[accounts][closing]") {
+    account root{name{"root"}, limit{16_MiB}};
+    account leaf{root, name{"leaf"}, allot::steps{1_MiB}, allot::one_thread{}};
+    static int ended = 0;
+    REQUIRE(leaf.try_charge(300'000));
+    CHECK_FALSE(leaf.close_when_drained([](account&, void*) noexcept { ++ended; }));
+    CHECK_FALSE(leaf.fits(1000));
+    CHECK(leaf.try_charge(1000).outcome == allot::charge_outcome::closed);
+    leaf.refund(100'000);
+    CHECK(ended == 0);
+    leaf.refund(200'000);
+    CHECK(ended == 1);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
