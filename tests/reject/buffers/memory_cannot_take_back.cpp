@@ -1,4 +1,5 @@
 // expected-error-outside {{block_memory}}
+// nvcc-says-no {{block_memory}}
 #include <allot/buffers.hpp>
 
 struct only_gives {
