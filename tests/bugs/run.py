@@ -131,7 +131,7 @@ BUGS = {
     "block_of_two_accounts_ends_without_the_lock": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp", " && !l.block->met_others", ""),
     "view_let_go_in_its_own_move_stays": (
-        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "    if (ALLOT_UNLIKELY(left)) end_all(&l);\n", ""),
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "    if (ALLOT_UNLIKELY(left)) end_ledger(l);\n", ""),
     "alone_while_the_charge_moves": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", " && !l.block->is_moving();", ";"),
     "buffer_heir_is_the_newest": (

@@ -1,6 +1,6 @@
 // What must not be done with accounts ends a checked build, with the account's name.
 #include <support/catch.hpp>
-#include <support/death.hpp>
+#include <support/dies_telling.hpp>
 
 #include <allot/ledger/account.hpp>
 
@@ -18,14 +18,7 @@ struct fixture {
     ~fixture() { mine.refund(mine.used()), other.refund(other.used()); }
 };
 template <class Body> void told(const char* what, const char* who, Body body) {
-    const death end = death_of([&] {
-        fixture f;
-        body(f);
-    });
-    INFO(end.said);
-    CHECK(end.aborted());
-    CHECK_THAT(end.said, ContainsSubstring(what));
-    CHECK_THAT(end.said, ContainsSubstring(who));
+    dies_telling<fixture>(body, {what, who});
 }
 template <class Body> void by_another(Body body) {
     told("used by another thread", "scan", [&](fixture& f) { std::thread([&] { body(f); }).join(); });

@@ -1,6 +1,6 @@
 // What must not be done with buffers, reservations and vectors ends a checked build, with the account's name where there is one.
 #include <support/catch.hpp>
-#include <support/death.hpp>
+#include <support/dies_telling.hpp>
 
 #include <allot/buffers.hpp>
 
@@ -18,14 +18,7 @@ struct fixture {
     buffer x = memory.allocate(a, 100);
 };
 template <class Body> void told(const char* what, const char* who, Body body) {
-    const death end = death_of([&] {
-        fixture f;
-        body(f);
-    });
-    INFO(end.said);
-    CHECK(end.aborted());
-    CHECK_THAT(end.said, ContainsSubstring(what));
-    CHECK_THAT(end.said, ContainsSubstring(who));
+    dies_telling<fixture>(body, {what, who});
 }
 constexpr const char* beyond = "beyond the bounds of a buffer or vector";
 

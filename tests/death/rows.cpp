@@ -1,6 +1,6 @@
 // Misuse of rows aborts in checked builds, with a message that names the set, the heap and the row type.
 #include <support/catch.hpp>
-#include <support/death.hpp>
+#include <support/dies_telling.hpp>
 #include <support/row_sets.hpp>
 
 #include <cstring>
@@ -22,16 +22,7 @@ struct fixture {
 
 template <class Body>
 void dies(Body body, const char* what, const char* heap, const char* type) {
-    const death end = death_of([&] {
-        fixture f;
-        body(f);
-    });
-    INFO(end.said);
-    CHECK(end.aborted());
-    CHECK_THAT(end.said, ContainsSubstring(what));
-    CHECK_THAT(end.said, ContainsSubstring("sets::plain"));
-    CHECK_THAT(end.said, ContainsSubstring(heap));
-    CHECK_THAT(end.said, ContainsSubstring(type));
+    dies_telling<fixture>(body, {what, "sets::plain", heap, type});
 }
 
 } // namespace

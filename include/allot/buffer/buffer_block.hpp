@@ -239,11 +239,8 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
     if (last) end_block(b);
     return also;
 }
-inline void end_all(buffer_ledger* gone) noexcept {
-    while (gone != nullptr) gone = end_one(*gone);
-}
 ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
-    end_all(&gone);
+    for (buffer_ledger* l = &gone; l != nullptr;) l = end_one(*l);
 }
 // The only view of a block that never had a second ledger: nobody else can come to it, so neither the count nor the lock is asked.
 inline bool is_alone(const buffer_ledger& l) noexcept {
@@ -288,7 +285,7 @@ inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexce
         to.count(counted::buffers, 1);
     }
     from.count(counted::buffers, -1); // `from` may end with it, and tell: without the lock
-    if (ALLOT_UNLIKELY(left)) end_all(&l);
+    if (ALLOT_UNLIKELY(left)) end_ledger(l);
     return true;
 }
 
