@@ -6,7 +6,7 @@
 // Inside are some dozen instructions: no lock, no call to the system, no page request.
 // Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes_now() <= the budget, and so is the one kept
 // beside the bins.
-// Cost: 8 bytes a slot, some 10 KiB where all classes are used, in memory once they are. Threads: as above.
+// Cost: 8 bytes a slot, some 9 KiB where all classes are used, in memory once they are. Threads: as above.
 // Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003, membarrier(2) 2017.
 #pragma once
 

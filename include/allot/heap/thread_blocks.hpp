@@ -1,7 +1,7 @@
 // heap::per_thread of a chunk arena: the cache that a thread has of it, found by heap/thread_places.hpp.
 //
 // Its blocks go back when the thread ends or the arena does, and whenever somebody is short of memory, without the thread's
-// help. Cost: 700 bytes and the cache's slots, 1.3 KiB more where the set counts, and up to 64 records. Threads: that of block_cache.hpp.
+// help. Cost: 1.4 KiB and the cache's slots, 1.3 KiB more where the set counts, and up to 64 records. Threads: that of block_cache.hpp.
 #pragma once
 
 #include <allot/config.hpp>
