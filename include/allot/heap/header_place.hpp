@@ -30,10 +30,15 @@ struct header_aside {
     std::byte* memory = nullptr; // the page
 };
 
+// Of every kind of header.
+inline constexpr std::size_t header_alignment = 64;
+
 namespace detail {
 
-// What stands for the header of a page that holds no rows: it belongs to nobody.
-inline page_header no_page{.owner = &no_page};
+// What stands for the header of a page that holds no rows: it belongs to nobody. Aligned as every header is, since it is
+// looked at as each kind of them.
+struct alignas(header_alignment) header_of_nobody : page_header {};
+inline header_of_nobody no_page{{.owner = &no_page}};
 
 } // namespace detail
 
@@ -43,6 +48,7 @@ ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view& arena, const void* a
     if constexpr (!Page::place_type::aside) {
         return *reinterpret_cast<Page*>(page_of(address, arena.page_mask));
     } else {
+        static_assert(alignof(Page) <= alignof(detail::header_of_nobody));
         page_header* found = header_aside_at(arena, address);
         if (ALLOT_UNLIKELY(found == nullptr)) found = &detail::no_page;
         return *static_cast<Page*>(found);
@@ -51,9 +57,9 @@ ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view& arena, const void* a
 
 // Host memory for the header of a page and what goes with it; null when there is none.
 inline std::byte* get_header(std::size_t bytes) noexcept {
-    return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{64}, std::nothrow));
+    return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{header_alignment}, std::nothrow));
 }
-inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{64}); }
+inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{header_alignment}); }
 
 // Headers of pages that were given back under a lock, freed when it has gone: at this object's end.
 template <class Page, bool Aside = Page::place_type::aside>
