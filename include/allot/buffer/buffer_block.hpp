@@ -18,6 +18,7 @@
 #pragma once
 
 #include <allot/buffer/buffer_memory.hpp>
+#include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/sync/pause.hpp>
@@ -127,8 +128,9 @@ struct buffer_block {
         return found != nullptr ? found : ending;
     }
     void note(const char* what, const account& a) noexcept {
-        if (account_log* const to = log.load(std::memory_order_acquire); ALLOT_UNLIKELY(to != nullptr)) to->record(what, memory.bytes, a.used());
+        if (account_log* const to = log.load(std::memory_order_acquire); ALLOT_UNLIKELY(to != nullptr)) note_in(*to, what, a);
     }
+    ALLOT_COLD void note_in(account_log& to, const char* what, const account& a) const noexcept { to.record(what, memory.bytes, a.used()); }
 };
 
 static_assert(sizeof(buffer_block) == buffer_record && std::is_trivially_destructible_v<buffer_block>); // its record goes as it is
@@ -192,18 +194,15 @@ inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
     return move_charge(b, *from.by, to);
 }
 // Frees the memory, and then takes it off who is charged.
-inline void end_block(buffer_block& b) noexcept {
+ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     account& charged = *b.charged;
     const memory_block m = b.memory;
     b.note("end", charged);
-    if (b.is_foreign) {
-        b.source.foreign.release(b.source.foreign.context, m.address, m.bytes);
-        ::operator delete(&b);
-    } else {
-        const buffer_memory from = b.source.memory;
-        from.give(m);
-        from.give_record(&b);
-    }
+    const buffer_source from = b.source;
+    const bool foreign = b.is_foreign;
+    buffer_records::give(&b);
+    if (ALLOT_UNLIKELY(foreign)) from.foreign.release(from.foreign.context, m.address, m.bytes);
+    else from.memory.give(m);
     charged.refund(m.bytes);
 }
 // Ends one whose views are gone; returns another that its mover has to end.

@@ -16,7 +16,7 @@ namespace allot::inline ALLOT_ABI {
 // ---- making ------------------------------------------------------------------------------------------------------
 
 inline buffer buffer::over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from, bool foreign, bool host) noexcept {
-    void* const record = foreign ? ::operator new(sizeof(detail::buffer_block), std::nothrow) : from.memory.take_record();
+    void* const record = detail::buffer_records::take();
     if (record == nullptr) return {};
     auto* const b = ::new (record) detail::buffer_block(m, by, from, foreign, host);
     return {&b->first, m.address, bytes};

@@ -6,11 +6,9 @@
 // A reference of two words; what it refers to must outlive the buffers. A memory is one of
 //     try_allocate(bytes, align) -> void*, or a struct {address, bytes}     deallocate(p, bytes), or deallocate(p)
 //     a row manager of counted rows                                          (or any_rows)
-// and may tell capacity(p), what a block may use, capacity_for(bytes), what one of so many bytes will have, a constant
-// host_access, false where the host must not touch it, and lend host memory for what is kept about a block: record_bytes,
-// take_record(), give_record(p).
-// Invariant: an account is charged for the whole block that the memory gave. Cost: four indirect calls and one allocation of 104
-// bytes of the process' heap a block, or a record that the memory keeps. Threads: those of the memory. Source: Arrow Java's AllocationManager.Factory, 2019.
+// and may tell capacity(p), what a block may use, capacity_for(bytes), what one of so many bytes will have, and a constant
+// host_access, false where the host must not touch it.
+// Invariant: an account is charged for the whole block that the memory gave. Cost: two indirect calls a block. Threads: those of the memory. Source: Arrow Java's AllocationManager.Factory, 2019.
 #pragma once
 
 #include <allot/config.hpp>
@@ -37,7 +35,6 @@ struct memory_block {
 namespace detail {
 
 inline constexpr std::size_t buffer_align = 64; // of every block that this library takes
-inline constexpr std::size_t buffer_record = 104; // bytes that are kept about a block
 inline constexpr row_type buffer_row{"buffer", nullptr, buffer_align};
 
 template <class M>
@@ -58,12 +55,6 @@ concept gives_blocks = gives_back<M> && requires(M& m, std::size_t n) {
     { m.try_allocate(n, n).address } -> std::convertible_to<void*>;
     { m.try_allocate(n, n).bytes } -> std::convertible_to<std::size_t>;
 };
-
-template <class M>
-concept lends_records = requires(M& m, void* p) {
-    { m.take_record() } -> std::same_as<void*>;
-    m.give_record(p);
-} && M::record_bytes >= buffer_record;
 
 } // namespace detail
 
@@ -86,10 +77,6 @@ class buffer_memory {
     std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
     bool host_access() const noexcept { return calls_->host_access; }
 
-    // Host memory for what is kept about a block; null: there is none.
-    void* take_record() const noexcept { return calls_->take_record(memory_); }
-    void give_record(void* record) const noexcept { calls_->give_record(memory_, record); }
-
     // Blocks as they are, charged to nobody.
     memory_block take(std::size_t bytes) const noexcept { return calls_->take(memory_, bytes); }
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
@@ -99,12 +86,10 @@ class buffer_memory {
         memory_block (*take)(void*, std::size_t) noexcept;
         void (*give)(void*, memory_block) noexcept;
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
-        void* (*take_record)(void*) noexcept;
-        void (*give_record)(void*, void*) noexcept;
         bool host_access;
     };
     template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
-    template <class M> static memory_block take_from(M& m, std::size_t bytes) noexcept {
+    template <class M> static ALLOT_ALWAYS_INLINE memory_block take_from(M& m, std::size_t bytes) noexcept {
         if constexpr (detail::gives_blocks<M>) {
             const auto b = m.try_allocate(bytes, detail::buffer_align);
             return {static_cast<std::byte*>(b.address), static_cast<std::size_t>(b.bytes)};
@@ -117,7 +102,7 @@ class buffer_memory {
             else return {static_cast<std::byte*>(p), bytes};
         }
     }
-    template <class M> static void give_to(M& m, memory_block b) noexcept {
+    template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
         if constexpr (detail::gives_rows<M>) m.release(b.address);
         else if constexpr (requires { m.deallocate(b.address, b.bytes); }) m.deallocate(b.address, b.bytes);
         else m.deallocate(b.address);
@@ -135,14 +120,6 @@ class buffer_memory {
             std::size_t has = 0; // 0 is said of what can never be had
             if constexpr (requires { as<M>(m).capacity_for(n); }) has = as<M>(m).capacity_for(n);
             return has > n ? has : n;
-        },
-        []([[maybe_unused]] void* m) noexcept -> void* {
-            if constexpr (detail::lends_records<M>) return as<M>(m).take_record();
-            else return ::operator new(detail::buffer_record, std::nothrow);
-        },
-        []([[maybe_unused]] void* m, void* record) noexcept {
-            if constexpr (detail::lends_records<M>) as<M>(m).give_record(record);
-            else ::operator delete(record);
         },
         host_access_of<M>(),
     };

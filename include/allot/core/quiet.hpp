@@ -58,8 +58,6 @@ struct words {
     // chunks
     template <class... As> anything resize(As&&...) const noexcept;
     template <class... As> anything chunk_bytes(As&&...) const noexcept;
-    template <class... As> anything take_record(As&&...) const noexcept;
-    template <class... As> anything give_record(As&&...) const noexcept;
     // devices
     template <class... As> anything leave(As&&...) const noexcept;
     template <class... As> anything release_held(As&&...) const noexcept;

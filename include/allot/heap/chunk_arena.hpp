@@ -156,12 +156,6 @@ template <class Set> class chunk_arena {
     }
     bool contains(const void* p) const noexcept { return arena().contains(p); }
 
-    // Host memory for what is kept about a block, uncharged; threads keep some of it under heap::per_thread. Null where the host has
-    // none. Any thread gives it back, before the arena ends.
-    static constexpr std::size_t record_bytes = 128;
-    void* take_record() noexcept { return core_.take_record(record_bytes); }
-    void give_record(void* record) noexcept { core_.give_record(record); }
-
     // ---- memory ---------------------------------------------------------------------------------------------
 
     // Empties all caches and gives free pages back to the arena; returns bytes.

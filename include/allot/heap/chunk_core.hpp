@@ -101,21 +101,6 @@ template <class Policies> class chunk_core {
         if (n != 0) heap_.give(out, n);
     }
 
-    // ---- records ------------------------------------------------------------------------------------------
-    // Host memory, of one size, for what somebody keeps about a block; null where the host has none.
-    ALLOT_ALWAYS_INLINE void* take_record(std::size_t bytes) noexcept {
-        if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->here() : nullptr; ALLOT_LIKELY(mine != nullptr))
-                if (void* const r = mine->take_record(); ALLOT_LIKELY(r != nullptr)) return r;
-        return ::operator new(bytes, std::nothrow);
-    }
-    ALLOT_ALWAYS_INLINE void give_record(void* record) noexcept {
-        if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->known() : nullptr; ALLOT_LIKELY(mine != nullptr))
-                if (ALLOT_LIKELY(mine->give_record(record))) return;
-        ::operator delete(record);
-    }
-
     // ---- caches -------------------------------------------------------------------------------------------
     // By who is alone with the cache.
     template <class Cache> void empty(Cache& cache) noexcept {

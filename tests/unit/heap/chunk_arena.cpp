@@ -285,35 +285,6 @@ TEST_CASE("what a thread keeps is not what another's request fails for", "[chunk
     idle.join();
 }
 
-// What the thread keeps goes with it, or with the arena: sanitizers would tell.
-TEST_CASE("records are the thread's own, up to 64, and any thread may give them back", "[chunks]") {
-    allot::chunk_arena<threaded> blocks{allot::limit{64_MiB}};
-    std::vector<void*> records, again;
-    const auto use = [&] {
-        for (int i = 0; i != 40; ++i) blocks.deallocate(blocks.allocate(256).address); // so that it has a place
-    };
-    use();
-    for (int i = 0; i != 100; ++i) {
-        records.push_back(blocks.take_record());
-        REQUIRE(records.back() != nullptr);
-        std::memset(records.back(), i, blocks.record_bytes);
-    }
-    for (void* const r : records) blocks.give_record(r);
-    if (ALLOT_CHECKED == 0) {
-        for (int i = 0; i != 64; ++i) again.push_back(blocks.take_record());
-        for (int i = 0; i != 64; ++i) CHECK(again[static_cast<std::size_t>(i)] == records[static_cast<std::size_t>(63 - i)]);
-    }
-    std::thread other{[&] {
-        use();
-        for (void* const r : again) blocks.give_record(r);
-        blocks.give_record(blocks.take_record());
-    }};
-    other.join();
-    CHECK(blocks.figures().live == 0);
-    allot::chunk_arena<runs> shared{allot::limit{64_MiB}}; // keeps none
-    shared.give_record(shared.take_record());
-}
-
 TEST_CASE("chunks and rows of one arena give way to each other", "[chunks]") {
     allot::arena<> pages{allot::limit{32_MiB}, small_pages};
     allot::chunk_arena<shared_runs> blocks{pages};
