@@ -1,4 +1,6 @@
 // Reports, maps and traces are written without allocating; so is what is recorded for them.
+#include "counted_new.hpp"
+
 #include <support/catch.hpp>
 #include <support/row_sets.hpp>
 
@@ -6,35 +8,7 @@
 #include <allot/report/rows.hpp>
 #include <allot/report/trace.hpp>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
 #include <vector>
-
-namespace {
-
-std::atomic<std::size_t> news{0};
-
-void* counted_new(std::size_t bytes, std::size_t align) {
-    ++news;
-    void* const p = align > alignof(std::max_align_t) ? std::aligned_alloc(align, (bytes + align - 1) / align * align)
-                                                      : std::malloc(bytes);
-    if (p == nullptr) std::abort();
-    return p;
-}
-
-} // namespace
-
-void* operator new(std::size_t bytes) { return counted_new(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t align) { return counted_new(bytes, static_cast<std::size_t>(align)); }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_new(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
-    return counted_new(bytes, static_cast<std::size_t>(align));
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t, std::align_val_t) noexcept { std::free(p); }
 
 using namespace allot::literals;
 

@@ -7,6 +7,7 @@
 #include <allot/core/text.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -42,7 +43,7 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
     };
     told({});
     if (bytes == 0) return {};
-    if (bytes >= large) {
+    if (bytes >= large && !by.has_ahead(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is hardly more than twice as large
         const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? capacity_for(bytes) : bytes;
         if (!by.fits(least)) { // its listeners may make room
             const charge_status s = by.try_hold(least);

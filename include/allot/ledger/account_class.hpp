@@ -113,6 +113,8 @@ class alignas(64) account {
     bool over_limit() const noexcept;
     // Whether a charge would fit now; nothing is changed but what leaves have ahead.
     bool fits(std::size_t bytes) noexcept;
+    // Whether so many are taken ahead here: then a charge asks nobody else. Without the lock.
+    ALLOT_ALWAYS_INLINE bool has_ahead(std::size_t bytes) const noexcept { return !shut_.load(std::memory_order_relaxed) && room().serves(bytes); }
     account_figures figures() const noexcept;
 
     const char* name() const noexcept { return name_; }

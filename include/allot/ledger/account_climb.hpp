@@ -200,7 +200,7 @@ inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcep
     }
 }
 inline bool account::fits(std::size_t bytes) noexcept {
-    if (bytes != 0 && !shut_.load(std::memory_order_relaxed) && room().serves(bytes)) return true;
+    if (bytes != 0 && has_ahead(bytes)) return true;
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return false;
     hold tree(*this);
     for (unsigned called_in = 0;; ++called_in) {
