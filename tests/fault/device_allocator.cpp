@@ -119,7 +119,7 @@ template <class Set> class scene {
 
 // What stays on the device where it refuses to take it back: what it was to take, and where it was.
 constexpr std::size_t leaks_of(call c) {
-    for (const call one : {call::release, call::deallocate, call::free_address, call::destroy_event, call::destroy_graph})
+    for (const call one : {call::deallocate, call::free_address, call::destroy_event, call::destroy_graph})
         if (c == one) return 1;
     return c == call::unmap ? 2 : 0;
 }

@@ -188,9 +188,9 @@ class alignas(64) account {
         bool one_thread;
         leak_sink leaks;
     };
-    struct hold;  // the tree's lock
-    struct waiter;// of one who waits
-    struct calls; // listeners being called
+    struct hold;    // the tree's lock
+    struct attempt; // of a request, under it
+    struct calls;   // listeners being called
     using accepted = types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
 
     template <class... Values> static constexpr void check() noexcept {
@@ -285,6 +285,7 @@ class alignas(64) account {
     };
     static looked look(const account* at, std::size_t more, std::size_t asked, const account* end = nullptr) noexcept;
     static const account* beyond(const account* at) noexcept;
+    void went_ahead(const charge_status& s) noexcept;
     bool may_open() const noexcept;
     std::size_t ahead_of(std::size_t bytes, std::size_t room) const noexcept;
     bool grant(word from, std::size_t want, std::size_t bytes, how mode) noexcept;

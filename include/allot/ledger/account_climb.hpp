@@ -156,16 +156,22 @@ inline std::size_t account::call_in(const account& within, bool shut) noexcept {
 inline void account::shut_where_exceeded() noexcept {
     for (const account* a = this; (a = beyond(a)) != nullptr; a = a->parent_) root_->call_in(*a, true);
 }
+// A request was met with this status: beyond a limit that is counted, and leaves take nothing ahead there.
+inline void account::went_ahead(const charge_status& s) noexcept {
+    if (s.at == nullptr) return;
+    ++const_cast<account*>(s.at)->beyond_;
+    shut_where_exceeded();
+}
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
 inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcept {
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {charge_outcome::over_limit, this, bytes, used(), limit()};
     hold tree(*this);
-    waiter mine{tree};
+    attempt request{*this, tree, mode};
     if (mode == how::held && !tree.root.is_inside_a_call(sys::thread_token())) // there it may be what they wait for
         while (tree.root.waiting_ != 0) tree.breathe();
-    for (unsigned called_in = 0;;) {
+    for (;;) {
         if (!is_open()) return {charge_outcome::closed, this, bytes, used_now(), limit()};
         word w = room();
         if (w.room() != 0 && (!w.open() || shut_.load(std::memory_order_relaxed))) {
@@ -179,24 +185,11 @@ inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcep
                 continue;
             }
         looked found = look(this, need, bytes);
-        charge_status& s = found.status;
-        if (!s.fitted() && called_in < most_call_ins()) { // before it is refused, or goes beyond a limit
-            ++called_in;
-            if (tree.root.call_in(*s.at, false) != 0) continue;
-        }
-        if (!s.fitted() && found.only_pending() && mine.wait()) {
-            called_in = 0;
-            continue;
-        }
-        if (s.outcome == charge_outcome::over_limit && mode == how::forced && !found.absurd) s.outcome = charge_outcome::forced;
-        account* const at = const_cast<account*>(s.at);
-        if (!s.charged()) return ++at->refused_, s;
+        if (request.looks_again(found)) continue;
+        if (!found.status.charged()) return found.status;
         if (!grant(w, need, bytes, mode)) continue;
-        if (at != nullptr) {
-            ++at->beyond_;
-            shut_where_exceeded();
-        }
-        return s;
+        went_ahead(found.status);
+        return found.status;
     }
 }
 inline bool account::fits(std::size_t bytes) noexcept {
@@ -270,8 +263,8 @@ inline void account::refund_now(std::size_t bytes) noexcept {
 
 inline charge_status account::move_locked(account& from, account& to, std::size_t bytes, how mode) noexcept {
     hold tree(from);
-    waiter mine{tree};
-    for (unsigned called_in = 0;; ++called_in) {
+    attempt request{to, tree, mode};
+    for (;;) {
         if (!to.is_open()) return {charge_outcome::closed, &to, bytes, to.used_now(), to.limit()};
         if (bytes > from.own() - from.room().room()) return {charge_outcome::misused, &from, bytes, from.used_now(), from.limit()};
         account* top = &from; // the lowest common ancestor
@@ -290,15 +283,8 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
         looked found = look(&to, bytes, bytes, top);
         if (found.status.charged() && up > down)
             if (const looked above = look(top, up - down, bytes); !above.status.charged() || found.status.fitted()) found = above;
-        charge_status& s = found.status;
-        if (!s.fitted() && called_in < to.most_call_ins() && tree.root.call_in(*s.at, false) != 0) continue;
-        if (!s.fitted() && found.only_pending() && mine.wait()) {
-            called_in = 0;
-            continue;
-        }
-        if (s.outcome == charge_outcome::over_limit && mode == how::forced && !found.absurd) s.outcome = charge_outcome::forced;
-        account* const at = const_cast<account*>(s.at);
-        if (!s.charged()) return ++at->refused_, s;
+        if (request.looks_again(found)) continue;
+        if (!found.status.charged()) return found.status;
         change net{0, 0};
         const auto apply = [&](account& leaf, std::ptrdiff_t own) {
             leaf.end_grant();
@@ -314,12 +300,9 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
         apply(from, -by);
         apply(to, by);
         climb(top, net, nullptr);
-        if (at != nullptr) {
-            ++at->beyond_;
-            to.shut_where_exceeded();
-        }
+        to.went_ahead(found.status);
         from.end_if_drained();
-        return s;
+        return found.status;
     }
 }
 

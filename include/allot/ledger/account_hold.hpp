@@ -1,4 +1,4 @@
-// The tree's lock, held; and listeners, being called. Both are part of account.hpp.
+// The tree's lock, held; a request that looks under it, and again; listeners, being called. All are part of account.hpp.
 #pragma once
 
 #include <allot/ledger/account_class.hpp>
@@ -40,12 +40,32 @@ struct account::hold {
     const bool ends_;
 };
 
-// The turn of one who waits for what is held: who comes to hold more lets it pass first.
-struct account::waiter {
-    explicit waiter(hold& tree) noexcept : tree_(tree) {}
-    waiter(const waiter&) = delete;
-    waiter& operator=(const waiter&) = delete;
-    ~waiter() { tree_.root.waiting_ -= waits_; }
+// A request that looks, under the tree's lock, and may look again: how often it has called in what leaves have ahead, and its turn
+// where it waits for what is held; who comes to hold more lets it pass first.
+struct account::attempt {
+    attempt(account& by, hold& tree, how mode) noexcept : by_(by), tree_(tree), mode_(mode) {}
+    attempt(const attempt&) = delete;
+    attempt& operator=(const attempt&) = delete;
+    ~attempt() { tree_.root.waiting_ -= waits_; }
+    // True: something has changed, so look again. Else the status says what the request comes to: a refusal, which is counted, or
+    // that it goes ahead.
+    ALLOT_ALWAYS_INLINE bool looks_again(looked& found) noexcept { return ALLOT_UNLIKELY(!found.status.fitted()) && is_to_look_again(found); }
+
+  private:
+    ALLOT_NOINLINE bool is_to_look_again(looked& found) noexcept {
+        charge_status& s = found.status;
+        if (called_in_ < by_.most_call_ins()) { // before it is refused, or goes beyond a limit
+            ++called_in_;
+            if (tree_.root.call_in(*s.at, false) != 0) return true;
+        }
+        if (found.only_pending() && wait()) {
+            called_in_ = 0;
+            return true;
+        }
+        if (s.outcome == charge_outcome::over_limit && mode_ == how::forced && !found.absurd) s.outcome = charge_outcome::forced;
+        if (!s.charged()) ++const_cast<account*>(s.at)->refused_;
+        return false;
+    }
     // Whoever has it takes pages, and waits for nobody here. False: from inside a call, since it may be this thread that has it.
     bool wait() noexcept {
         if (tree_.root.is_inside_a_call(sys::thread_token())) return false;
@@ -54,9 +74,11 @@ struct account::waiter {
         return true;
     }
 
-  private:
+    account& by_;
     hold& tree_;
+    const how mode_;
     bool waits_ = false;
+    unsigned called_in_ = 0; // since it waited
 };
 
 // Listeners are called with no lock held. Each caller has a place on its own stack, linked to the root, so a thread that charges

@@ -15,6 +15,8 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/values.hpp>
+#include <allot/device/given_api.hpp>
+#include <allot/device/map_new.hpp>
 #include <allot/device/on_device.hpp>
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_source.hpp>
@@ -26,7 +28,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -38,7 +39,7 @@ class device_backing final : public page_backing {
 
     template <class... Values>
     explicit device_backing(Values&... values) noexcept
-        : api_(api_of(values...)), device_(value_or<device_id>({0}, values...)) {}
+        : api_(given_api<Api>(values...)), device_(value_or<device_id>({0}, values...)) {}
     // No work uses the pages any more: it is waited for.
     ~device_backing() {
         if (begin_ == nullptr) return;
@@ -90,13 +91,6 @@ class device_backing final : public page_backing {
 
   private:
     enum unit_state : unsigned char { unmapped, fresh, mapped }; // fresh: by a commit that may still fail
-
-    template <class... Values>
-    static Api api_of([[maybe_unused]] Values&... values) noexcept {
-        if constexpr (given<Api, Values&...>) return pick<Api>(values...);
-        else if constexpr (std::is_default_constructible_v<Api>) return Api{};
-        else return *static_cast<const Api*>(nullptr); // that it is missing was told
-    }
 
     bool reserve(const range_request& asked, const device::properties& facts, arena_range& range) noexcept {
         const auto step = api_.granularity(device_);
@@ -159,20 +153,8 @@ class device_backing final : public page_backing {
         while (from != to && state_of(from) == mapped) ++from;
         return from == to;
     }
-    // A handle that is released while it is mapped lives as long as the mapping.
     bool map(std::size_t unit) noexcept {
-        const auto memory = api_.create(device_, unit_);
-        if (!memory) return false;
-        if (!api_.map(at(unit), *memory, unit_)) {
-            static_cast<void>(api_.release(*memory));
-            return false;
-        }
-        const auto released = api_.release(*memory);
-        if (!released || !api_.set_access(at(unit), unit_, device_, device::access::read_write)) {
-            static_cast<void>(api_.unmap(at(unit), unit_));
-            if (!released) static_cast<void>(api_.release(*memory)); // once more
-            return false;
-        }
+        if (!map_new(api_, device_, at(unit), unit_)) return false;
         states_[unit].store(fresh, std::memory_order_relaxed);
         committed_.fetch_add(unit_, std::memory_order_relaxed);
         return true;
@@ -200,7 +182,7 @@ template <class Api>
 struct page_source<page::on_device<Api>> {
     static constexpr bool on_device = true;
     using values = types<Api, device_id>;
-    using needed = std::conditional_t<std::is_default_constructible_v<Api>, types<>, types<Api>>;
+    using needed = needed_api<Api>;
     using backing = device_backing<Api>;
     static arena_range make(const range_request& asked, backing& from) noexcept { return from.open(asked); }
 };

@@ -75,10 +75,7 @@ class local_row_heap {
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        if constexpr (policies::counts_first) {
-            const std::uint32_t now = rows::counting::word(at).load();
-            if (ALLOT_UNLIKELY(now != detail::link_word::alone)) return release_shared(at, now);
-        }
+        if (rows::template dropped_by_count<policies::counts_first>(at, [this](std::byte* more) noexcept { release_slowly(more); })) return;
         auto& page = rows::page_at(arena_, at);
         if (ALLOT_UNLIKELY(!rows::template is_of<rows::reads_page>(page, arena_, in_arena, &heap_) ||
                            !rows::template drop_only<policies::counts_first>(page, at, policies::one_type, in_arena)))
@@ -88,9 +85,7 @@ class local_row_heap {
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        if (ALLOT_UNLIKELY(!arena_.contains(row))) return manager_.not_ours(row);
-        if constexpr (policies::counts_in_front) rows::counting::word(detail::bytes_of(row)).link();
-        else manager_.link(row);
+        manager_.link(row, arena_);
     }
 
   private:
@@ -101,11 +96,6 @@ class local_row_heap {
     ALLOT_NOINLINE void push_slowly(std::byte* row) noexcept {
         heap_.spill(cache_, cache_.batch);
         cache_.push(row);
-    }
-    // By a count just read. The compiler forgets the address, or it would prepare this path on the straight one.
-    ALLOT_ALWAYS_INLINE void release_shared(std::byte* row, std::uint32_t count) noexcept {
-        ALLOT_FORGET(row);
-        if (!rows::counting::word(row).drop_shared(count)) release_slowly(row);
     }
     // A row of another heap, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {

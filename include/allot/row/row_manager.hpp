@@ -130,10 +130,7 @@ class row_manager {
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
-        std::byte* const at = detail::bytes_of(row);
-        if constexpr (policies::counts_in_front) rows::counting::word(at).link();
-        else link_by_page(at);
+        link(row, arena().view());
     }
     // One holder fewer; the last one destroys and frees the row. Never waits.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
@@ -335,6 +332,15 @@ class row_manager {
         if constexpr (ALLOT_CHECKED != 0)
             if (arena_at(row) != nullptr) context_.tell(misuse::not_shared_arena, "", nullptr, row);
     }
+    // By a view of the manager's arena.
+    ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_view& in) noexcept
+        requires(policies::counts)
+    {
+        if (ALLOT_UNLIKELY(!in.contains(row))) return not_ours(row);
+        std::byte* const at = detail::bytes_of(row);
+        if constexpr (policies::counts_in_front) rows::counting::word(at).link();
+        else detail::link_in(arena(), at);
+    }
     // Without the calling thread's caches.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
@@ -470,7 +476,6 @@ class row_manager {
         sampler_.allocated(*this, bytes, type);
         return slot;
     }
-    void link_by_page(std::byte* row) const noexcept { detail::link_in(arena(), row); }
     // Room for the check of a type's rows; a size that cannot be stays as it is.
     static std::size_t with_check(std::size_t bytes, const row_type& type) noexcept {
         if (!policies::counts || bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return bytes;

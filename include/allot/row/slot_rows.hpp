@@ -87,6 +87,20 @@ struct slot_rows {
         hide(p, row);
         return true;
     }
+    // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slowly` where there
+    // is more to look at. False: it has one holder, and nothing is done.
+    template <bool CountsFirst, class Slowly>
+    ALLOT_ALWAYS_INLINE static bool dropped_by_count([[maybe_unused]] std::byte* row, [[maybe_unused]] Slowly slowly) noexcept {
+        if constexpr (CountsFirst) {
+            const std::uint32_t now = counting::word(row).load();
+            if (ALLOT_UNLIKELY(now != link_word::alone)) {
+                ALLOT_FORGET(row); // or the compiler would prepare this path on the straight one
+                if (!counting::word(row).drop_shared(now)) slowly(row);
+                return true;
+            }
+        }
+        return false;
+    }
     // Drops a holder; true when it was the last, and the row has ended: then its slot is the caller's.
     static bool drop(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;

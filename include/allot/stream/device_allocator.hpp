@@ -23,6 +23,7 @@
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
+#include <allot/device/given_api.hpp>
 #include <allot/stream/device_figures.hpp>
 #include <allot/stream/device_growth.hpp>
 #include <allot/stream/device_policies.hpp>
@@ -30,7 +31,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -53,7 +53,7 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     template <class... Values>
     explicit device_allocator(Values&&... values) noexcept : growth(values...) {
         check_values<product::device_allocator, Set, accepted, Values...>();
-        if constexpr (!std::is_empty_v<api_type>) check_needed<product::device_allocator, Set, types<api_type>, Values...>();
+        check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;

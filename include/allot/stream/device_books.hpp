@@ -11,12 +11,11 @@
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
+#include <allot/device/given_api.hpp>
 #include <allot/stream/device_policies.hpp>
 #include <allot/stream/device_told.hpp>
 #include <allot/stream/stream_book.hpp>
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -48,7 +47,7 @@ template <class Set> class device_books {
 
     template <class... Values>
     explicit device_books(Values&... values) noexcept
-        : api_(api_of(values...)), device_(value_or<device_id>({0}, values...)),
+        : api_(given_api<api_type>(values...)), device_(value_or<device_id>({0}, values...)),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text, values...), book_(api_),
           told_(value_or<allot::name>({""}, values...).text, value_or<leak_sink>({&leaks_to_stderr}, values...)) {
         (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held)); // else the first growth fails
@@ -165,13 +164,6 @@ template <class Set> class device_books {
     book_type book_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters_;
     device_told<Set> told_;
-
-  private:
-    template <class... Values> static api_type api_of([[maybe_unused]] Values&... values) noexcept {
-        if constexpr (given<api_type, Values&...>) return pick<api_type>(values...);
-        else if constexpr (std::is_empty_v<api_type>) return api_type{};
-        else return std::bit_cast<api_type>(std::array<std::byte, sizeof(api_type)>{}); // that it is missing was told
-    }
 };
 
 } // namespace detail

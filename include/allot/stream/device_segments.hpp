@@ -3,13 +3,14 @@
 // Pieces that are mapped side by side are one range to the fit, so growth coalesces with what was free at its end. Where the
 // device has no virtual memory, refuses it, or has no room left in the range, plain segments serve, each a range of its own.
 // Invariant: pieces are sorted by address, and none overlap; each is mapped and unmapped whole.
-// Cost: a piece is two or three driver calls, tens of microseconds; 24 bytes. The range itself is addresses only.
+// Cost: a piece is four driver calls, tens of microseconds; 24 bytes. The range itself is addresses only.
 // Threads: one at a time. Source: expandable segments of caching device allocators, 2023.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/device/api.hpp>
+#include <allot/device/map_new.hpp>
 #include <allot/heap/fit_array.hpp>
 
 #include <cstddef>
@@ -56,15 +57,7 @@ template <class Api> class device_segments {
         if (!pieces_.reserve(memory_, n_ + 1)) return device::error{"metadata", device::native_code(device::failure::out_of_memory), device::failure::out_of_memory};
         const std::uintptr_t address = gap(bytes);
         if (address == 0) return plain(bytes);
-        const auto made = api_.create(device_, bytes);
-        if (!made) return made.error();
-        auto done = api_.map(at(address), *made, bytes);
-        if (done) {
-            done = api_.set_access(at(address), bytes, device_, device::access::read_write);
-            if (!done) (void)api_.unmap(at(address), bytes);
-        }
-        (void)api_.release(*made); // what is mapped lives on
-        if (!done) return done.error();
+        if (const auto made = map_new(api_, device_, at(address), bytes); !made) return made.error();
         return insert({address, bytes, 0});
     }
     // A piece less; its users must have been waited for. Where the device refuses, the piece is told as gone all the same, and the range
