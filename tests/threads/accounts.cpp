@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -354,10 +355,21 @@ TEST_CASE("accounts: who holds in a call does not wait for one who waits for wha
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         met = third.try_charge(50).charged(); // fits when what is held was cancelled
     }};
-    REQUIRE(first.try_hold(60));
+    // Two who wait for each other do until both fit.
+    std::atomic<bool> over{false}, stuck{false};
+    std::thread rescuer{[&] {
+        for (int ms = 0; ms != 10'000 && !over; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        if (over) return;
+        stuck = true;
+        root.set_limit(1000);
+    }};
+    CHECK(first.try_hold(60));
     first.cancel(60);
     other.join();
+    over = true;
+    rescuer.join();
     CHECK(met);
+    CHECK_FALSE(stuck);
     third.refund(51);
     CHECK(first.remove(ears));
     CHECK(root.verify());
