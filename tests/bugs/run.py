@@ -30,7 +30,7 @@ INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include")
 CXX = os.environ.get("CXX", "g++")
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
 CHECKED = {"death/accounts.cpp", "death/rows.cpp"}
-LONG = "bugs", "model", "threads"  # tests that run longer than they compile, where -O0 would not pay
+LONG = "bugs/", "model/", "threads/", "unit/buffer/owners.cpp"  # tests that run longer than they compile: -O0 would not pay
 # For tests of cuda/: a toolkit with CCCL.
 CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda", "/opt/cuda"))
              if (p / "include/cccl/cuda/memory_resource").exists()), None)
@@ -40,6 +40,10 @@ RELACY = any(pathlib.Path(at, "relacy/relacy.hpp").exists() for at in ("/usr/inc
 MOST_SECONDS = 45
 LOOK_SECONDS, LOOKS = 5, 5
 ENDLESS = "did not end: "
+
+
+def is_cuda(test):
+    return test.startswith("cuda/")
 
 
 def room(bug):
@@ -74,11 +78,11 @@ def planted(bug, folder):
 
 def compiled(test, folder, first=INCLUDE, tests=TESTS):
     """The test's program, or why there is none."""
-    program, of = folder / "program", test.split("/")[0]
-    command = [CXX, "-std=c++20", "-O1" if of in LONG else "-O0", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}",
+    program = folder / "program"
+    command = [CXX, "-std=c++20", "-O1" if test.startswith(LONG) else "-O0", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}",
                f"-I{first}", f"-I{INCLUDE}", f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}",
                str(tests / test), "-o", str(program)]
-    if of == "cuda":
+    if is_cuda(test):
         command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
     made = subprocess.run(command, capture_output=True, text=True)
     return program, made.stderr[-3000:] if made.returncode != 0 else ""
@@ -139,7 +143,7 @@ def chosen(options):
         names = [bug for bug in names if room(bug) != "model"]
     if CUDA is None:
         print("no CUDA toolkit with CCCL: bugs of cuda::mr and Thrust are left out")
-        names = [bug for bug in names if not BUGS[bug][0].startswith("cuda/")]
+        names = [bug for bug in names if not is_cuda(BUGS[bug][0])]
     return list(dict.fromkeys(names))
 
 
