@@ -1,8 +1,11 @@
-// What lets a wait go that would be for ever, so that a test fails there and does not only not end.
+// For a part of a test that goes on for ever when it is wrong: after ten seconds what waits there is let go, or the program ends and
+// tells where. So the test fails, and does not only not end.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 #include <utility>
@@ -11,7 +14,13 @@ namespace support {
 
 class rescue {
 public:
-    // `let_go` runs on another thread if this object is still there after ten seconds.
+    explicit rescue(const char* where)
+        : rescue([where] {
+              std::printf("for ever: %s\n", where);
+              std::fflush(stdout);
+              std::_Exit(1);
+          }) {}
+    // `let_go` runs on another thread if this object is still there.
     explicit rescue(std::function<void()> let_go) : thread_([this, act = std::move(let_go)] {
         for (int ms = 0; ms != 10'000; ++ms) {
             if (over_) return;

@@ -28,7 +28,8 @@ BUGS = {
     "buffer_heir_passed_over_for_its_former_account": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "    l.passed = false;\n", ""),
     "buffer_of_a_closed_account_after_all": (
-        "threads/buffers.cpp", "buffer/buffer_block.hpp", "            l.by = &from;\n", ""),
+        "threads/buffers.cpp", "buffer/buffer_block.hpp", "            l.by = &from;\n", "",
+        "        hold.release();\n        status = begin_move", f"        hold.release();\n        {wait(3, 300)}\n        status = begin_move"),
     "buffer_charge_stays_behind_with_who_is_gone": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp",
         "return found != nullptr ? found : ending;", "return found;",
