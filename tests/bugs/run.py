@@ -57,7 +57,7 @@ def origin(bug):
 
 def stands(bug):
     """True when each text that the bug replaces stands in its header, once."""
-    text = origin(bug).read_text()
+    text = origin(bug).read_text() if origin(bug).exists() else ""
     return all(text.count(before) == 1 for before in BUGS[bug][2::2])
 
 
@@ -133,18 +133,15 @@ def ask(test, bugs):
     return found
 
 
-def chosen(options):
-    if options.all:
-        names = list(BUGS)
-    else:
-        names = options.names + [bug for bug in BUGS if room(bug) in options.room] or SMOKE
+def asked(names):
+    """Those of them that can be asked here."""
     if not RELACY:
         print("no relacy: bugs of the models are left out")
         names = [bug for bug in names if room(bug) != "model"]
     if CUDA is None:
         print("no CUDA toolkit with CCCL: bugs of cuda::mr and Thrust are left out")
         names = [bug for bug in names if not is_cuda(BUGS[bug][0])]
-    return list(dict.fromkeys(names))
+    return names
 
 
 def main():
@@ -158,10 +155,11 @@ def main():
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in BUGS]:
         parser.error(f"no bug: {' '.join(unknown)}")
-    names = chosen(options)
+    names = list(dict.fromkeys(options.names + [bug for bug in BUGS if options.all or room(bug) in options.room]))
     if options.list:
-        print("\n".join(names if options.room else BUGS))
+        print("\n".join(names or BUGS))
         return 0
+    names = asked(names or SMOKE)
     stale = [bug for bug in BUGS if not stands(bug)]
     for bug in stale:
         print(f"{bug}: {BUGS[bug][1]} has changed; the bug's texts no longer stand there")
