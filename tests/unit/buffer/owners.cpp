@@ -1,6 +1,7 @@
 // Who is charged: every sequence of a few operations by three accounts, and long random ones, beside a model that is a list; and
 // two accounts that let go and take at once, step by step.
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 
 #include <allot/buffers.hpp>
 
@@ -235,6 +236,7 @@ TEST_CASE("a call about a block's charge may take and slice it, but not move it 
 
 // A view that another account is charged for keeps its own account as a charge does.
 TEST_CASE("an account that closes waits for its views, whoever is charged for them", "[buffer][owners]") {
+    const support::rescue ends{"an account ended with the lock of a block held"};
     struct owner {
         std::unique_ptr<account> who;
         int ended = 0;

@@ -1,5 +1,6 @@
 #include <support/catch.hpp>
 #include <support/json.hpp>
+#include <support/vanishing.hpp>
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/account.hpp>
@@ -7,7 +8,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>
@@ -17,6 +17,7 @@ using namespace allot::literals;
 using allot::account;
 using allot::limit;
 using allot::name;
+using vanishing = support::vanishing<account>;
 
 namespace {
 
@@ -232,27 +233,18 @@ TEST_CASE("an account that a transfer ends may be gone behind it, and is told be
             heard += from.name() + std::string(">") + to.name();
         }
     } listener;
-    struct place { // which no longer is an account behind the end
-        alignas(account) unsigned char bytes[sizeof(account)];
-        bool ended = false;
-        static void end(account& a, void* self) noexcept {
-            a.~account();
-            std::memset(static_cast<place*>(self)->bytes, 0xEE, sizeof bytes);
-            static_cast<place*>(self)->ended = true;
-        }
-    };
     account root{name{"root"}};
     account to{root, name{"to"}};
     for (const bool heard : {false, true}) {
         allot::account_log log;
-        place at;
-        account& from = *new (at.bytes) account(root, name{"from"});
+        vanishing place;
+        account& from = *new (place.address()) account(root, name{"from"});
         if (heard) root.add(listener);
         from.set_log(&log);
         REQUIRE(from.try_charge(10));
-        REQUIRE(!from.close_when_drained(&place::end, &at));
+        REQUIRE(!from.close_when_drained(&vanishing::end, &place));
         CHECK(account::transfer(from, to, 10));
-        CHECK(at.ended);
+        CHECK(place.is_gone());
         CHECK(log.events() == 2);
     }
     CHECK(listener.heard == "from>to");
@@ -297,22 +289,15 @@ TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     join.refund(2_MiB);
 }
 
-// What is gone is overwritten, so that a late access shows.
 TEST_CASE("the last child may end a root that waits for it, and is not behind it", "[accounts][closing]") {
-    alignas(account) static std::byte place[sizeof(account)];
-    static bool gone = false;
-    auto* const root = ::new (static_cast<void*>(place)) account{name{"root"}};
+    vanishing place;
+    auto* const root = ::new (place.address()) account{name{"root"}};
     auto child = std::make_unique<account>(*root, name{"child"});
-    const auto destroy = [](account& a, void*) noexcept {
-        a.~account();
-        std::memset(place, 0xFF, sizeof place);
-        gone = true;
-    };
-    CHECK_FALSE(root->close_when_drained(destroy));
-    CHECK_FALSE(root->close_when_drained(destroy)); // it is closing already
-    CHECK_FALSE(gone);
+    CHECK_FALSE(root->close_when_drained(&vanishing::end, &place));
+    CHECK_FALSE(root->close_when_drained(&vanishing::end, &place)); // it is closing already
+    CHECK_FALSE(place.is_gone());
     child.reset();
-    CHECK(gone);
+    CHECK(place.is_gone());
 }
 
 TEST_CASE("a leaf of one thread with steps closes as others do", "[accounts][closing]") {

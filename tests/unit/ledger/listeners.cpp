@@ -1,4 +1,5 @@
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 
 #include <allot/ledger/account.hpp>
 
@@ -249,7 +250,9 @@ TEST_CASE("who charges or transfers inside a call does not wait for what its own
     REQUIRE(leaf.try_charge(1));
     listener.charges = &other, listener.from = &sure;
     root.add(listener);
+    const support::rescue itself{[&] { root.set_limit(1000); }}; // if it waits for itself
     REQUIRE(leaf.try_hold(60));
+    CHECK_FALSE(itself.came());
     CHECK(listener.charged == allot::charge_outcome::over_limit);
     CHECK(listener.moved == allot::charge_outcome::over_limit);
     leaf.cancel(60);

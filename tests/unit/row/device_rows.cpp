@@ -1,6 +1,7 @@
 // Rows in a device's memory: the host counts, limits and finds them without ever touching it. The simulated machine of
 // most cases has no memory behind its addresses, so a touch ends the program (tests/death has the proof).
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 #include <support/simulated_machine.hpp>
 
 #include <allot/core/describe.hpp>
@@ -152,6 +153,7 @@ TEST_CASE("device rows: the limit is hard, and a refusal changes nothing", "[dev
 }
 
 TEST_CASE("device rows: a trim unmaps units without rows, and only those", "[device]") {
+    const support::rescue ends{"a trim"};
     machine gpu{no_memory}; // of 2 MiB, 8 pages
     rows_of<on_device> rows{gpu.api, allot::limit{64_MiB}, allot::page_bytes{256_KiB}};
     const auto committed = [&] { return rows.arena().figures().committed; };
@@ -229,6 +231,7 @@ TEST_CASE("device rows: every call of the device may fail, at any time", "[devic
 }
 
 TEST_CASE("device rows: what cannot be mapped whole is not mapped at all", "[device]") {
+    const support::rescue ends{"a commit that fails"};
     auto options = no_memory;
     options.total_bytes = 8_MiB;
     machine gpu{options};

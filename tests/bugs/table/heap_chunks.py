@@ -1,0 +1,103 @@
+"""Bugs of chunk arenas: classes, slabs, buddies, caches of threads, chunks."""
+from .windows import wait
+
+BUGS = {
+    "chunk_arena_charges_no_account": (
+        "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp",
+        "value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), family_",
+        "value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_), family_"),
+    "chunk_arena_names_no_holders": (
+        "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp", "        if constexpr (policies::in_tree) ledger_.report(out);\n", ""),
+    "chunk_arena_tells_the_tree_nothing": (
+        "unit/heap/chunk_accounts.cpp", "heap/chunk_arena.hpp", "if constexpr (policies::in_tree) ledger_.tells(this, &tell_account);", ""),
+    "buddy_forgets_to_join": (
+        "conform/fit.cpp", "heap/buddy_fit.hpp",
+        "while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {", "while (false && is_free(t, p.order, p.index ^ 1)) {"),
+    "buddy_joins_with_the_next": (
+        "conform/fit.cpp", "heap/buddy_fit.hpp",
+        "while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {", "while (p.order != t.top && is_free(t, p.order, p.index | 1)) {"),
+    "buddy_cuts_the_largest": (
+        "unit/heap/buddy_fit.cpp", "heap/buddy_fit.hpp",
+        "const auto from = static_cast<unsigned>(std::countr_zero(orders));\n"
+        "            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])\n                if",
+        "const auto from = static_cast<unsigned>(std::bit_width(orders_) - 1);\n"
+        "            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])\n                if"),
+    "buddy_gives_a_range_in_use": (
+        "unit/heap/buddy_fit.cpp", "heap/buddy_fit.hpp", "        if (!is_free(trees_[t], trees_[t].top, 0)) return false;\n", ""),
+    "slab_stays_when_empty": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp",
+        "            if (book_.give_slot(x, address)) {", "            if (book_.give_slot(x, address) && false) {"),
+    "slab_of_one_quantum": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp",
+        "        while (bytes % size != 0) bytes += quantum;\n", "        while (bytes < size) bytes += quantum;\n"),
+    "slot_given_back_twice": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp", "            if (!book_.has_slot(x, address)) return 0;\n", ""),
+    "runs_round_by_eighths": (
+        "unit/heap/runs_fit.cpp", "heap/runs_fit.hpp",
+        "std::size_t{1} << (log2_floor(n - 1) - 2);\n        return align_up(n, step);",
+        "std::size_t{1} << (log2_floor(n - 1) - 1);\n        return align_up(n, step);"),
+    "class_of_a_doubling_halved": (
+        "unit/heap/block_classes.cpp", "heap/block_classes.hpp", "if (n <= Unit * Parts)", "if (n < Unit * Parts / 2)"),
+    "cache_beyond_its_budget": (
+        "unit/heap/chunk_arena.cpp", "heap/block_cache.hpp", "n >= b.limit || bytes_now() + bytes > budget_", "n >= b.limit"),
+    "last_large_block_kept_for_ever": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);\n", ""),
+    "last_large_block_of_any_class": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp",
+        "kept_of_.load(std::memory_order_relaxed) == c ? take_last()", "kept_of_.load(std::memory_order_relaxed) != none ? take_last()"),
+    "large_block_shrinks_to_a_class": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "(chunk_bytes() >> arena().page_shift()) + 1);", "std::size_t{1});"),
+    "chunks_only_by_halves": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp",
+        "            if (chunk == least) break;\n", "            if (chunk / 2 < least) break;\n"),
+    "new_chunk_is_anybodys": (
+        "threads/chunk_arena.cpp", "heap/chunk_heap.hpp",
+        "            if (added) got = cut_held(c, align, out, many);\n            else", "            if (!added)",
+        "        if (added) family_.settled();\n",
+        "        if (added) {\n            " + wait(4, 20) + "\n            return std::max(cut(c, align, out, many), 0U);\n        }\n",
+        "            if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too\n"
+        "            if (chunk == least) break;\n",
+        "            if (got == 0) break;\n",
+        "#include <allot/sync/spin_lock.hpp>\n", "#include <allot/sync/spin_lock.hpp>\n#include <allot/sync/pause.hpp>\n"),
+    "device_chunks_look_like_the_hosts": (
+        "unit/buffer/device.cpp", "heap/chunk_policies.hpp", "provided_by<answer<category::page>>::template has<property::host_accessible>", "true"),
+    "records_without_end": (
+        "unit/heap/chunk_arena.cpp", "heap/thread_blocks.hpp", "kept_ == most_records", "kept_ == 2 * most_records"),
+    "driven_out_block_lost": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp",
+        "if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;", "cache.keep_last(c, block);"),
+    "idle_threads_keep_their_blocks": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp", "        if constexpr (Policies::per_thread) core.flush_threads();\n", ""),
+    "owner_does_not_look_who_asks": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp",
+        "        if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;\n", "        if (true) return true;\n"),
+    "guests_come_in_without_asking": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp",
+        "return !inside_.exchange(true, std::memory_order_acquire);", "return inside_.store(true), true;"),
+    "nobody_waits_for_the_owner": (
+        "unit/heap/block_cache.cpp", "heap/block_cache.hpp", "        while (inside_.load(std::memory_order_acquire)) yield();\n", ""),
+    "ended_threads_keep_their_blocks": (
+        "threads/chunk_arena.cpp", "heap/thread_blocks.hpp",
+        "        core_.empty(cache_);\n        core_.keep_counts(cache_);", "        core_.keep_counts(cache_);"),
+    "ended_threads_counted_nothing": (
+        "unit/heap/chunk_arena.cpp", "heap/thread_blocks.hpp",
+        "        core_.empty(cache_);\n        core_.keep_counts(cache_);", "        core_.empty(cache_);"),
+    "chunk_held_by_one_block": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp",
+        "give_back(forced, forced ? arena().page_bytes() : chunk_);", "give_back(forced, chunk_);"),
+    "free_chunks_stay": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp",
+        "excess_.store(true, std::memory_order_relaxed);", "excess_.store(false, std::memory_order_relaxed);"),
+    "pool_starves_large_requests": (
+        "conform/chunks.cpp", "heap/chunk_heap.hpp",
+        "return give_back(forced, forced ? arena().page_bytes() : chunk_);", "return forced ? 0 : give_back(false, chunk_);"),
+    "released_block_looks_live": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp", "        core_.map().set(at, map::cached(c));\n", ""),
+    "large_pages_uncharged": (
+        "conform/chunks.cpp", "heap/chunk_heap.hpp", "        large_pages_.fetch_sub(pages, std::memory_order_relaxed);\n", ""),
+    "pages_grown_past_the_limit": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "        if (!family_.ledger().try_charge(more)) return false;\n", ""),
+    "resized_block_keeps_its_class": (
+        "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp",
+        "            if (now != from) core_.map().set(at, map::live(now));\n            else if", "            if"),
+}

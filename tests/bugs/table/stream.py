@@ -1,0 +1,82 @@
+"""Bugs of the stream-ordered allocator: streams, captures, idle pieces, segments."""
+
+BUGS = {
+    "stream_steals_without_waiting": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "        if (!api_.wait(handle, entries_[s].event)) return false;\n", ""),
+    "stream_steals_behind_an_old_event": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp",
+        "(entries_[s].recorded < run.ticket() && !record(s))", "(entries_[s].recorded == 0 && !record(s))"),
+    "stream_that_freed_waits": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp",
+        "api_.wait(handle, entries_[s].event)", "api_.wait(entries_[s].handle, entries_[s].event)"),
+    "stream_event_recorded_elsewhere": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp",
+        "if (!api_.record(e.event, e.handle)) return false;", "if (!api_.record(e.event, entries_[n_ - 1].handle)) return false;"),
+    "stream_tags_join_with_the_earlier_ticket": (
+        "traces/device_allocator.cpp", "stream/stream_tag.hpp", "return a.bits < b.bits ? b : a;", "return a.bits < b.bits ? a : b;"),
+    "stream_runs_of_others_are_joined": (
+        "traces/device_allocator.cpp", "stream/stream_tag.hpp", "return a.key() == b.key();", "return a.key() != held && b.key() != held;"),
+    "stream_free_without_a_ticket": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp",
+        "return stream_tag::of(k, ++entries_[k].freed);", "return stream_tag::of(k, entries_[k].freed);"),
+    "stream_knows_more_than_it_waited_for": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp", "know(t, s, entries_[s].recorded);", "know(t, s, entries_[s].recorded + 1);"),
+    "stream_inherits_what_another_knew": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", "for (key_type i = 0; i != e.knows; ++i) e.known[i] = 0;", "{}"),
+    "stream_leaves_without_an_event": (
+        "traces/device_allocator.cpp", "stream/stream_book.hpp",
+        "entries_[k].recorded == entries_[k].freed || record(k);",
+        "entries_[k].recorded == entries_[k].freed || (entries_[k].has_event && (entries_[k].recorded = entries_[k].freed, true)) || record(k);"),
+    "stream_joins_what_it_did_not_wait_for": (
+        "traces/device_allocator.cpp", "stream/device_growth.hpp",
+        "if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};", "(void)i;"),
+    "stream_joins_without_a_new_ticket": (
+        "unit/stream/ordering.cpp", "stream/device_growth.hpp",
+        "const stream_tag tag = book_.gathered(key);", "const stream_tag tag = stream_tag::of(key, book_[key].freed);"),
+    "stream_joins_across_a_live_block": (
+        "unit/stream/ordering.cpp", "stream/free_spans.hpp",
+        "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);",
+        "if (now_.n == now_.most || !reachable(r.tag)) start(r.address);"),
+    "stream_memory_goes_back_unwaited": (
+        "traces/device_allocator.cpp", "stream/device_growth.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),
+    "capture_frees_for_everybody": (
+        "traces/device_allocator.cpp", "stream/device_allocator.hpp", "known && who.state != uses::captured ? key_of(who)", "known ? key_of(who)"),
+    "capture_takes_what_its_stream_freed": (
+        "traces/device_allocator.cpp", "stream/device_books.hpp",
+        "        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(free_for_all(bytes, align));\n", ""),
+    "capture_gets_an_event_of_the_allocator": (
+        "unit/stream/capture.cpp", "stream/stream_book.hpp",
+        "        if (!captured || *captured != device::capture_state::none) return false;\n        return e.records = true;",
+        "        return e.records = true;"),
+    "capture_meets_forbidden_calls": (
+        "traces/device_allocator.cpp", "stream/relaxed_capture.hpp",
+        "before_{api.exchange_capture_mode(device::capture_mode::relaxed)}",
+        "before_{api.exchange_capture_mode(device::capture_mode::global)}"),
+    "idle_piece_goes_back_at_the_first_look": (
+        "unit/stream/idle.cpp", "stream/device_growth.hpp",
+        "give_back(stream_tag::resting, SIZE_MAX, pieces)", "give_back(stream_tag::clean, SIZE_MAX, pieces)"),
+    "idle_piece_rests_before_its_work_is_done": (
+        "unit/stream/idle.cpp", "stream/stream_book.hpp",
+        "        if (!done || !*done) return false;\n        waited", "        if (!done) return false;\n        waited"),
+    "idle_rest_is_not_joined": (
+        "unit/stream/idle.cpp", "stream/device_books.hpp",
+        "        runs_.gather(stream_tag::of(stream_tag::clean), [](const stream_tag& t) { return t.key() == stream_tag::resting; });\n",
+        ""),
+    "plain_segment_without_room_for_the_alignment": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "        if (!lies_well(need)) need = align_up(bytes + align, step);\n", ""),
+    "idle_capture_looks": (
+        "unit/stream/idle.cpp", "stream/device_allocator.hpp",
+        "if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all)", "if (ALLOT_UNLIKELY(idle_.due()))"),
+    "idle_looks_never_end": (
+        "unit/stream/idle.cpp", "stream/device_growth.hpp", "        idle_.looked();\n", ""),
+    "device_range_grows_where_unmapping_failed": (
+        "fault/device_allocator.cpp", "stream/device_segments.hpp", "        if (!done) full_ = true;\n", ""),
+    "device_stream_that_cannot_be_asked_is_no_capture": (
+        "fault/device_allocator.cpp", "stream/device_books.hpp",
+        "captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured",
+        "captured ? uses::captured : uses::no_events"),
+    "device_refused_charge_is_kept": (
+        "fault/device_allocator.cpp", "stream/device_growth.hpp", "            ledger_.cancel(want);\n", ""),
+    "device_failed_access_stays_mapped": (
+        "fault/device_allocator.cpp", "stream/device_segments.hpp", "if (!done) (void)api_.unmap(at(address), bytes);", ""),
+}
