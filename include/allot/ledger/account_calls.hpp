@@ -39,6 +39,7 @@ inline void account::wait_for_calls() const noexcept {
 }
 inline void account::add(account_listener& listener) noexcept {
     const hold tree(*this);
+    if (listener.home_ == this) listener.gone_ = false; // taken off in a call that is under way
     if (listener.home_ != nullptr) return; // it has a place already
     listener.home_ = this;
     listener.gone_ = false;
@@ -93,18 +94,25 @@ inline charge_status account::charge_slowly(std::size_t bytes, how mode) noexcep
     return s;
 }
 inline void account::refund_slowly(std::size_t bytes) noexcept {
-    if (ALLOT_UNLIKELY(log() != nullptr)) log_event("refund", bytes); // before: nothing of the account may be touched after it
-    if (!heard()) return refund_now(bytes);
+    give_back_told("refund", bytes, [&] { refund_now(bytes); });
+}
+inline void account::cancel(std::size_t bytes) noexcept {
+    by_its_thread();
+    give_back_told("cancel", bytes, [&] { cancel_now(bytes); });
+}
+template <class Now> inline void account::give_back_told(const char* what, std::size_t bytes, Now now) noexcept {
+    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: nothing of the account may be touched after it
+    if (!heard()) return now();
     const auto tell = [&](account_listener& l, const account&) { return l.released(*this, bytes), true; };
     {
         calls told(*this);
-        if (is_open()) { // else it may be the last refund, which ends the account
-            refund_now(bytes);
+        if (is_open()) { // else it may be the last of it, which ends the account
+            now();
             return told.each(*this, tell);
         }
         told.each(*this, tell);
     }
-    refund_now(bytes);
+    now();
 }
 inline charge_status account::move(account& from, account& to, std::size_t bytes, how mode) noexcept {
     if (from.root_ != to.root_) {

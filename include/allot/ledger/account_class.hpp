@@ -176,7 +176,7 @@ class alignas(64) account {
     // fits but for such bytes waits for what becomes of them.
     [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return by_its_thread(), charge_slowly(bytes, how::held); }
     void confirm(std::size_t bytes) noexcept;
-    void cancel(std::size_t bytes) noexcept;
+    void cancel(std::size_t bytes) noexcept; // listeners, who heard of it, hear `released`
 
   private:
     enum class how : std::uint8_t { checked, forced, held };
@@ -206,6 +206,7 @@ class alignas(64) account {
                 given<allot::one_thread, const Values&...>, value_or<leak_sink>({&detail::leaks_to_stderr}, values...)};
     }
     account(account* parent, const asked_values& asked) noexcept;
+    bool begin_below(account& parent, const asked_values& asked) noexcept;
 
     // one_thread: a second thread is told, in checked builds.
     ALLOT_ALWAYS_INLINE void by_its_thread() noexcept {
@@ -255,6 +256,8 @@ class alignas(64) account {
     charge_status charge_locked(std::size_t bytes, how mode) noexcept;
     void refund_slowly(std::size_t bytes) noexcept;
     void refund_now(std::size_t bytes) noexcept;
+    void cancel_now(std::size_t bytes) noexcept;
+    template <class Now> void give_back_told(const char* what, std::size_t bytes, Now now) noexcept;
     static charge_status move(account& from, account& to, std::size_t bytes, how mode) noexcept;
     static charge_status move_locked(account& from, account& to, std::size_t bytes, how mode) noexcept;
     [[noreturn]] void raise_refused(const charge_status& s) const;
@@ -282,6 +285,9 @@ class alignas(64) account {
         std::size_t more = 0;      // that `at` would have to hold
         bool absurd = false;       // a sum that no size_t holds: not even force does that
         bool only_pending() const noexcept; // it would fit but for what is not confirmed
+        void without_grace() noexcept {     // which is for what is used, not for reservations
+            if (status.outcome == charge_outcome::in_grace) status.outcome = charge_outcome::over_limit;
+        }
     };
     static looked look(const account* at, std::size_t more, std::size_t asked, const account* end = nullptr) noexcept;
     static const account* beyond(const account* at) noexcept;
@@ -290,6 +296,7 @@ class alignas(64) account {
     std::size_t ahead_of(std::size_t bytes, std::size_t room) const noexcept;
     bool grant(word from, std::size_t want, std::size_t bytes, how mode) noexcept;
     void keep_at_most(std::size_t step) noexcept;
+    void lower_own(std::size_t bytes) noexcept;
     std::size_t take_back(bool all, bool open) noexcept;
     void settle() noexcept { take_back(!room().open(), room().open()); }
     void settle_noted() noexcept;
@@ -305,6 +312,10 @@ class alignas(64) account {
     void forget(account_listener& listener) noexcept;
     void tell_children(account& parent, bool added) noexcept;
     bool leave_tree() noexcept;
+    // Closed, and what it had is its parent's no longer; a root keeps its figures.
+    bool has_left() const noexcept { return parent_ != nullptr && state_.load(std::memory_order_relaxed) == state::closed; }
+    account* keep_parent() noexcept;
+    account* let_go() noexcept;
     bool end(text_writer& leaks) noexcept;
     void tell(std::string_view leaks) const noexcept;
     void end_if_drained() noexcept;

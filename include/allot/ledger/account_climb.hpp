@@ -112,6 +112,10 @@ inline bool account::grant(word from, std::size_t want, std::size_t bytes, how m
 inline void account::keep_at_most(std::size_t step) noexcept {
     keep_.store(static_cast<std::uint32_t>(step < own() ? step : own()), std::memory_order_relaxed);
 }
+inline void account::lower_own(std::size_t bytes) noexcept {
+    own_.store(own() - bytes, std::memory_order_relaxed);
+    if (const std::size_t kept = keep_.load(std::memory_order_relaxed); kept > own()) keep_at_most(kept);
+}
 // Room goes back to the parent: all, or what is more than whole steps. Returns bytes.
 inline std::size_t account::take_back(bool all, bool open) noexcept {
     word w = room();
@@ -129,7 +133,7 @@ inline std::size_t account::take_back(bool all, bool open) noexcept {
         if (back == 0 && open == w.open()) return 0;
     } while (!word_.compare_exchange_weak(w.bits, word::of(w.room() - back, open).bits, std::memory_order_relaxed));
     note_peak(w.least());
-    own_.store(own() - back, std::memory_order_relaxed);
+    lower_own(back);
     if (open && !all) keep_at_most(step);
     const auto by = -static_cast<std::ptrdiff_t>(back);
     climb(parent_, shift({by, by}), nullptr);
@@ -205,16 +209,17 @@ inline bool account::fits(std::size_t bytes) noexcept {
 inline void account::confirm(std::size_t bytes) noexcept {
     by_its_thread();
     const hold tree(*this);
+    if (has_left()) return;
     const std::size_t room = end_grant();
     const change above = shift({0, static_cast<std::ptrdiff_t>(bytes)});
     note_peak(room);
     climb(parent_, above, nullptr);
 }
-inline void account::cancel(std::size_t bytes) noexcept {
-    by_its_thread();
+inline void account::cancel_now(std::size_t bytes) noexcept {
     const hold tree(*this);
+    if (has_left()) return;
     end_grant();
-    own_.store(own() - bytes, std::memory_order_relaxed);
+    lower_own(bytes);
     climb(parent_, shift({-static_cast<std::ptrdiff_t>(bytes), 0}), nullptr);
     end_if_drained();
 }
@@ -228,8 +233,7 @@ inline void account::lower(std::size_t bytes) noexcept {
         bytes = own() - room().room();
     }
     end_grant();
-    own_.store(own() - bytes, std::memory_order_relaxed);
-    if (const std::size_t kept = keep_.load(std::memory_order_relaxed); kept > own()) keep_at_most(kept);
+    lower_own(bytes);
     const auto by = -static_cast<std::ptrdiff_t>(bytes);
     climb(parent_, shift({by, by}), nullptr);
 }
@@ -288,7 +292,7 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
         change net{0, 0};
         const auto apply = [&](account& leaf, std::ptrdiff_t own) {
             leaf.end_grant();
-            leaf.own_.store(leaf.own() + static_cast<std::size_t>(own), std::memory_order_relaxed);
+            leaf.lower_own(0 - static_cast<std::size_t>(own));
             change c{own, own};
             for (account* a = &leaf; a != top && (c.all != 0 || c.met != 0); a = a->parent_) {
                 const std::size_t room = a->end_grant();
@@ -310,19 +314,19 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
 
 inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
     hold tree(*this);
-    tree.root.call_in(*this, false); // what leaves below have ahead is not to be reserved
-    for (unsigned called_in = 0;; ++called_in) {
+    attempt request{*this, tree, how::checked};
+    for (;;) {
+        tree.root.call_in(*this, false); // what leaves below have ahead is not to be reserved
         const std::size_t used = used_now();
         const auto refused = [&](charge_outcome o) { return charge_status{o, this, bytes, used, limit()}; };
         if (!is_open()) return refused(charge_outcome::closed);
         if (bytes > SIZE_MAX / 2 || used > SIZE_MAX / 2 - bytes || used + bytes > limit()) return ++refused_, refused(charge_outcome::over_limit);
         const std::size_t whole = used + bytes > reserved_ ? used + bytes : reserved_;
         const std::size_t more = (whole > total_ ? whole : total_) - claim();
-        const charge_status s = look(parent_, more, bytes).status;
-        if (!s.fitted()) {
-            if (called_in < most_call_ins() && tree.root.call_in(*s.at, false) != 0) continue;
-            return ++const_cast<account*>(s.at)->refused_, charge_status{charge_outcome::over_limit, s.at, bytes, s.used, s.limit};
-        }
+        looked found = look(parent_, more, bytes);
+        found.without_grace();
+        if (request.looks_again(found)) continue;
+        if (!found.status.charged()) return found.status;
         const std::size_t was = claim(), was_met = met_claim();
         reserved_ = whole;
         climb(parent_, {static_cast<std::ptrdiff_t>(claim() - was), static_cast<std::ptrdiff_t>(met_claim() - was_met)}, nullptr);

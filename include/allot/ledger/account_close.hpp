@@ -4,13 +4,16 @@
 #pragma once
 
 #include <allot/ledger/account.hpp>
+#include <allot/sync/pause.hpp>
 #include <allot/sys/clock.hpp>
+#include <allot/sys/thread.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -24,35 +27,40 @@ inline account::account(account* parent, const asked_values& asked) noexcept
         if (step_ != 0) leaves_.add(*this);
         return;
     }
-    {
-        const std::lock_guard whole(root_->shape_);
-        const hold tree(*this, false);
-        for (unsigned called_in = 0;; ++called_in) {
-            const bool open = parent->is_open() && !parent->one_thread_;
-            const bool absurd = asked.reservation > SIZE_MAX / 2 || asked.reservation > asked.limit;
-            looked found;
-            if (!open) found.status = {charge_outcome::closed, parent, asked.reservation, parent->used_now(), parent->limit()};
-            else if (absurd) found.status = {charge_outcome::over_limit, this, asked.reservation, 0, asked.limit};
-            else found = look(parent, asked.reservation, asked.reservation);
-            if (found.status.outcome == charge_outcome::in_grace) found.status.outcome = charge_outcome::over_limit; // for what is used only
-            if (found.status.fitted()) break;
-            if (open && !absurd) {
-                if (called_in < parent->most_call_ins() && root_->call_in(*found.status.at, false) != 0) continue;
-                ++const_cast<account*>(found.status.at)->refused_;
-            }
-            refusal_ = found.status;
-            state_.store(state::closed, std::memory_order_relaxed);
-            return;
+    while (!begin_below(*parent, asked)) yield();
+    if (is_open()) tell_children(*parent, true);
+}
+// Its reservation is charged, or refused, and it is closed then. False: it hangs on what others hold and have not confirmed; they
+// may need the mutex to go on.
+inline bool account::begin_below(account& parent, const asked_values& asked) noexcept {
+    const std::lock_guard whole(root_->shape_);
+    const hold tree(*this, false);
+    for (unsigned called_in = 0;; ++called_in) {
+        const bool open = parent.is_open() && !parent.one_thread_;
+        const bool absurd = asked.reservation > SIZE_MAX / 2 || asked.reservation > asked.limit;
+        looked found;
+        if (!open) found.status = {charge_outcome::closed, &parent, asked.reservation, parent.used_now(), parent.limit()};
+        else if (absurd) found.status = {charge_outcome::over_limit, this, asked.reservation, 0, asked.limit};
+        else found = look(&parent, asked.reservation, asked.reservation);
+        found.without_grace();
+        if (found.status.fitted()) break;
+        if (open && !absurd) {
+            if (called_in < parent.most_call_ins() && root_->call_in(*found.status.at, false) != 0) continue;
+            if (found.only_pending() && !root_->is_inside_a_call(sys::thread_token())) return false;
+            ++const_cast<account*>(found.status.at)->refused_;
         }
-        depth_ = parent->depth_ + 1;
-        reserved_ = first_reserved_ = asked.reservation;
-        const auto by = static_cast<std::ptrdiff_t>(reserved_);
-        climb(parent, {by, by}, nullptr);
-        if (step_ != 0) root_->leaves_.add(*this);
-        parent->below_.add(*this);
-        ++parent->children_;
+        refusal_ = found.status;
+        state_.store(state::closed, std::memory_order_relaxed);
+        return true;
     }
-    tell_children(*parent, true);
+    depth_ = parent.depth_ + 1;
+    reserved_ = first_reserved_ = asked.reservation;
+    const auto by = static_cast<std::ptrdiff_t>(reserved_);
+    climb(&parent, {by, by}, nullptr);
+    if (step_ != 0) root_->leaves_.add(*this);
+    parent.below_.add(*this);
+    ++parent.children_;
+    return true;
 }
 
 // ---- the end -----------------------------------------------------------------------------------------------------
@@ -96,8 +104,8 @@ inline bool account::leave_tree() noexcept {
     }
     below_.clear();
     climb(parent_, {with.all - static_cast<std::ptrdiff_t>(claim()), with.met - static_cast<std::ptrdiff_t>(met_claim())}, nullptr);
-    own_.store(0, std::memory_order_relaxed);
-    total_ = pending_ = reserved_ = 0;
+    lower_own(own());
+    total_ = pending_ = reserved_ = first_reserved_ = 0;
     children_ = 0;
     parent_->below_.remove(*this);
     --parent_->children_;
@@ -137,8 +145,7 @@ inline void account::tell(std::string_view leaks) const noexcept {
 }
 inline bool account::close() noexcept {
     if (state_.load(std::memory_order_seq_cst) == state::closed) return true;
-    account* const above = parent_;
-    if (above != nullptr) above->count_in(moves, 1); // it may wait for this child alone, and take the tree with it
+    account* const above = keep_parent(); // it may wait for this child alone, and take the tree with it
     char page[8192];
     text_writer leaks{page};
     const bool ended = end(leaks);
@@ -156,7 +163,8 @@ inline bool account::close(time_span most) noexcept {
         if (is_open()) begin_closing();
     }
     wait_for_refunds();
-    const std::uint64_t end = sys::fine_clock::now() + most.ms * 1'000'000;
+    const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
+    const std::uint64_t end = now + (most.ms < longest ? most.ms : longest) * 1'000'000;
     for (unsigned turn = 0;; ++turn) {
         {
             const hold tree(*this);
@@ -193,11 +201,28 @@ inline void account::end_if_drained() noexcept {
     next_drained_ = root_->drained_;
     root_->drained_ = this;
 }
+// A parent that ends with it hears of that behind it: who owns both may keep them in one place.
 inline void account::finish_drained() noexcept {
     const auto ended = ended_;
     void* const context = ended_context_;
+    account* const above = keep_parent();
     close();
-    ended(*this, context);
+    account* next = above != nullptr ? above->let_go() : nullptr;
+    ended(*this, context); // nothing is touched behind it but what waits to be ended
+    while (next != nullptr) std::exchange(next, next->next_drained_)->finish_drained();
+}
+// The parent, which does not end by itself until let_go(); null: there is none.
+inline account* account::keep_parent() noexcept {
+    const hold tree(*this);
+    if (parent_ != nullptr && parent_->open_[moves].fetch_add(1, std::memory_order_relaxed) >= counts_left) ++parent_->left_[moves];
+    return parent_;
+}
+// Returns who is to be ended by the caller.
+inline account* account::let_go() noexcept {
+    const hold tree(*this, false);
+    if (open_[moves].fetch_sub(1, std::memory_order_release) >= counts_left) --left_[moves];
+    end_if_drained();
+    return std::exchange(tree.root.drained_, nullptr);
 }
 
 // ---- who holds -----------------------------------------------------------------------------------------------------

@@ -58,11 +58,12 @@ struct account::attempt {
             ++called_in_;
             if (tree_.root.call_in(*s.at, false) != 0) return true;
         }
-        if (found.only_pending() && wait()) {
+        if (mode_ == how::forced) {
+            if (s.outcome == charge_outcome::over_limit && !found.absurd) s.outcome = charge_outcome::forced;
+        } else if (found.only_pending() && wait()) {
             called_in_ = 0;
             return true;
         }
-        if (s.outcome == charge_outcome::over_limit && mode_ == how::forced && !found.absurd) s.outcome = charge_outcome::forced;
         if (!s.charged()) ++const_cast<account*>(s.at)->refused_;
         return false;
     }

@@ -358,6 +358,25 @@ TEST_CASE("maybe_reserve makes later charges sure, until it is released", "[acco
     other.refund(50);
 }
 
+TEST_CASE("more is refunded than was charged, where room was called in", "[accounts]") {
+    if (ALLOT_CHECKED != 0) return; // told there, by abort
+    for (const bool moved : {false, true}) {
+        account root{name{"root"}, limit{1000}};
+        account leaf{root, name{"leaf"}, allot::steps{500}}, other{root, name{"other"}};
+        REQUIRE(leaf.try_charge(100));
+        if (moved) REQUIRE(account::transfer(leaf, other, 50));
+        else REQUIRE(other.try_charge(800)); // leaf's room
+        leaf.refund(300);
+        CHECK(leaf.used() == 0);
+        CHECK(root.used() <= 900);
+        CHECK(leaf.try_charge(150)); // counts above
+        CHECK(root.used() >= 150 + other.used());
+        leaf.refund(150);
+        other.refund(other.used());
+        CHECK(root.verify());
+    }
+}
+
 TEST_CASE("what is held and not confirmed is in no peak", "[accounts]") {
     account root{name{"root"}, limit{100}};
     account query{root, name{"query"}, reservation{20}};

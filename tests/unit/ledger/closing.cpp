@@ -165,6 +165,61 @@ TEST_CASE("the last child ends a parent that waits for it", "[accounts][closing]
     CHECK_FALSE(query.is_open());
 }
 
+TEST_CASE("who waits for a child's end hears of it behind the child's own", "[accounts][closing]") {
+    struct engine_query {
+        account all, scan;
+        std::string ended;
+        explicit engine_query(account& root) : all(root, name{"query"}), scan(all, name{"scan"}) {}
+        static void scan_ended(account& a, void* self) noexcept { static_cast<engine_query*>(self)->ended += a.name(); }
+    };
+    struct place : support::vanishing<engine_query> {
+        std::string ended;
+        static void all_ended(account&, void* self) noexcept {
+            auto& here = *static_cast<place*>(self);
+            auto& q = *static_cast<engine_query*>(here.address());
+            here.ended = q.ended;
+            end(q, static_cast<support::vanishing<engine_query>*>(&here)); // both go
+        }
+    } here;
+    account root{name{"root"}};
+    auto& q = *::new (here.address()) engine_query(root);
+    REQUIRE(q.scan.try_charge(10));
+    CHECK_FALSE(q.all.close_when_drained(&place::all_ended, &here));
+    CHECK_FALSE(q.scan.close_when_drained(&engine_query::scan_ended, &q));
+    CHECK_FALSE(here.is_gone());
+    q.scan.refund(10);
+    CHECK(here.is_gone());
+    CHECK(here.ended == "scan");
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a closed account's reservation does not come back", "[accounts][closing]") {
+    account root{name{"root"}, limit{1000}};
+    account query{root, name{"query"}, allot::reservation{100}};
+    query.close();
+    query.release_reservation();
+    CHECK_FALSE(query.maybe_reserve(10));
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("closing may wait for ever", "[accounts][closing]") {
+    account root{name{"root"}};
+    for (const std::uint64_t ms : {UINT64_MAX, UINT64_MAX / 1'000'000, UINT64_MAX / 1'000'000 - 1}) {
+        told leaks;
+        account leaf{root, name{"leaf"}, leaks.sink()};
+        REQUIRE(leaf.try_charge(10));
+        std::thread consumer{[&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            leaf.refund(10);
+        }};
+        CHECK(leaf.close(allot::time_span{ms}));
+        consumer.join();
+        CHECK(leaks.text.empty());
+    }
+}
+
 TEST_CASE("what is counted keeps a closing account, though nothing is charged", "[accounts][closing]") {
     struct owner {
         std::unique_ptr<account> leaf;

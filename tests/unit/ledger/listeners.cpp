@@ -138,6 +138,7 @@ struct meddler : account_listener {
     std::optional<account> made;
     int calls = 0;
     bool removed = true;
+    bool stays = false;
     bool before(const account& a, std::size_t) noexcept override {
         ++calls;
         account& at = const_cast<account&>(a);
@@ -147,6 +148,7 @@ struct meddler : account_listener {
         else made.reset();
         if (other != nullptr) tree->add(*other);
         removed = tree->remove(*this); // itself: at once
+        if (stays) tree->add(*this);
         return true;
     }
 };
@@ -193,6 +195,21 @@ struct crossed : account_listener {
 };
 
 } // namespace
+
+TEST_CASE("a callback that is taken off and added again in a call stays", "[accounts][listeners]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}};
+    meddler from_inside;
+    from_inside.tree = &root;
+    from_inside.stays = true;
+    root.add(from_inside);
+    CHECK(leaf.try_charge(10));
+    CHECK(leaf.try_charge(10));
+    CHECK(from_inside.calls == 2);
+    CHECK(root.remove(from_inside));
+    from_inside.made.reset();
+    leaf.refund(20);
+}
 
 TEST_CASE("callbacks that unregister each other do not wait for each other", "[accounts][listeners]") {
     account root{name{"root"}};
