@@ -59,3 +59,11 @@ TEST_CASE("more refunded than charged, and a transfer to another tree", "[death]
         account::transfer(f.mine, stranger, 1);
     });
 }
+
+TEST_CASE("more confirmed or given up than is held", "[death][accounts]") {
+    told("more refunded than was charged", "other", [](fixture& f) {
+        static_cast<void>(f.other.try_hold(10));
+        f.other.cancel(11);
+    });
+    told("more refunded than was charged", "other", [](fixture& f) { f.other.confirm(1); });
+}

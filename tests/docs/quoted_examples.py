@@ -19,7 +19,11 @@ def block(match):
 
 for document in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
     text = document.read_text()
-    found += len(quote.findall(text))
+    quoted = len(quote.findall(text))
+    if quoted != text.count("<!-- begin "):
+        stale += 1
+        print(f"{document.relative_to(root)}: an example begins and does not end")
+    found += quoted
     new = quote.sub(block, text)
     if new != text:
         stale += 1

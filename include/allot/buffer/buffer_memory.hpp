@@ -67,6 +67,13 @@ class buffer_memory {
     template <class M>
         requires(block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
     buffer_memory(M& memory) noexcept : memory_(&memory), calls_(&calls_of<M>) {}
+    // What is no memory: told.
+    template <class M>
+        requires(!block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
+    explicit buffer_memory(M&) noexcept {
+        static_assert(block_memory<M>, "allot: buffers take memory from what has try_allocate(bytes, align) and deallocate(p), from row managers that count "
+                                       "their rows' holders, and from a device allocator at a stream: on_stream{allocator, stream}");
+    }
 
     // A buffer of so many bytes, aligned to 64, contents unspecified, charged to the account by what the memory takes for it.
     // 0 bytes are the empty buffer. Failure: out_of_memory with the account's page; the second gives the empty buffer, and why.

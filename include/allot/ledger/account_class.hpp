@@ -41,12 +41,23 @@ namespace allot::inline ALLOT_ABI {
 
 class account_peak;
 
+namespace detail {
+
+template <class V, class... Known> constexpr bool is_one_of(types<Known...>) noexcept { return (is_a<V, Known> || ...); }
+// What an account takes beside its name.
+using account_values = types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
+template <class V>
+concept account_value = is_one_of<V>(account_values{});
+
+} // namespace detail
+
 class alignas(64) account {
   public:
     // A root. Takes, in any order: limit, grace, steps, one_thread, leak_sink. The name must outlive the account.
     template <class... Values>
     explicit account(allot::name who, const Values&... values) noexcept : account(nullptr, asked(who, values...)) {
         check<Values...>();
+        static_assert(!given<allot::reservation, const Values&...>, "allot: a root has no parent of whom it could reserve: only children take a reservation");
     }
     // A child; also takes a reservation, charged to its parent at once, all of it or nothing. Where that is refused it raises
     // out_of_memory; with std::nothrow the account is closed instead, and refusal() tells why. A child's limit may exceed its
@@ -58,6 +69,9 @@ class alignas(64) account {
         if constexpr (!given<std::nothrow_t, const Values&...>)
             if (!refusal_) raise_refused(refusal_);
     }
+    // Without a name, or with one that does not come first: told.
+    template <detail::account_value First, class... Values> explicit account(const First& first, const Values&...) noexcept : account(no_name(first)) {}
+    template <detail::account_value First, class... Values> account(account&, const First& first, const Values&...) noexcept : account(no_name(first)) {}
     account(const account&) = delete;
     account& operator=(const account&) = delete;
     // As close().
@@ -191,14 +205,16 @@ class alignas(64) account {
     struct hold;    // the tree's lock
     struct attempt; // of a request, under it
     struct calls;   // listeners being called
-    using accepted = types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
 
     template <class... Values> static constexpr void check() noexcept {
         []<class... Known>(types<Known...>) {
-            static_assert(([]<class V>(std::type_identity<V>) { return (detail::is_a<V, Known> || ...); }(std::type_identity<Values>{}) && ...),
-                          "allot: an account takes limit, reservation, grace, steps, one_thread, leak_sink, std::nothrow");
+            static_assert((detail::account_value<Values> && ...), "allot: an account takes limit, reservation, grace, steps, one_thread, leak_sink, std::nothrow");
             static_assert(((detail::times_given<Known, Values...> <= 1) && ...), "allot: a value was given twice");
-        }(accepted{});
+        }(detail::account_values{});
+    }
+    template <class First> static allot::name no_name(const First&) noexcept {
+        static_assert(!detail::account_value<First>, "allot: an account's name comes first: account{name{...}, ...}, or account{parent, name{...}, ...}");
+        return {""};
     }
     template <class... Values> static asked_values asked(allot::name who, const Values&... values) noexcept {
         return {who.text, value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::reservation>({0}, values...).bytes,
@@ -297,6 +313,7 @@ class alignas(64) account {
     bool grant(word from, std::size_t want, std::size_t bytes, how mode) noexcept;
     void keep_at_most(std::size_t step) noexcept;
     void lower_own(std::size_t bytes) noexcept;
+    std::size_t held_of(std::size_t bytes) const noexcept;
     std::size_t take_back(bool all, bool open) noexcept;
     void settle() noexcept { take_back(!room().open(), room().open()); }
     void settle_noted() noexcept;

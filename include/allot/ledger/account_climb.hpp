@@ -206,10 +206,16 @@ inline bool account::fits(std::size_t bytes) noexcept {
         if (s.charged() || called_in == most_call_ins() || tree.root.call_in(*s.at, false) == 0) return is_open() && s.charged();
     }
 }
+// No more than is held; nothing where the account has left with it.
+inline std::size_t account::held_of(std::size_t bytes) const noexcept {
+    if (ALLOT_LIKELY(bytes <= pending_)) return bytes;
+    if (!has_left()) tell_misuse({.kind = misuse::over_refunded, .heap = name_});
+    return pending_;
+}
 inline void account::confirm(std::size_t bytes) noexcept {
     by_its_thread();
     const hold tree(*this);
-    if (has_left()) return;
+    bytes = held_of(bytes);
     const std::size_t room = end_grant();
     const change above = shift({0, static_cast<std::ptrdiff_t>(bytes)});
     note_peak(room);
@@ -217,7 +223,7 @@ inline void account::confirm(std::size_t bytes) noexcept {
 }
 inline void account::cancel_now(std::size_t bytes) noexcept {
     const hold tree(*this);
-    if (has_left()) return;
+    bytes = held_of(bytes);
     end_grant();
     lower_own(bytes);
     climb(parent_, shift({-static_cast<std::ptrdiff_t>(bytes), 0}), nullptr);
@@ -229,7 +235,7 @@ inline void account::cancel_now(std::size_t bytes) noexcept {
 // Own charges become fewer; the lock is held.
 inline void account::lower(std::size_t bytes) noexcept {
     if (ALLOT_UNLIKELY(bytes > own() - room().room())) {
-        tell_misuse({.kind = misuse::over_refunded, .heap = name_});
+        if (!has_left()) tell_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has told it
         bytes = own() - room().room();
     }
     end_grant();

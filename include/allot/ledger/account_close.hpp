@@ -39,7 +39,7 @@ inline bool account::begin_below(account& parent, const asked_values& asked) noe
         const bool open = parent.is_open() && !parent.one_thread_;
         const bool absurd = asked.reservation > SIZE_MAX / 2 || asked.reservation > asked.limit;
         looked found;
-        if (!open) found.status = {charge_outcome::closed, &parent, asked.reservation, parent.used_now(), parent.limit()};
+        if (!open) found.status = {parent.one_thread_ ? charge_outcome::misused : charge_outcome::closed, &parent, asked.reservation, parent.used_now(), parent.limit()};
         else if (absurd) found.status = {charge_outcome::over_limit, this, asked.reservation, 0, asked.limit};
         else found = look(&parent, asked.reservation, asked.reservation);
         found.without_grace();

@@ -1,5 +1,4 @@
-// expected-error-outside {{block_memory}}
-// nvcc-says-no {{block_memory}}
+// expected-error {{allot: buffers take memory from}}
 #include <allot/buffers.hpp>
 
 struct only_gives {

@@ -278,7 +278,7 @@ TEST_CASE("a leaf of one thread", "[accounts]") {
     CHECK(mine.try_charge(1));
     CHECK(other.try_charge(930));
     account refused{mine, name{"below"}, std::nothrow};
-    CHECK(refused.refusal().outcome == charge_outcome::closed);
+    CHECK(refused.refusal().outcome == charge_outcome::misused);
     mine.refund(5);
     other.refund(930);
     CHECK(mine.peak() == 64);

@@ -194,6 +194,20 @@ TEST_CASE("who waits for a child's end hears of it behind the child's own", "[ac
     CHECK(root.verify());
 }
 
+TEST_CASE("who refunds to an account that was closed with it changes nothing", "[accounts][closing]") {
+    told leaks;
+    account root{name{"root"}, limit{1000}};
+    account leaf{root, name{"leaf"}, leaks.sink()}, stepped{root, name{"stepped"}, allot::steps{64}, leaks.sink()};
+    for (account* const a : {&leaf, &stepped}) {
+        REQUIRE(a->try_charge(100));
+        CHECK_FALSE(a->close());
+        a->refund(100);
+        CHECK(a->used() == 0);
+        CHECK(root.used() == 0);
+        CHECK(root.verify());
+    }
+}
+
 TEST_CASE("a closed account's reservation does not come back", "[accounts][closing]") {
     account root{name{"root"}, limit{1000}};
     account query{root, name{"query"}, allot::reservation{100}};

@@ -1,0 +1,11 @@
+// expected-error {{allot: an account's name comes first}}
+#include <allot/ledger/account.hpp>
+
+int main() {
+#if WRONG
+    allot::account root{allot::limit{1000}, allot::name{"root"}};
+#else
+    allot::account root{allot::name{"root"}, allot::limit{1000}};
+#endif
+    return root.is_open() ? 0 : 1;
+}
