@@ -2,7 +2,7 @@
 //
 //   | single pages -->  committed |   reserved only   | committed  <-- runs of pages |
 //
-// Pages are committed from both ends in growing steps, and stay so until trim() gives free ones back to the system.
+// Pages are committed from both ends (system_pages), and stay so until trim() gives free ones back to the system.
 // Taking picks pages under a short spin lock and makes system calls outside of it, so no thread waits for
 // another's (but when the last free pages are just being trimmed); giving back takes no lock and makes no system call.
 // Pages of a device (page_backing) are mapped when they are taken, at every take that finds them unmapped, and the host
@@ -17,10 +17,13 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/page/arena_figures.hpp>
+#include <allot/page/arena_range.hpp>
 #include <allot/page/idle_pages.hpp>
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_owners.hpp>
+#include <allot/page/system_pages.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/map.hpp>
 
@@ -32,51 +35,14 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// An arena's figures at a moment, in bytes.
-struct arena_figures {
-    std::size_t reserved = 0;
-    std::size_t limit = 0;
-    std::size_t taken = 0;
-    std::size_t peak_taken = 0;
-    std::size_t committed = 0; // taken, or free and not yet given back to the system
-    std::size_t free = 0;      // still to be had under limit and address space
-    std::size_t largest_free_run = 0;
-    std::size_t returned = 0;  // given back to the system so far
-};
-
-// How a page stands: `clean` and `dirty` ones are free, the latter may hold memory of the system.
-enum class page_state : unsigned char { untouched, clean, dirty, taken };
-
 class arena_holder; // and what asks for it: page/arena_holder.hpp
 class text_writer;
 namespace detail {
 class arena_table;
 }
 
-// Where an arena's range comes from, and what the system is told about it.
-struct arena_range {
-    std::byte* begin = nullptr; // aligned to the page size
-    std::size_t bytes = 0;      // a multiple of it
-    std::size_t mapping = 0;    // bytes to unmap at the end; 0: not the arena's own
-    unsigned page_shift = 20;
-    bool committed = false;     // all of it is usable from the start
-    bool gives_back = false;    // free pages may go back to the system
-    bool under_pressure = false; // and do when it refuses memory
-    bool transparent_huge = false;
-    bool lock = false;
-    const char* got = "plain";  // "plain", "transparent", "hugetlb", "borrowed"
-    std::byte* aside = nullptr; // memory of zeros for the bitmaps; null: the arena maps its own
-    detail::idle_pages* idle = nullptr; // looks for pages that nobody used for a while; null: nobody does
-    page_backing* backing = nullptr;    // null: the system's memory, or the caller's
-    bool headers_aside = false;         // the host does not touch the pages
-    const char* why = "";               // there is no range
-};
-
 class arena_base {
   public:
-    static constexpr std::size_t huge_from = std::size_t{16} << 20; // transparent huge pages beyond this, from either end
-    static constexpr std::size_t huge_page = std::size_t{2} << 20;  // what those are, or larger
-
     arena_base() = default;
     arena_base(const arena_base&) = delete;
     arena_base& operator=(const arena_base&) = delete;
@@ -173,7 +139,7 @@ class arena_base {
     page_state state_of(std::size_t page) const noexcept {
         if (bitmap_.is_taken(page)) return page_state::taken;
         if ((dirty_[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0) return page_state::dirty;
-        return committed(page, 1) ? page_state::clean : page_state::untouched;
+        return system_.are_usable(page, 1) ? page_state::clean : page_state::untouched;
     }
     // Says whose a taken page is; null before it is given back.
     void set_owner(const std::byte* page, const void* owner) noexcept {
@@ -186,7 +152,7 @@ class arena_base {
     // Which kind of OS pages it got: "plain", "transparent", "hugetlb" or "borrowed".
     const char* got() const noexcept { return got_; }
     // Whether its memory is kept from being swapped: asked for, and never refused by the system.
-    bool locked() const noexcept { return lock_pages_ && !unlocked_.load(std::memory_order_relaxed); }
+    bool locked() const noexcept { return system_.are_locked(); }
     std::size_t limit() const noexcept { return limit_pages_ << shift_; }
 
     arena_figures figures() const noexcept {
@@ -208,11 +174,8 @@ class arena_base {
     std::size_t returned() const noexcept { return returned_.load(std::memory_order_relaxed); }
     // What the system says is in memory; a walk over the committed range, for reports.
     std::size_t resident() const noexcept {
-        const std::size_t low = low_committed_.load(), high = high_committed_.load();
         if (page_count() == 0) return 0;
-        if (backing_ != nullptr) return backing_->committed_bytes();
-        const std::size_t rest = std::max(low, high); // the two zones may have met
-        return sys::resident_bytes(begin_, low << shift_) + sys::resident_bytes(at(rest), (page_count() - rest) << shift_);
+        return backing_ != nullptr ? backing_->committed_bytes() : system_.resident();
     }
     void report(text_writer& out) const noexcept;
 
@@ -263,8 +226,6 @@ class arena_base {
         mapping_ = range.mapping;
         gives_back_ = range.gives_back;
         under_pressure_ = range.under_pressure;
-        lock_pages_ = range.lock;
-        huge_ = range.transparent_huge;
         got_ = range.got;
         limit_pages_ = std::min(limit_bytes >> shift_, pages);
         bitmap_.start(aside, pages);
@@ -280,8 +241,7 @@ class arena_base {
         aside += pages * sizeof(detail::page_owner);
         headed_ = range.headers_aside ? reinterpret_cast<const word*>(aside) : bitmap_.words();
         backing_ = range.backing;
-        low_committed_ = range.committed ? pages : 0;
-        high_committed_ = pages;
+        system_.start(range, pages);
         return true;
     }
 
@@ -290,12 +250,9 @@ class arena_base {
     friend class detail::arena_table;
     using word = std::atomic<std::uint64_t>;
 
-    static constexpr std::uint64_t mask(std::size_t low, std::size_t n) noexcept {
-        return (n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1) << low;
-    }
     std::uint64_t in_range(std::size_t w) const noexcept {
         const std::size_t left = page_count() - w * 64;
-        return left >= 64 ? ~std::uint64_t{0} : mask(0, left);
+        return detail::page_bitmap::run_mask(0, std::min(left, std::size_t{64}));
     }
     // Whether nothing else can lie in the table's granules that it touches.
     bool has_granules_alone(std::size_t granule) const noexcept {
@@ -333,14 +290,14 @@ class arena_base {
     // adds the bytes of the former to `bytes`. False when the system refuses.
     bool give_back(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
         const std::uint64_t others = bitmap_.taken_in_word(w) | (dirty_[w].load(std::memory_order_acquire) & ~pages);
-        const std::uint64_t idle = backing_ == nullptr ? in_huge_pages(pages) & ~others : whole_units(w, pages);
+        const std::uint64_t idle = backing_ == nullptr ? system_.in_huge_pages(pages) & ~others : whole_units(w, pages);
         for (std::uint64_t wide = idle & in_range(w); wide != 0;) {
             const auto low = static_cast<std::size_t>(std::countr_zero(wide));
             const auto n = static_cast<std::size_t>(std::countr_one(wide >> low));
-            const std::uint64_t bits = mask(low, n);
+            const std::uint64_t bits = detail::page_bitmap::run_mask(low, n);
             wide &= ~bits;
             if (!hide(w * 64 + low, n)) continue; // somebody was quicker
-            const bool gone = backing_ == nullptr ? sys::decommit(at(w * 64 + low), n << shift_, lock_pages_)
+            const bool gone = backing_ == nullptr ? system_.give_back(w * 64 + low, n)
                                                   : backing_->decommit(w * 64 + low, n);
             if (gone) {
                 const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
@@ -359,16 +316,8 @@ class arena_base {
         const std::uint64_t taken = bitmap_.taken_in_word(w) & in_range(w);
         std::uint64_t whole = 0;
         for (std::size_t at = 0; at < 64; at += each)
-            if (const std::uint64_t unit = mask(at, each); (pages & unit) != 0 && (taken & unit) == 0) whole |= unit;
+            if (const std::uint64_t unit = detail::page_bitmap::run_mask(at, each); (pages & unit) != 0 && (taken & unit) == 0) whole |= unit;
         return whole;
-    }
-    // All pages of the huge OS pages that these pages of a word lie in.
-    std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
-        const std::size_t each = std::max(huge_page >> shift_, std::size_t{1});
-        std::uint64_t wide = pages;
-        for (std::size_t at = 0; at < 64 && each > 1; at += each)
-            if (const std::uint64_t unit = mask(at, each); (pages & unit) != 0) wide |= unit;
-        return wide;
     }
     bool grow(std::size_t first, std::size_t n) noexcept {
         {
@@ -394,7 +343,7 @@ class arena_base {
         });
     }
     bool commit_or_undo(std::size_t first, std::size_t n) noexcept {
-        if (ALLOT_UNLIKELY(!committed(first, n)) && !commit(first, n) &&
+        if (ALLOT_UNLIKELY(!system_.are_usable(first, n)) && !commit(first, n) &&
             (!under_pressure_ || trim() == 0 || !commit(first, n))) {
             undo(first, n);
             return false;
@@ -404,48 +353,16 @@ class arena_base {
         while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
         return true;
     }
-    bool committed(std::size_t first, std::size_t n) const noexcept {
-        return first + n <= low_committed_.load(std::memory_order_acquire) ||
-               first >= high_committed_.load(std::memory_order_acquire);
-    }
-    // Threads may commit the same pages at once; the system does not mind, and the marks only move towards each other.
     ALLOT_COLD bool commit(std::size_t first, std::size_t n) noexcept {
-        if (backing_ != nullptr) return backing_->commit(first, n); // the marks do not move: every take asks
-        const std::size_t low = low_committed_.load(std::memory_order_acquire);
-        const std::size_t high = high_committed_.load(std::memory_order_acquire);
-        const std::size_t step = std::clamp<std::size_t>((low + page_count() - high) / 4, 1, huge_from >> shift_);
-        const bool upward = n == 1 || first <= low;
-        std::size_t from = upward ? std::min(low, first) : first;
-        std::size_t to = upward ? std::min(std::max(first + n, low + step), std::max(high, first + n)) : std::max(high, first + n);
-        if (!upward) from -= std::min(step, from > low ? from - low : 0);
-        if (!sys::commit(at(from), (to - from) << shift_)) {
-            from = upward ? std::min(low, first) : first;
-            to = upward ? first + n : std::max(high, first + n);
-            if (!sys::commit(at(from), (to - from) << shift_)) return false;
-        }
-        if (huge_) advise_huge(from, to, upward);
-        if (lock_pages_ && !sys::lock(at(from), (to - from) << shift_)) unlocked_.store(true, std::memory_order_relaxed);
-        auto& mark = upward ? low_committed_ : high_committed_;
-        std::size_t was = mark.load(std::memory_order_relaxed);
-        const std::size_t now = upward ? to : from;
-        while ((upward ? was < now : was > now) && !mark.compare_exchange_weak(was, now, std::memory_order_acq_rel)) {}
-        return true;
-    }
-    // Only where single pages (runs) are beyond the first (last) 16 MiB.
-    void advise_huge(std::size_t from, std::size_t to, bool upward) noexcept {
-        const std::size_t plain = huge_from >> shift_;
-        if (upward) from = std::max(from, plain);
-        else to = std::min(to, page_count() - std::min(page_count(), plain));
-        if (from < to) sys::advise_huge(at(from), (to - from) << shift_);
+        return backing_ != nullptr ? backing_->commit(first, n) // nothing becomes usable for good: every take asks
+                                   : system_.commit(first, n);
     }
 
     std::byte* begin_ = nullptr; // the line that every question about an address reads
     std::size_t bytes_ = 0;
     unsigned shift_ = 20;
-    bool lock_pages_ = false;
     bool gives_back_ = false;
     bool under_pressure_ = false;
-    bool huge_ = false;
     const char* name_ = "";
     const char* got_ = "plain";
     std::size_t limit_pages_ = 0;
@@ -453,7 +370,6 @@ class arena_base {
     detail::page_owner* owners_ = nullptr;
     std::byte* own_aside_ = nullptr;
     std::size_t mapping_ = 0;
-    std::atomic<bool> unlocked_{false}; // the system refused to lock some
     detail::idle_pages* idle_ = nullptr;
     std::atomic<std::size_t> returned_{0};
     const word* headed_ = nullptr; // of pages whose header stands in them: the bitmap's words, or none is
@@ -461,9 +377,8 @@ class arena_base {
 
     alignas(64) spin_lock lock_; // for takers
     std::size_t hidden_ = 0; // pages, under the lock
-    std::atomic<std::size_t> low_committed_{0};
-    std::atomic<std::size_t> high_committed_{0};
     detail::page_bitmap bitmap_;
+    detail::system_pages system_;
 
     alignas(64) std::atomic<std::size_t> taken_{0};
     std::atomic<std::size_t> held_{0}; // of these, got by their taker: what is being committed may still fail

@@ -127,13 +127,17 @@ class page_bitmap {
         return true;
     }
 
+    // So many pages of a word, from `low` on.
+    static constexpr std::uint64_t run_mask(std::size_t low, std::size_t n) noexcept {
+        return (n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1) << low;
+    }
     // Calls with (word, mask) for each word that a range of pages touches.
     template <class Call>
     static void for_words(std::size_t first, std::size_t n, Call call) {
         for (std::size_t end = first + n; first < end;) {
             const std::size_t in_word = first % 64;
             const std::size_t k = 64 - in_word < end - first ? 64 - in_word : end - first;
-            call(first / 64, (k == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << k) - 1) << in_word);
+            call(first / 64, run_mask(in_word, k));
             first += k;
         }
     }

@@ -1,0 +1,104 @@
+// Which pages of an arena the system stands behind: committed from both ends, and given back.
+//
+//   | committed, low --> |   reserved only   | <-- high, committed |
+//
+// Steps grow with what is committed. Huge OS pages are asked for beyond the first (last) 16 MiB, where they do not inflate a small
+// arena; they are filled and given back whole. Pages that are to be locked are, from their first touch on.
+// Invariant: pages below `low` and from `high` on are usable, given back or not; the marks only move towards each other.
+// Cost: 40 bytes; two loads to ask, a system call or two to change. Threads: any: several may commit the same pages, which the
+// system does not mind; pages are given back by who has them alone.
+// Source: watermarks as in snmalloc's ranges, 2019.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/page/arena_range.hpp>
+#include <allot/page/page_bitmap.hpp>
+#include <allot/sys/map.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class system_pages {
+  public:
+    void start(const arena_range& range, std::size_t pages) noexcept {
+        begin_ = range.begin;
+        pages_ = pages;
+        shift_ = range.page_shift;
+        locks_ = range.lock;
+        huge_ = range.transparent_huge;
+        low_ = range.committed ? pages : 0;
+        high_ = pages;
+    }
+
+    bool are_usable(std::size_t first, std::size_t n) const noexcept {
+        return first + n <= low_.load(std::memory_order_acquire) || first >= high_.load(std::memory_order_acquire);
+    }
+    // False when the system refuses; then nothing has changed.
+    bool commit(std::size_t first, std::size_t n) noexcept {
+        const std::size_t low = low_.load(std::memory_order_acquire);
+        const std::size_t high = high_.load(std::memory_order_acquire);
+        const std::size_t step = std::clamp<std::size_t>((low + pages_ - high) / 4, 1, huge_from >> shift_);
+        const bool upward = n == 1 || first <= low;
+        std::size_t from = upward ? std::min(low, first) : first;
+        std::size_t to = upward ? std::min(std::max(first + n, low + step), std::max(high, first + n)) : std::max(high, first + n);
+        if (!upward) from -= std::min(step, from > low ? from - low : 0);
+        if (!sys::commit(at(from), (to - from) << shift_)) {
+            from = upward ? std::min(low, first) : first;
+            to = upward ? first + n : std::max(high, first + n);
+            if (!sys::commit(at(from), (to - from) << shift_)) return false;
+        }
+        if (huge_) advise_huge(from, to, upward);
+        if (locks_ && !sys::lock(at(from), (to - from) << shift_)) unlocked_.store(true, std::memory_order_relaxed);
+        auto& mark = upward ? low_ : high_;
+        std::size_t was = mark.load(std::memory_order_relaxed);
+        const std::size_t now = upward ? to : from;
+        while ((upward ? was < now : was > now) && !mark.compare_exchange_weak(was, now, std::memory_order_acq_rel)) {}
+        return true;
+    }
+    bool give_back(std::size_t first, std::size_t n) noexcept { return sys::decommit(at(first), n << shift_, locks_); }
+    // All pages of the huge OS pages that these pages of a word lie in.
+    std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
+        const std::size_t each = std::max(huge_page >> shift_, std::size_t{1});
+        std::uint64_t wide = pages;
+        for (std::size_t at = 0; at < 64 && each > 1; at += each)
+            if (const std::uint64_t unit = page_bitmap::run_mask(at, each); (pages & unit) != 0) wide |= unit;
+        return wide;
+    }
+
+    // Locking was asked for, and never refused by the system.
+    bool are_locked() const noexcept { return locks_ && !unlocked_.load(std::memory_order_relaxed); }
+    // What the system says is in memory: a walk.
+    std::size_t resident() const noexcept {
+        const std::size_t low = low_.load(), rest = std::max(low, high_.load()); // the two zones may have met
+        return sys::resident_bytes(begin_, low << shift_) + sys::resident_bytes(at(rest), (pages_ - rest) << shift_);
+    }
+
+  private:
+    static constexpr std::size_t huge_from = std::size_t{16} << 20; // from either end
+    static constexpr std::size_t huge_page = std::size_t{2} << 20;  // what those are, or larger
+
+    std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
+    void advise_huge(std::size_t from, std::size_t to, bool upward) noexcept {
+        const std::size_t plain = huge_from >> shift_;
+        if (upward) from = std::max(from, plain);
+        else to = std::min(to, pages_ - std::min(pages_, plain));
+        if (from < to) sys::advise_huge(at(from), (to - from) << shift_);
+    }
+
+    std::atomic<std::size_t> low_{0};
+    std::atomic<std::size_t> high_{0};
+    std::byte* begin_ = nullptr;
+    std::size_t pages_ = 0;
+    unsigned shift_ = 20;
+    bool locks_ = false;
+    bool huge_ = false;
+    std::atomic<bool> unlocked_{false}; // the system refused to lock some
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
