@@ -72,15 +72,19 @@ endif()
 # --- wrong sets: one mistake, one error --------------------------------------------------------------------
 allot_wants(reject wanted)
 file(GLOB_RECURSE wrong CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/reject reject/*.cpp)
+function(allot_reject_test compiler title) # with what run.py is told
+    cmake_path(GET compiler FILENAME name)
+    add_test(NAME "reject.${title}, ${name}" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/reject
+        COMMAND Python3::Interpreter run.py --compiler ${compiler} --include ${PROJECT_SOURCE_DIR}/include ${ARGN})
+    set_tests_properties("reject.${title}, ${name}" PROPERTIES LABELS "reject;compile" TIMEOUT 120)
+endfunction()
+
 if(wanted)
-    foreach(file IN LISTS wrong)
-        foreach(compiler IN LISTS allot_compilers)
-            cmake_path(GET compiler FILENAME name)
-            add_test(NAME "reject.${file}, ${name}"
-                COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/reject/run.py --compiler ${compiler}
-                    --include ${PROJECT_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR}/reject/${file})
-            set_tests_properties("reject.${file}, ${name}" PROPERTIES LABELS "reject;compile" TIMEOUT 120)
+    foreach(compiler IN LISTS allot_compilers)
+        foreach(file IN LISTS wrong)
+            allot_reject_test(${compiler} ${file} ${file})
         endforeach()
+        allot_reject_test(${compiler} "all without their mistakes" --right ${wrong})
     endforeach()
 endif()
 
