@@ -95,7 +95,7 @@ def seconds_used(process):
 
 def outcome(program):
     """Whether the program is red, with what it said last."""
-    with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True) as run:
+    with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as run:
         used = [-1.0] * LOOKS
         while run.returncode is None:
             try:

@@ -47,7 +47,9 @@ BUGS = {
         "allot::cut(page_bytes, sizeof(heaplet), row_bytes, 4, header,"),
     "held_bits_without_the_lock": (
         "threads/rows.cpp", "heap/fixed_heap.hpp",
-        "        if (lock_.try_lock()) {\n            const std::lock_guard hold(lock_, std::adopt_lock);", "        if (true) {"),
+        "        if (lock_.try_lock()) {\n            const std::lock_guard hold(lock_, std::adopt_lock);", "        if (true) {",
+        "        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);\n",
+        f"        const auto was = p.held;\n        {wait(512, 20)}\n        p.held = was;\n        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);\n"),
     "held_slots_told_twice": (
         "model/rows.cpp", "heap/page_lists.hpp", "std::exchange(p.held, {}).slots", "p.held.slots"),
     "held_slots_not_told_before_collecting": (
