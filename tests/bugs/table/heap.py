@@ -106,11 +106,11 @@ BUGS = {
     "row_waits_in_two_steps": (
         "threads/guards.cpp", "heap/heap_guard.hpp",
         "        return places_[at].exchange(row, std::memory_order_acq_rel);",
-        f"        std::byte* const was = places_[at].load();\n        {wait(3, 300)}\n"
+        f"        std::byte* const was = places_[at].load();\n        {wait(256, 300)}\n"
         "        places_[at].store(row);\n        return was;"),
     "damage_noted_without_the_lock": (
         "threads/guards.cpp", "heap/heap_guard.hpp",
         "        const std::lock_guard hold(lock_);\n        if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
-        f"        const std::size_t at = n_;\n        {wait(3, 300)}\n"
+        f"        const std::size_t at = n_;\n        {wait(1, 300)}\n"
         "        if (at < notes_.size()) notes_[at] = {kind, row, type};\n        n_ = at + 1;"),
 }
