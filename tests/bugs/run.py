@@ -80,8 +80,8 @@ def planted(bug, folder):
 def compiled(test, folder, first=INCLUDE, tests=TESTS):
     """The test's program, or why there is none."""
     program = folder / "program"
-    command = [CXX, "-std=c++20", "-O1" if test.startswith(OPTIMISED) else "-O0", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}",
-               f"-I{first}", f"-I{INCLUDE}", f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}",
+    command = [CXX, "-std=c++20", "-O1" if test.startswith(OPTIMISED) else "-O0", "-w", "-pthread",
+               f"-DALLOT_CHECKED={int(test in CHECKED)}", f"-I{first}", f"-I{INCLUDE}", f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}",
                str(tests / test), "-o", str(program)]
     if is_cuda(test):
         command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
@@ -96,7 +96,8 @@ def seconds_used(process):
 
 def outcome(program):
     """Whether the program is red, with what it said last."""
-    with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True) as run:
+    with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          start_new_session=True) as run:
         used = [-1.0] * LOOKS
         while run.returncode is None:
             try:
