@@ -30,7 +30,8 @@ INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include")
 CXX = os.environ.get("CXX", "g++")
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
 CHECKED = {"death/accounts.cpp", "death/rows.cpp"}
-LONG = "bugs/", "model/", "threads/", "unit/buffer/owners.cpp"  # tests that run longer than they compile: -O0 would not pay
+# Those that run longer than they compile, and one that counts instructions: -O0 would not pay.
+OPTIMISED = "bugs/", "model/", "threads/", "process/", "unit/buffer/owners.cpp"
 # For tests of cuda/: a toolkit with CCCL.
 CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda", "/opt/cuda"))
              if (p / "include/cccl/cuda/memory_resource").exists()), None)
@@ -79,8 +80,8 @@ def planted(bug, folder):
 def compiled(test, folder, first=INCLUDE, tests=TESTS):
     """The test's program, or why there is none."""
     program = folder / "program"
-    command = [CXX, "-std=c++20", "-O1" if test.startswith(LONG) else "-O0", "-w", "-pthread", f"-DALLOT_CHECKED={int(test in CHECKED)}",
-               f"-I{first}", f"-I{INCLUDE}", f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}",
+    command = [CXX, "-std=c++20", "-O1" if test.startswith(OPTIMISED) else "-O0", "-w", "-pthread",
+               f"-DALLOT_CHECKED={int(test in CHECKED)}", f"-I{first}", f"-I{INCLUDE}", f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}",
                str(tests / test), "-o", str(program)]
     if is_cuda(test):
         command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
@@ -95,7 +96,8 @@ def seconds_used(process):
 
 def outcome(program):
     """Whether the program is red, with what it said last."""
-    with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace", start_new_session=True) as run:
+    with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          start_new_session=True) as run:
         used = [-1.0] * LOOKS
         while run.returncode is None:
             try:

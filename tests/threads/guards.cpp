@@ -1,13 +1,16 @@
 // Guards under many threads: rows that wander through queues of released rows, and damage that several threads find.
 #include <support/catch.hpp>
 
+#include <allot/heap/heap_guard.hpp>
 #include <allot/row_manager.hpp>
 
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <cstring>
 #include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -109,4 +112,21 @@ TEMPLATE_TEST_CASE("damage that several threads find at once is told once each",
     CHECK(told == damaged);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
+}
+
+TEST_CASE("damage that several threads note at once is all kept", "[threads][guard]") {
+    std::array<std::byte, 8> rows{};
+    for (int round = 0; round < 50; ++round) {
+        allot::damage_notes notes;
+        std::barrier start(threads);
+        on_threads([&](int t) {
+            start.arrive_and_wait();
+            for (std::size_t i = static_cast<std::size_t>(t); i < rows.size(); i += threads)
+                notes.add(allot::misuse::written_when_free, &rows[i], nullptr);
+        });
+        std::set<const std::byte*> told;
+        notes.take([&](allot::misuse, const allot::row_type*, const std::byte* row) { told.insert(row); });
+        REQUIRE(told.size() == rows.size());
+        REQUIRE(notes.empty());
+    }
 }

@@ -137,6 +137,24 @@ TEST_CASE("one row, linked and released by all", "[threads]") {
     CHECK(rows.live_rows() == 0);
 }
 
+TEST_CASE("rows without a destructor, each linked by all, are gone with the last link", "[threads]") {
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+    for (int round = 0; round < 20; ++round) {
+        std::vector<void*> all(200);
+        for (void*& p : all) {
+            p = rows.allocate(40);
+            for (int t = 1; t < threads; ++t) rows.link(p);
+        }
+        std::barrier start(threads);
+        on_threads([&](int) {
+            start.arrive_and_wait();
+            for (void* p : all) rows.release(p);
+        });
+        REQUIRE(rows.live_rows() == 0);
+    }
+    CHECK(rows.valid());
+}
+
 TEST_CASE("a unique heap shared by threads through local handles", "[threads]") {
     allot::row_manager<null_bitmap> rows{allot::limit{16_MiB}};
     auto heap = rows.heap(allot::as<allot::heap::unique, allot::size::packed>, 60);

@@ -47,7 +47,9 @@ BUGS = {
         "allot::cut(page_bytes, sizeof(heaplet), row_bytes, 4, header,"),
     "held_bits_without_the_lock": (
         "threads/rows.cpp", "heap/fixed_heap.hpp",
-        "        if (lock_.try_lock()) {\n            const std::lock_guard hold(lock_, std::adopt_lock);", "        if (true) {"),
+        "        if (lock_.try_lock()) {\n            const std::lock_guard hold(lock_, std::adopt_lock);", "        if (true) {",
+        "        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);\n",
+        f"        const auto was = p.held;\n        {wait(512, 20)}\n        p.held = was;\n        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);\n"),
     "held_slots_told_twice": (
         "model/rows.cpp", "heap/page_lists.hpp", "std::exchange(p.held, {}).slots", "p.held.slots"),
     "held_slots_not_told_before_collecting": (
@@ -104,11 +106,11 @@ BUGS = {
     "row_waits_in_two_steps": (
         "threads/guards.cpp", "heap/heap_guard.hpp",
         "        return places_[at].exchange(row, std::memory_order_acq_rel);",
-        f"        std::byte* const was = places_[at].load();\n        {wait(3, 300)}\n"
+        f"        std::byte* const was = places_[at].load();\n        {wait(256, 300)}\n"
         "        places_[at].store(row);\n        return was;"),
     "damage_noted_without_the_lock": (
         "threads/guards.cpp", "heap/heap_guard.hpp",
         "        const std::lock_guard hold(lock_);\n        if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
-        f"        const std::size_t at = n_;\n        {wait(3, 300)}\n"
+        f"        const std::size_t at = n_;\n        {wait(1, 300)}\n"
         "        if (at < notes_.size()) notes_[at] = {kind, row, type};\n        n_ = at + 1;"),
 }

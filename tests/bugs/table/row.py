@@ -38,7 +38,7 @@ BUGS = {
     "last_of_many_ends_nothing": (
         "threads/rows.cpp", "row/link_count.hpp",
         "        if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != 1)) return true;\n",
-        f"        {wait(3, 300)}\n        word.fetch_sub(1, std::memory_order_acq_rel);\n        return true;\n"),
+        f"        {wait(3, 20)}\n        word.fetch_sub(1, std::memory_order_acq_rel);\n        return true;\n"),
     "shared_row_freed_at_once": (
         "model/rows.cpp", "row/link_count.hpp",
         "        if (ALLOT_UNLIKELY(load() != alone)) return false;", "        if (ALLOT_UNLIKELY(load() == 0)) return false;"),

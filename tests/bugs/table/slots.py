@@ -71,6 +71,7 @@ BUGS = {
         "    static constexpr std::uint32_t factor = 0x9E3779B1u;", "    static constexpr std::uint32_t factor = 1;"),
     "given_back_in_two_steps": (
         "threads/rows.cpp", "slots/state.hpp",
+        "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",
         "            if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))\n",
-        "            word_.store(now);\n"),
+        f"            {wait(512, 20)}\n            word_.store(now);\n"),
 }
