@@ -29,7 +29,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include"))
 CXX = os.environ.get("CXX", "g++")
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
-CHECKED = {"death/accounts.cpp", "death/rows.cpp"}
+CHECKED = {"death/accounts.cpp", "death/buffers.cpp", "death/rows.cpp"}
 LONG = "bugs/", "model/", "threads/", "unit/buffer/owners.cpp"  # tests that run longer than they compile: -O0 would not pay
 # For tests of cuda/: a toolkit with CCCL.
 CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda", "/opt/cuda"))

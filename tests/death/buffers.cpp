@@ -63,6 +63,11 @@ TEST_CASE("values beyond a vector, and vectors beyond their buffers", "[death][b
     told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).set_null(10)); });
     told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).slice(5, 6)); });
     told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::bytes_vector::allocate(f.memory, f.a, 10, 9)[0]); }); // none was appended
+    // inside the buffer, and where the bytes wrap
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<std::uint16_t>{f.x.slice(), 10}.get(10)); });
+    told(beyond, "scan", [](fixture& f) { allot::value_vector<std::uint16_t>{f.x.slice(), 10, f.x.slice(0, 2)}.set(10, 1); });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>{f.x.slice(), 10}.get(SIZE_MAX / 8 + 2)); });
+    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 10}.set(SIZE_MAX / 8 + 2, 1); });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 13}; });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 12, f.x.slice(0, 2), 5}; });
     told(beyond, "scan", [](fixture& f) {

@@ -25,6 +25,9 @@
 namespace allot::inline ALLOT_ABI {
 
 struct transfer_result;
+namespace detail {
+struct vector_parts;
+}
 
 class buffer {
   public:
@@ -118,6 +121,7 @@ class buffer {
   private:
     friend class buffer_memory;
     friend class buffer_reservation;
+    friend struct detail::vector_parts;
     buffer(detail::buffer_ledger* ledger, std::byte* data, std::size_t size) noexcept : ledger_(ledger), data_(data), size_(size) {}
     // A block of what was taken and charged; empty: no memory for what is kept about it, and nothing has changed.
     static buffer over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from, bool foreign, bool host) noexcept;
