@@ -67,8 +67,8 @@ class buffer {
     // of another tree (told), or the host has no memory for its ledger.
     buffer retain(account& by) const noexcept;
     // The same, and where this view's account is the one that is charged, `to` is from now on, by force. The second gives this
-    // view up: the cheaper way, without memory where it is its account's only one. The buffer is empty where retain's would be; then this
-    // view is as it was.
+    // view up: the cheaper way, without memory where it is the block's only one, or its account's only one and another is charged. The
+    // buffer is empty where retain's would be; then this view is as it was.
     transfer_result transfer(account& to) const& noexcept;
     transfer_result transfer(account& to) && noexcept;
     // This view is the empty buffer from now on.
