@@ -165,6 +165,9 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
     return s;
 }
 
+// No account refused: the host has no memory for what is kept about a block.
+constexpr charge_status host_is_full(std::size_t bytes) noexcept { return {charge_outcome::over_limit, nullptr, bytes, 0, 0}; }
+
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {

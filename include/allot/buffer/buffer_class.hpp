@@ -49,7 +49,8 @@ class buffer {
     }
 
     // Memory of somebody else becomes a block, charged to the account by its bytes; `release` is called once, when its last view
-    // goes. Where the account refuses, or is closed, and for 0 bytes, the result is empty, and nobody calls `release`. `host_access`: the host may touch it.
+    // goes. Where the result is empty nobody calls `release`: for 0 bytes, and where the account refuses, is closed, or the host has no
+    // memory for what is kept about the block (`why` is over_limit then, with no account). `host_access`: the host may touch it.
     static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context = nullptr,
                              bool host_access = true, charge_status* why = nullptr) noexcept;
 
@@ -137,13 +138,16 @@ class buffer {
         }
     }
     bool may_have(const account& a) const noexcept;
+    // Why retain gave nothing.
+    charge_status no_view(const account& to) const noexcept;
 
     detail::buffer_ledger* ledger_ = nullptr;
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };
 
-/// What a transfer gives: the receiver's view, and how the charge went. fitted() is false where a limit was exceeded.
+/// What a transfer gives: the receiver's view, and how the charge went. fitted() is false where a limit was exceeded. Where there is no
+/// view the status says why: closed, misused (another tree), or over_limit with no account (`at` is null): the host has no memory for it.
 struct transfer_result {
     buffer view;
     charge_status status;

@@ -86,7 +86,7 @@ struct vector_parts {
     static typename Vector::transferred transfer(Vector& mine, account& to, View view, const buffer& first, const Rest&... rest) noexcept {
         if (!first || &to == first.holder()) return {std::move(mine), {}};
         Vector theirs = view();
-        if (theirs.holder() == nullptr) return {{}, {charge_outcome::closed, &to, 0, to.used(), to.limit()}};
+        if (theirs.holder() == nullptr) return {{}, first.no_view(to)};
         const charge_status s = hand_over(to, first, rest...);
         if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {{}, s}; // meanwhile; blocks that went before fall to who inherits
         mine = {};
