@@ -4,6 +4,8 @@
 
 #include <allot/buffers.hpp>
 
+#include <thread>
+
 using allot::account;
 using allot::buffer;
 using allot::name;
@@ -82,6 +84,21 @@ TEST_CASE("the host does not touch a device's memory", "[death][buffer]") {
         static std::byte bytes[8];
         buffer x = buffer::of_foreign(f.a, bytes, 8, [](void*, std::byte*, std::size_t) noexcept {}, nullptr, false);
         static_cast<void>(x.get<std::uint8_t>(0));
+    });
+}
+
+TEST_CASE("another thread's release makes an account of one thread inherit, or refunds it", "[death][buffer]") {
+    constexpr const char* wrong = "of one thread used by another thread";
+    told(wrong, "heir", [](fixture& f) {
+        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::steps{4096}};
+        if (heir.try_charge(8)) heir.refund(8); // it is this thread's
+        buffer theirs = f.x.retain(heir);
+        std::thread{[&] { f.x.release(); }}.join();
+    });
+    told(wrong, "heir", [](fixture& f) {
+        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::steps{4096}};
+        buffer theirs = std::move(f.x).transfer(heir).view;
+        std::thread{[&] { theirs.release(); }}.join();
     });
 }
 

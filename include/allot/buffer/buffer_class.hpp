@@ -7,8 +7,8 @@
 //     auto [mine, how] = std::move(b).transfer(sort);   sort's view, and sort is charged, by force where it must be
 //
 // Invariant: as long as a view lives its block does, and exactly one account is charged for all of it. Cost: 24 bytes; slice and
-// release are one atomic operation each. Threads: release, slice, retain by any, each view used by one at a time; the bytes are
-// nobody's business here. Accounts outlive the views they have.
+// release are one atomic operation each. Threads: release, slice, retain by any (where a `one_thread` account has a view of the block: by
+// its thread), each view used by one at a time; the bytes are nobody's business here. Accounts outlive the views they have.
 // Source: Drill's DrillBuf, 2014; Netty's ByteBuf, where one release too many ends the siblings' memory: here a view is an object
 // that goes once.
 #pragma once
