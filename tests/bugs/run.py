@@ -29,7 +29,7 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include"))
 CXX = os.environ.get("CXX", "g++")
 SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
-CHECKED = {"death/accounts.cpp", "death/rows.cpp"}
+CHECKED = {"death/accounts.cpp", "death/buffers.cpp", "death/rows.cpp"}
 # Those that run longer than they compile, and one that counts instructions: -O0 would not pay.
 OPTIMISED = "bugs/", "model/", "threads/", "process/", "unit/buffer/owners.cpp"
 # For tests of cuda/: a toolkit with CCCL.

@@ -4,6 +4,8 @@
 
 #include <allot/buffers.hpp>
 
+#include <thread>
+
 using allot::account;
 using allot::buffer;
 using allot::name;
@@ -63,6 +65,11 @@ TEST_CASE("values beyond a vector, and vectors beyond their buffers", "[death][b
     told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).set_null(10)); });
     told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).slice(5, 6)); });
     told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::bytes_vector::allocate(f.memory, f.a, 10, 9)[0]); }); // none was appended
+    // inside the buffer, and where the bytes wrap
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<std::uint16_t>{f.x.slice(), 10}.get(10)); });
+    told(beyond, "scan", [](fixture& f) { allot::value_vector<std::uint16_t>{f.x.slice(), 10, f.x.slice(0, 2)}.set(10, 1); });
+    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>{f.x.slice(), 10}.get(SIZE_MAX / 8 + 2)); });
+    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 10}.set(SIZE_MAX / 8 + 2, 1); });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 13}; });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 12, f.x.slice(0, 2), 5}; });
     told(beyond, "scan", [](fixture& f) {
@@ -77,6 +84,21 @@ TEST_CASE("the host does not touch a device's memory", "[death][buffer]") {
         static std::byte bytes[8];
         buffer x = buffer::of_foreign(f.a, bytes, 8, [](void*, std::byte*, std::size_t) noexcept {}, nullptr, false);
         static_cast<void>(x.get<std::uint8_t>(0));
+    });
+}
+
+TEST_CASE("another thread's release makes an account of one thread inherit, or refunds it", "[death][buffer]") {
+    constexpr const char* wrong = "of one thread used by another thread";
+    told(wrong, "heir", [](fixture& f) {
+        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::steps{4096}};
+        if (heir.try_charge(8)) heir.refund(8); // it is this thread's
+        buffer theirs = f.x.retain(heir);
+        std::thread{[&] { f.x.release(); }}.join();
+    });
+    told(wrong, "heir", [](fixture& f) {
+        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::steps{4096}};
+        buffer theirs = std::move(f.x).transfer(heir).view;
+        std::thread{[&] { theirs.release(); }}.join();
     });
 }
 

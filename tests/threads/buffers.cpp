@@ -290,3 +290,45 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
     CHECK(good);
     CHECK(root.verify());
 }
+
+// One thread transfers its view, by the way that makes no ledger; another, of an account of its own, retains for the receiver.
+TEST_CASE("buffers: an account closes while two views come to it", "[buffer][threads]") {
+    counted_memory pool;
+    buffer_memory memory{pool};
+    account root{name{"root"}};
+    bool good = true;
+    for (unsigned round = 0; round != 2000; ++round) {
+        account from{root, name{"from"}}, other{root, name{"other"}}, last{root, name{"last"}};
+        const auto to = std::make_unique<account>(root, name{"to"});
+        buffer view = memory.allocate(from, 64), shared = view.retain(other), kept = view.retain(last), theirs;
+        std::atomic<bool> go{false};
+        std::thread closes{[&] {
+            while (!go) allot::yield();
+            for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
+            to->close_when_drained([](account&, void*) noexcept {});
+        }};
+        std::thread retains{[&] {
+            while (!go) allot::yield();
+            for (unsigned spin = round / 8 % 64; spin != 0; --spin) allot::pause();
+            theirs = shared.retain(*to);
+        }};
+        allot::yield();
+        go = true;
+        if (round % 3 == 0) allot::yield();
+        auto [mine, how] = std::move(view).transfer(*to);
+        closes.join(), retains.join();
+        good = good && (!theirs || theirs.holder() == to.get());
+        if (mine) good = good && mine.holder() == to.get() && mine.charged() == to.get() && mine.valid();
+        else { // nothing has changed: not the order in which they inherit either
+            good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from && view.charged() == &from && view.valid();
+            auto [again, well] = view.transfer(last);
+            kept.release(), again.release();
+            good = good && view.charged() == &from;
+        }
+        mine.release(), theirs.release(), view.release(), shared.release(), kept.release();
+        good = good && root.used() == 0 && pool.live == 0;
+        for (const account* const a : {&from, &other, &last}) good = good && a->figures().buffers == 0;
+    }
+    CHECK(good);
+    CHECK(root.verify());
+}

@@ -165,6 +165,9 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
     return s;
 }
 
+// No account refused: the host has no memory for what is kept about a block.
+constexpr charge_status host_is_full(std::size_t bytes) noexcept { return {charge_outcome::over_limit, nullptr, bytes, 0, 0}; }
+
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {
@@ -255,22 +258,24 @@ ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
 }
 
 // As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`, unless the status says that it could
-// not be charged. False: it is not so.
+// not be charged. False: it is not so, or others have views and could come to the ledger while the charge is on its way.
 inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
     std::unique_lock hold(b.lock);
     if (l.views.load(std::memory_order_acquire) != 1 || b.is_moving()) return false;
+    const bool moves = b.charged == &from;
+    if (moves && (b.ledgers != &l || l.next != nullptr)) return false;
     for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
         if (x->by == &to && x->alive()) return false;
-    if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);
+    if (l.next != nullptr) b.remove(l), b.append(l);
     l.by = &to;
     l.passed = false;
     bool left = false; // a call about the move let go of this very view
-    if (b.charged == &from) {
+    if (moves) {
         hold.release();
         status = begin_move(b, from, to);
-        if (ALLOT_UNLIKELY(!status.charged())) { // closed meanwhile: it was as it is
+        if (ALLOT_UNLIKELY(!status.charged())) { // closed meanwhile, and no call was made: it was as it is
             const std::lock_guard again(b.lock);
             l.by = &from;
             end_move(b, from, status);

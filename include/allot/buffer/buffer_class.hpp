@@ -7,8 +7,8 @@
 //     auto [mine, how] = std::move(b).transfer(sort);   sort's view, and sort is charged, by force where it must be
 //
 // Invariant: as long as a view lives its block does, and exactly one account is charged for all of it. Cost: 24 bytes; slice and
-// release are one atomic operation each. Threads: release, slice, retain by any, each view used by one at a time; the bytes are
-// nobody's business here. Accounts outlive the views they have.
+// release are one atomic operation each. Threads: release, slice, retain by any (where a `one_thread` account has a view of the block: by
+// its thread), each view used by one at a time; the bytes are nobody's business here. Accounts outlive the views they have.
 // Source: Drill's DrillBuf, 2014; Netty's ByteBuf, where one release too many ends the siblings' memory: here a view is an object
 // that goes once.
 #pragma once
@@ -25,6 +25,9 @@
 namespace allot::inline ALLOT_ABI {
 
 struct transfer_result;
+namespace detail {
+struct vector_parts;
+}
 
 class buffer {
   public:
@@ -46,7 +49,8 @@ class buffer {
     }
 
     // Memory of somebody else becomes a block, charged to the account by its bytes; `release` is called once, when its last view
-    // goes. Where the account refuses, or is closed, and for 0 bytes, the result is empty, and nobody calls `release`. `host_access`: the host may touch it.
+    // goes. Where the result is empty nobody calls `release`: for 0 bytes, and where the account refuses, is closed, or the host has no
+    // memory for what is kept about the block (`why` is over_limit then, with no account). `host_access`: the host may touch it.
     static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context = nullptr,
                              bool host_access = true, charge_status* why = nullptr) noexcept;
 
@@ -64,8 +68,8 @@ class buffer {
     // of another tree (told), or the host has no memory for its ledger.
     buffer retain(account& by) const noexcept;
     // The same, and where this view's account is the one that is charged, `to` is from now on, by force. The second gives this
-    // view up: the cheaper way, without memory where it is its account's only one. The buffer is empty where retain's would be; then this
-    // view is as it was.
+    // view up: the cheaper way, without memory where it is the block's only one, or its account's only one and another is charged. The
+    // buffer is empty where retain's would be; then this view is as it was.
     transfer_result transfer(account& to) const& noexcept;
     transfer_result transfer(account& to) && noexcept;
     // This view is the empty buffer from now on.
@@ -118,6 +122,7 @@ class buffer {
   private:
     friend class buffer_memory;
     friend class buffer_reservation;
+    friend struct detail::vector_parts;
     buffer(detail::buffer_ledger* ledger, std::byte* data, std::size_t size) noexcept : ledger_(ledger), data_(data), size_(size) {}
     // A block of what was taken and charged; empty: no memory for what is kept about it, and nothing has changed.
     static buffer over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from, bool foreign, bool host) noexcept;
@@ -133,13 +138,16 @@ class buffer {
         }
     }
     bool may_have(const account& a) const noexcept;
+    // Why retain gave nothing.
+    charge_status no_view(const account& to) const noexcept;
 
     detail::buffer_ledger* ledger_ = nullptr;
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };
 
-/// What a transfer gives: the receiver's view, and how the charge went. fitted() is false where a limit was exceeded.
+/// What a transfer gives: the receiver's view, and how the charge went. fitted() is false where a limit was exceeded. Where there is no
+/// view the status says why: closed, misused (another tree), or over_limit with no account (`at` is null): the host has no memory for it.
 struct transfer_result {
     buffer view;
     charge_status status;

@@ -31,7 +31,10 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     if (!s) return {};
     const memory_block m{static_cast<std::byte*>(address), bytes};
     buffer b = over(m, bytes, by, detail::foreign_memory{release, context}, true, host_access);
-    if (!b) by.refund(bytes);
+    if (ALLOT_UNLIKELY(!b)) {
+        by.refund(bytes);
+        if (why != nullptr) *why = detail::host_is_full(bytes);
+    }
     return b;
 }
 // The memory comes first, since it tells what it takes, and the account is asked for that; who is refused gives it back, and no account
@@ -99,9 +102,15 @@ inline buffer buffer::retain(account& by) const noexcept {
     detail::buffer_ledger* const its = detail::retain_for(*ledger_->block, by);
     return its != nullptr ? buffer{its, data_, size_} : buffer{};
 }
+inline charge_status buffer::no_view(const account& to) const noexcept {
+    if (ledger_ == nullptr) return {};
+    const bool same_tree = &to.root() == &ledger_->by->root();
+    if (same_tree && to.is_open()) return detail::host_is_full(block_bytes());
+    return {same_tree ? charge_outcome::closed : charge_outcome::misused, &to, block_bytes(), to.used(), to.limit()};
+}
 inline transfer_result buffer::transfer(account& to) const& noexcept {
     buffer theirs = retain(to);
-    if (!theirs) return {buffer{}, ledger_ == nullptr ? charge_status{} : charge_status{charge_outcome::closed, &to, block_bytes(), to.used(), to.limit()}};
+    if (!theirs) return {buffer{}, no_view(to)};
     const charge_status s = detail::hand_over(*ledger_, to);
     if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
     return {std::move(theirs), s};

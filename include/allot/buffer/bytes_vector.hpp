@@ -110,15 +110,8 @@ class bytes_vector {
         return v;
     }
     // As the buffers': the charge stays, or goes along. Empty where a buffer's view cannot be had; then the vector is as it was.
-    bytes_vector retain(account& by) const noexcept {
-        bytes_vector v;
-        v.offsets_ = offsets_.retain(by), v.data_ = data_.retain(by);
-        buffer bits = validity_.bits().retain(by);
-        if (!v.offsets_ || (data_ && !v.data_) || (validity_.bits() && !bits)) return {};
-        v.validity_ = detail::validity_bits{std::move(bits), validity_.first()};
-        v.size_ = size_, v.most_ = most_, v.base_ = base_;
-        return v;
-    }
+    // The room for more values is one vector's: a retained one has none, a transferred one has it.
+    bytes_vector retain(account& by) const noexcept { return view_for(by, size_); }
     transferred transfer(account& to) && noexcept;
 
     account* holder() const noexcept { return offsets_.holder(); }
@@ -135,8 +128,18 @@ class bytes_vector {
     std::uint32_t offset(std::size_t i) const noexcept { return offsets_.get<std::uint32_t>(i * offset_bytes); }
     bool end_value(std::uint32_t end, bool valid) noexcept {
         static_cast<void>(validity_.set(size_, valid));
-        offsets_.set<std::uint32_t>(++size_ * offset_bytes, end);
+        size_ = size_ + 1;
+        offsets_.set<std::uint32_t>(size_ * offset_bytes, end);
         return true;
+    }
+    bytes_vector view_for(account& by, std::size_t most) const noexcept {
+        bytes_vector v;
+        v.offsets_ = offsets_.retain(by), v.data_ = data_.retain(by);
+        buffer bits = validity_.bits().retain(by);
+        if (!v.offsets_ || (data_ && !v.data_) || (validity_.bits() && !bits)) return {};
+        v.validity_ = detail::validity_bits{std::move(bits), validity_.first()};
+        v.size_ = size_, v.most_ = most, v.base_ = base_;
+        return v;
     }
     void check([[maybe_unused]] std::size_t i) const noexcept {
         if constexpr (ALLOT_CHECKED != 0) static_cast<void>(detail::in_bounds(i, 1, size_, offsets_));
@@ -144,8 +147,8 @@ class bytes_vector {
 
     buffer offsets_, data_;
     detail::validity_bits validity_;
-    std::size_t size_ = 0, most_ = 0; // values, and how many there may be
-    std::uint32_t base_ = 0;
+    detail::moved_number<std::size_t> size_, most_; // values, and how many there may be
+    detail::moved_number<std::uint32_t> base_;
 };
 
 struct bytes_vector::transferred {
@@ -155,12 +158,7 @@ struct bytes_vector::transferred {
 };
 
 inline bytes_vector::transferred bytes_vector::transfer(account& to) && noexcept {
-    if (!offsets_ || &to == holder()) return {std::move(*this), {}};
-    bytes_vector theirs = retain(to);
-    if (!theirs.offsets_) return {{}, {charge_outcome::closed, &to, 0, to.used(), to.limit()}};
-    const charge_status s = detail::hand_over_all(to, offsets_, data_, validity_.bits());
-    *this = {};
-    return {std::move(theirs), s};
+    return detail::vector_parts::transfer(*this, to, [&] { return view_for(to, most_); }, offsets_, data_, validity_.bits());
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -25,6 +25,20 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// A number that is 0 where it was moved from, as a buffer is empty there.
+template <class T> class moved_number {
+  public:
+    constexpr moved_number(T value = 0) noexcept : value_(value) {}
+    constexpr moved_number(const moved_number&) noexcept = default;
+    constexpr moved_number& operator=(const moved_number&) noexcept = default;
+    constexpr moved_number(moved_number&& other) noexcept : value_(std::exchange(other.value_, T{0})) {}
+    constexpr moved_number& operator=(moved_number&& other) noexcept { return value_ = std::exchange(other.value_, T{0}), *this; }
+    constexpr operator T() const noexcept { return value_; }
+
+  private:
+    T value_;
+};
+
 // The validity of a vector: bits of a buffer from any bit on.
 class validity_bits {
   public:
@@ -49,19 +63,36 @@ class validity_bits {
 
   private:
     buffer bits_;
-    std::size_t first_ = 0; // of the buffer's bits; below 8
+    moved_number<std::size_t> first_; // of the buffer's bits; below 8
 };
 
-// The charge of each view's block goes to an account that has views of all of them: how the worst of them went.
-template <class... Views> charge_status hand_over_all(account& to, const Views&... views) noexcept {
-    charge_status worst;
-    const auto one = [&](const buffer& view) {
-        const charge_status s = view.transfer(to).status;
-        if (worst.outcome < s.outcome) worst = s;
-    };
-    (one(views), ...);
-    return worst;
-}
+// How a vector's buffers go to another account.
+struct vector_parts {
+    // The charge of each part's block goes to an account that has views of all of them; the rest stays when that one is closed
+    // meanwhile. How the worst of them went.
+    template <class... Parts> static charge_status hand_over(account& to, const Parts&... parts) noexcept {
+        charge_status worst;
+        const auto goes = [&](const buffer& part) {
+            const charge_status s = part.ledger_ != nullptr ? detail::hand_over(*part.ledger_, to) : charge_status{};
+            const bool closed = s.outcome == charge_outcome::closed;
+            if (closed || worst.outcome < s.outcome) worst = s;
+            return !closed;
+        };
+        static_cast<void>((goes(parts) && ...));
+        return worst;
+    }
+    // `view` makes one of the vector for `to`.
+    template <class Vector, class View, class... Rest>
+    static typename Vector::transferred transfer(Vector& mine, account& to, View view, const buffer& first, const Rest&... rest) noexcept {
+        if (!first || &to == first.holder()) return {std::move(mine), {}};
+        Vector theirs = view();
+        if (theirs.holder() == nullptr) return {{}, first.no_view(to)};
+        const charge_status s = hand_over(to, first, rest...);
+        if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {{}, s}; // meanwhile; blocks that went before fall to who inherits
+        mine = {};
+        return {std::move(theirs), s};
+    }
+};
 
 inline bool in_bounds(std::size_t from, std::size_t n, std::size_t size, const buffer& of) noexcept {
     if (ALLOT_LIKELY(n <= size && from <= size - n)) return true;
@@ -115,9 +146,10 @@ template <plain_number T> class value_vector {
     // i below size(), as checked builds tell.
     bool is_valid(std::size_t i) const noexcept { return check(i), validity_.is_valid(i); }
     // The value's bytes, valid or not.
-    T get(std::size_t i) const noexcept { return values_.template get<T>(i * sizeof(T)); }
+    T get(std::size_t i) const noexcept { return check(i), values_.template get<T>(i * sizeof(T)); }
     std::optional<T> operator[](std::size_t i) const noexcept { return is_valid(i) ? std::optional<T>{get(i)} : std::nullopt; }
     void set(std::size_t i, T value) const noexcept {
+        check(i);
         values_.template set<T>(i * sizeof(T), value);
         static_cast<void>(validity_.set(i, true));
     }
@@ -149,7 +181,7 @@ template <plain_number T> class value_vector {
 
     buffer values_;
     detail::validity_bits validity_;
-    std::size_t size_ = 0;
+    detail::moved_number<std::size_t> size_;
 };
 
 template <plain_number T> struct value_vector<T>::transferred {
@@ -164,12 +196,7 @@ template <plain_number T> value_vector<T> value_vector<T>::retain(account& by) c
     return {std::move(values), detail::validity_bits{std::move(bits), validity_.first()}, size_};
 }
 template <plain_number T> typename value_vector<T>::transferred value_vector<T>::transfer(account& to) && noexcept {
-    if (empty() || &to == holder()) return {std::move(*this), {}};
-    value_vector theirs = retain(to);
-    if (theirs.empty()) return {{}, {charge_outcome::closed, &to, 0, to.used(), to.limit()}};
-    const charge_status s = detail::hand_over_all(to, values_, validity_.bits());
-    *this = {};
-    return {std::move(theirs), s};
+    return detail::vector_parts::transfer(*this, to, [&] { return retain(to); }, values_, validity_.bits());
 }
 
 } // namespace allot::inline ALLOT_ABI

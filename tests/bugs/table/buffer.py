@@ -11,7 +11,7 @@ BUGS = {
     "buffer_heir_is_the_newest": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (found == nullptr && !l->passed) found = l;", "if (!l->passed) found = l;"),
     "buffer_relabelled_ledger_keeps_its_place": (
-        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (b.ledgers != &l || l.next != nullptr) b.remove(l), b.append(l);", ""),
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "if (l.next != nullptr) b.remove(l), b.append(l);", ""),
     "buffer_charge_taken_by_who_has_it_not": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
         "if (b.charged != from.by || from.by == &to) return {};", "if (from.by == &to) return {};"),
@@ -29,6 +29,10 @@ BUGS = {
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp", "    l.passed = false;\n", ""),
     "buffer_of_a_closed_account_after_all": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp", "            l.by = &from;\n", "",
+        "        hold.release();\n        status = begin_move", f"        hold.release();\n        {wait(3, 300)}\n        status = begin_move"),
+    "buffer_relabels_where_others_may_come": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp",
+        "    if (moves && (b.ledgers != &l || l.next != nullptr)) return false;\n", "",
         "        hold.release();\n        status = begin_move", f"        hold.release();\n        {wait(3, 300)}\n        status = begin_move"),
     "buffer_charge_stays_behind_with_who_is_gone": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp",
@@ -55,7 +59,7 @@ BUGS = {
         "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp",
         "        by.refund(m.bytes);\n    }\n    give(m);\n", "        by.refund(m.bytes);\n    }\n"),
     "buffer_large_request_takes_memory_first": (
-        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    if (bytes >= large) {", "    if (false) {"),
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    if (bytes >= large && !by.has_ahead(", "    if (false && !by.has_ahead("),
     "buffer_grows_over_others": (
         "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp",
         "if (ledger_ == nullptr || is_shared()) return size_;", "if (ledger_ == nullptr) return size_;"),
@@ -63,6 +67,12 @@ BUGS = {
         "unit/buffer/value_vectors.cpp", "buffer/buffer_class.hpp",
         "if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);",
         "if (ALLOT_UNLIKELY(offset + bytes > size_)) return outside(offset);"),
+    "foreign_memory_without_a_record_fits": (
+        "fault/buffers.cpp", "buffer/buffer_make.hpp", "        if (why != nullptr) *why = detail::host_is_full(bytes);\n", ""),
+    "host_without_memory_is_a_closed_account": (
+        "fault/buffers.cpp", "buffer/buffer_make.hpp", "    if (same_tree && to.is_open()) return detail::host_is_full(block_bytes());\n", ""),
+    "account_of_another_tree_is_closed": (
+        "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "same_tree ? charge_outcome::closed : charge_outcome::misused", "charge_outcome::closed"),
     "foreign_memory_refused_and_released": (
         "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp",
         "    if (!s) return {};\n    const memory_block m{",
@@ -87,6 +97,29 @@ BUGS = {
     "string_appended_beyond_the_data": (
         "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp",
         "if (value.size() > data_.size() - (at - base_)) return false;", "if (value.size() > data_.size()) return false;"),
+    "vector_given_up_to_a_closed_account": (
+        "unit/buffer/value_vectors.cpp", "buffer/value_vector.hpp",
+        "        if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {{}, s};", "       "),
+    "vector_asks_for_each_part_whether_the_account_is_open": (
+        "unit/buffer/value_vectors.cpp", "buffer/value_vector.hpp",
+        "part.ledger_ != nullptr ? detail::hand_over(*part.ledger_, to) : charge_status{};", "part.transfer(to).status;"),
+    "vector_of_no_values_keeps_its_account": (
+        "unit/buffer/value_vectors.cpp", "buffer/value_vector.hpp", "if (!first || &to", "if (mine.empty() || &to"),
+    "vector_moved_from_has_a_size": (
+        "unit/buffer/value_vectors.cpp", "buffer/value_vector.hpp",
+        "moved_number(moved_number&& other) noexcept : value_(std::exchange(other.value_, T{0})) {}",
+        "moved_number(moved_number&& other) noexcept : value_(other.value_) {}"),
+    "vector_assigned_from_has_a_size": (
+        "unit/buffer/value_vectors.cpp", "buffer/value_vector.hpp",
+        "return value_ = std::exchange(other.value_, T{0}), *this;", "return value_ = other.value_, *this;"),
+    "vector_reads_beyond_itself_in_its_buffer": (
+        "death/buffers.cpp", "buffer/value_vector.hpp", "return check(i), values_.", "return values_."),
+    "vector_writes_beyond_itself_in_its_buffer": (
+        "death/buffers.cpp", "buffer/value_vector.hpp", "        check(i);\n        values_.", "        values_."),
+    "vector_retained_with_the_room_of_another": (
+        "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp", "return view_for(by, size_);", "return view_for(by, most_);"),
+    "vector_loses_its_room_on_the_way": (
+        "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp", "return view_for(to, most_);", "return view_for(to, size_);"),
     "buffer_counts_down_with_its_lock_held": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
         "        hold.unlock();\n        to.count(counted::buffers, 1);\n", "        to.count(counted::buffers, 1);\n"),

@@ -342,6 +342,20 @@ TEST_CASE_METHOD(fixture, "foreign memory is released once, and only if it was t
     CHECK(called == 1);
 }
 
+#if !ALLOT_CHECKED // which tells, see tests/death
+TEST_CASE_METHOD(fixture, "an account of another tree is misused, and not closed", "[buffer]") {
+    account other{name{"other"}};
+    buffer x = memory.allocate(a, 100);
+    const auto kept = x.transfer(other), gone = std::move(x).transfer(other);
+    CHECK(kept.status.outcome == charge_outcome::misused);
+    CHECK(gone.status.outcome == charge_outcome::misused);
+    CHECK(gone.status.at == &other);
+    CHECK_FALSE(kept.view);
+    CHECK_FALSE(gone.view);
+    CHECK(x.charged() == &a);
+}
+#endif
+
 TEST_CASE_METHOD(fixture, "reallocate if needed", "[buffer]") {
     buffer x = memory.allocate(a, 100);
     std::byte* const at = x.data();

@@ -163,6 +163,140 @@ TEST_CASE_METHOD(fixture, "one operator scans, a second keeps a slice, a third g
     CHECK_FALSE(std::move(names).transfer(sort).fitted());
 }
 
+namespace {
+
+// Closes an account as soon as a charge has come to it.
+struct closer : allot::account_listener {
+    account* victim = nullptr;
+    void transferred(const account&, const account& to, std::size_t, const allot::charge_status&) noexcept override {
+        if (&to == victim) victim->close_when_drained([](account&, void*) noexcept {});
+    }
+};
+value_vector<double> numbers_in_two_blocks(const buffer_memory& memory, account& by) {
+    buffer bits = memory.allocate(by, 2);
+    bits.set<std::uint16_t>(0, 0);
+    value_vector<double> v{memory.allocate(by, 80), 10, std::move(bits)};
+    v.set(3, 2.5);
+    return v;
+}
+bytes_vector strings_in_two_blocks(const buffer_memory& memory, account& by) {
+    buffer offsets = memory.allocate(by, 12), data = memory.allocate(by, 5);
+    offsets.set<std::uint32_t>(0, 0), offsets.set<std::uint32_t>(4, 2), offsets.set<std::uint32_t>(8, 5);
+    std::memcpy(data.data(), "abcde", 5);
+    return {std::move(offsets), std::move(data), 2};
+}
+
+} // namespace
+
+TEST_CASE_METHOD(fixture, "an account closes in the midst of a vector's transfer", "[vectors]") {
+    closer ears;
+    query.add(ears);
+    account brief{query, name{"brief"}};
+    ears.victim = &brief;
+    SECTION("numbers of two blocks: the second stays, and the first comes back") {
+        auto v = numbers_in_two_blocks(memory, scan);
+        const std::size_t all = scan.used();
+        auto r = std::move(v).transfer(brief);
+        CHECK(r.status.outcome == allot::charge_outcome::closed);
+        CHECK(r.view.empty());
+        CHECK(v.size() == 10);
+        CHECK(v.holder() == &scan);
+        CHECK(v[3] == 2.5);
+        CHECK(scan.used() == all);
+    }
+    SECTION("strings of two blocks") {
+        auto v = strings_in_two_blocks(memory, scan);
+        const std::size_t all = scan.used();
+        auto r = std::move(v).transfer(brief);
+        CHECK(r.status.outcome == allot::charge_outcome::closed);
+        CHECK(r.view.empty());
+        CHECK(v.size() == 2);
+        CHECK(v.holder() == &scan);
+        CHECK(v[1] == "cde");
+        CHECK(scan.used() == all);
+    }
+    SECTION("all in one block: it went before") {
+        auto v = value_vector<double>::allocate(memory, scan, 10);
+        auto r = std::move(v).transfer(brief);
+        CHECK(r.fitted());
+        CHECK(r.view.holder() == &brief);
+        CHECK(v.empty());
+        CHECK(scan.used() == 0);
+    }
+    CHECK(query.remove(ears));
+}
+
+TEST_CASE_METHOD(fixture, "a vector of no values over a buffer that has bytes", "[vectors]") {
+    value_vector<double> v{memory.allocate(scan, 80), 0};
+    const std::size_t all = scan.used();
+    auto kept = v.retain(join);
+    CHECK(kept.holder() == &join);
+    auto r = std::move(v).transfer(sort);
+    CHECK(r.fitted());
+    CHECK(r.view.holder() == &sort);
+    CHECK(v.holder() == nullptr);
+    CHECK(sort.used() == all);
+    account shut{query, name{"shut"}};
+    shut.close();
+    auto no = std::move(r.view).transfer(shut);
+    CHECK(no.status.outcome == allot::charge_outcome::closed);
+    CHECK(r.view.holder() == &sort); // as it was
+}
+
+TEST_CASE_METHOD(fixture, "a vector that was moved from is empty", "[vectors]") {
+    bytes_vector names = bytes_vector::allocate(memory, scan, 20, 100);
+    for (const char* const text : {"a", "bc", "def", "g", "hi", "j", "k", "l", "m", "n"}) CHECK(names.append(text));
+    const auto is_empty = [](const auto& v) { return v.empty() && v.size() == 0 && v.null_count() == 0 && v.holder() == nullptr && v.first_bit() == 0; };
+    value_vector<int> whole = value_vector<int>::allocate(memory, scan, 20);
+    whole.set(3, 7);
+    value_vector<int> v = whole.slice(3, 9), w = std::move(v);
+    CHECK(is_empty(v));
+    CHECK(w.size() == 9);
+    CHECK(w.first_bit() == 3);
+    CHECK(w[0] == 7);
+    v = std::move(w);
+    CHECK(is_empty(w));
+    CHECK(v[0] == 7);
+    bytes_vector s = names.slice(1, 9), t = std::move(s);
+    CHECK(is_empty(s));
+    CHECK(s.base() == 0);
+    CHECK(t[1] == "def");
+    s = std::move(t);
+    CHECK(is_empty(t));
+    CHECK(t.base() == 0);
+    CHECK(s[0] == "bc");
+    bytes_vector all = std::move(names);
+    CHECK_FALSE(names.append("x"));
+    CHECK_FALSE(names.append_null());
+    CHECK(all.append("x"));
+    // a transfer to its own account gives it up, too
+    auto same_numbers = std::move(v).transfer(scan);
+    auto same_names = std::move(all).transfer(scan);
+    CHECK(is_empty(v));
+    CHECK(is_empty(all));
+    CHECK(same_numbers.view[0] == 7);
+    CHECK(same_names.view.append("y"));
+}
+
+TEST_CASE_METHOD(fixture, "two views of a vector do not append to the same place", "[vectors]") {
+    bytes_vector v = bytes_vector::allocate(memory, scan, 3, 100);
+    CHECK(v.append("a"));
+    bytes_vector w = v.retain(join), x = v.retain(scan);
+    CHECK_FALSE(w.append("b"));
+    CHECK_FALSE(x.append_null());
+    CHECK(v.append("c"));
+    CHECK(v[0] == "a");
+    CHECK(v[1] == "c");
+    CHECK(w.size() == 1);
+    CHECK(w[0] == "a");
+    auto r = std::move(v).transfer(sort); // the room goes along
+    CHECK(r.fitted());
+    CHECK(r.view.append("d"));
+    CHECK_FALSE(r.view.append("e"));
+    CHECK(r.view[2] == "d");
+    CHECK(std::move(w).transfer(sort).view.append("f") == false);
+}
+
 TEST_CASE_METHOD(fixture, "a vector in what was reserved", "[vectors]") {
     allot::buffer_reservation r{memory, scan};
     const std::size_t first = value_vector<std::uint32_t>::bytes_for(77);
