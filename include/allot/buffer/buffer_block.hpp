@@ -145,7 +145,8 @@ inline charge_status begin_move(buffer_block& b, account& from, account& to) noe
     b.charged = &to;
     b.mover.store(sys::thread_token(), std::memory_order_relaxed);
     b.lock.unlock();
-    const charge_status s = account::transfer(from, to, b.memory.bytes);
+    charge_status s = account::transfer(from, to, b.memory.bytes);
+    if (ALLOT_UNLIKELY(!s.charged()) && from.has_given_back()) s = to.force_charge(b.memory.bytes);
     if (s.charged()) b.note("transfer", to);
     return s;
 }
@@ -165,8 +166,7 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
     return s;
 }
 
-// No account refused: the host has no memory for what is kept about a block.
-constexpr charge_status host_is_full(std::size_t bytes) noexcept { return {charge_outcome::over_limit, nullptr, bytes, 0, 0}; }
+constexpr charge_status no_memory(std::size_t bytes) noexcept { return {charge_outcome::no_memory, nullptr, bytes, 0, 0}; }
 
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {

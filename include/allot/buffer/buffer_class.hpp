@@ -50,7 +50,7 @@ class buffer {
 
     // Memory of somebody else becomes a block, charged to the account by its bytes; `release` is called once, when its last view
     // goes. Where the result is empty nobody calls `release`: for 0 bytes, and where the account refuses, is closed, or the host has no
-    // memory for what is kept about the block (`why` is over_limit then, with no account). `host_access`: the host may touch it.
+    // memory for what is kept about the block (`why` is no_memory then). `host_access`: the host may touch it.
     static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context = nullptr,
                              bool host_access = true, charge_status* why = nullptr) noexcept;
 
@@ -147,7 +147,7 @@ class buffer {
 };
 
 /// What a transfer gives: the receiver's view, and how the charge went. fitted() is false where a limit was exceeded. Where there is no
-/// view the status says why: closed, misused (another tree), or over_limit with no account (`at` is null): the host has no memory for it.
+/// view the status says why: closed, misused (another tree), or no_memory: the host has none for it.
 struct transfer_result {
     buffer view;
     charge_status status;

@@ -33,7 +33,7 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     buffer b = over(m, bytes, by, detail::foreign_memory{release, context}, true, host_access);
     if (ALLOT_UNLIKELY(!b)) {
         by.refund(bytes);
-        if (why != nullptr) *why = detail::host_is_full(bytes);
+        if (why != nullptr) *why = detail::no_memory(bytes);
     }
     return b;
 }
@@ -55,12 +55,13 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
         }
     }
     const memory_block m = take(bytes);
-    if (m.address == nullptr) return {};
+    if (m.address == nullptr) return told(detail::no_memory(bytes)), buffer{};
     const charge_status s = by.try_charge(m.bytes);
     if (ALLOT_UNLIKELY(!s.fitted())) told(s); // else it was not, and nothing is copied
     if (s) {
         if (buffer b = buffer::over(m, bytes, by, *this, false, host_access())) return b;
         by.refund(m.bytes);
+        told(detail::no_memory(bytes));
     }
     give(m);
     return {};
@@ -72,8 +73,7 @@ inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
     char line[out_of_memory::line_bytes];
     const auto tell = [&](text_writer& out) {
         out.put("a buffer of ").bytes(bytes).put(" for account ").put(by.name()).put(": ");
-        if (!s) write(out, s);
-        else out.put("the memory behind it has none");
+        write(out, s);
     };
     text_writer text{line};
     text.put("allot: out of memory: ");
@@ -105,7 +105,7 @@ inline buffer buffer::retain(account& by) const noexcept {
 inline charge_status buffer::no_view(const account& to) const noexcept {
     if (ledger_ == nullptr) return {};
     const bool same_tree = &to.root() == &ledger_->by->root();
-    if (same_tree && to.is_open()) return detail::host_is_full(block_bytes());
+    if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
     return {same_tree ? charge_outcome::closed : charge_outcome::misused, &to, block_bytes(), to.used(), to.limit()};
 }
 inline transfer_result buffer::transfer(account& to) const& noexcept {

@@ -49,13 +49,13 @@ class buffer_reservation {
         if (!open()) return {};
         if (bytes_ == 0) return end(), buffer{};
         const memory_block m = memory_.take(bytes_);
-        if (m.address == nullptr) return {};
+        if (m.address == nullptr) return s = detail::no_memory(bytes_), buffer{};
         const std::size_t more = m.bytes > charged_ ? m.bytes - charged_ : 0;
         s = by_->try_charge(more);
         buffer b;
         if (s) b = buffer::over(m, bytes_, *by_, memory_, false, memory_.host_access());
         if (!b) {
-            if (s) by_->refund(more);
+            if (s) by_->refund(more), s = detail::no_memory(bytes_);
             memory_.give(m);
             return {};
         }

@@ -135,6 +135,8 @@ class alignas(64) account {
     account* parent() const noexcept { return parent_; }
     account& root() const noexcept { return *root_; }
     bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == state::open; }
+    // Closed, and what it had is its parent's no longer; a root keeps its figures.
+    bool has_given_back() const noexcept { return this != root_ && state_.load(std::memory_order_acquire) == state::closed; }
     // Why it could not be opened (std::nothrow); fits otherwise.
     const charge_status& refusal() const noexcept { return refusal_; }
 
@@ -329,8 +331,6 @@ class alignas(64) account {
     void forget(account_listener& listener) noexcept;
     void tell_children(account& parent, bool added) noexcept;
     bool leave_tree() noexcept;
-    // Closed, and what it had is its parent's no longer; a root keeps its figures.
-    bool has_left() const noexcept { return parent_ != nullptr && state_.load(std::memory_order_relaxed) == state::closed; }
     account* keep_parent() noexcept;
     account* let_go() noexcept;
     bool end(text_writer& leaks) noexcept;

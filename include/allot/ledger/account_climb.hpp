@@ -209,7 +209,7 @@ inline bool account::fits(std::size_t bytes) noexcept {
 // No more than is held; nothing where the account has left with it.
 inline std::size_t account::held_of(std::size_t bytes) const noexcept {
     if (ALLOT_LIKELY(bytes <= pending_)) return bytes;
-    if (!has_left()) tell_misuse({.kind = misuse::over_refunded, .heap = name_});
+    if (!has_given_back()) tell_misuse({.kind = misuse::over_refunded, .heap = name_});
     return pending_;
 }
 inline void account::confirm(std::size_t bytes) noexcept {
@@ -235,7 +235,7 @@ inline void account::cancel_now(std::size_t bytes) noexcept {
 // Own charges become fewer; the lock is held.
 inline void account::lower(std::size_t bytes) noexcept {
     if (ALLOT_UNLIKELY(bytes > own() - room().room())) {
-        if (!has_left()) tell_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has told it
+        if (!has_given_back()) tell_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has told it
         bytes = own() - room().room();
     }
     end_grant();

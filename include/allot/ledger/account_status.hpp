@@ -41,10 +41,12 @@ enum class charge_outcome : std::uint8_t {
     vetoed,     // not charged: a listener of `at` did not want it
     closed,     // not charged: `at` was closed, or could not be opened
     misused,    // not done: two trees, or more than was charged
+    no_memory,  // not charged, though no account refused: the memory behind it has none, or the host for what is kept about it
 };
 
 constexpr std::string_view text_of(charge_outcome outcome) noexcept {
-    constexpr std::string_view texts[] = {"fits", "in grace", "forced over the limit", "over the limit", "vetoed by a listener", "closed", "misused"};
+    constexpr std::string_view texts[] = {"fits", "in grace", "forced over the limit", "over the limit", "vetoed by a listener", "closed", "misused",
+                                          "the memory behind it has none"};
     return texts[static_cast<std::size_t>(outcome)];
 }
 

@@ -68,9 +68,9 @@ BUGS = {
         "if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);",
         "if (ALLOT_UNLIKELY(offset + bytes > size_)) return outside(offset);"),
     "foreign_memory_without_a_record_fits": (
-        "fault/buffers.cpp", "buffer/buffer_make.hpp", "        if (why != nullptr) *why = detail::host_is_full(bytes);\n", ""),
+        "fault/buffers.cpp", "buffer/buffer_make.hpp", "        if (why != nullptr) *why = detail::no_memory(bytes);\n", ""),
     "host_without_memory_is_a_closed_account": (
-        "fault/buffers.cpp", "buffer/buffer_make.hpp", "    if (same_tree && to.is_open()) return detail::host_is_full(block_bytes());\n", ""),
+        "fault/buffers.cpp", "buffer/buffer_make.hpp", "    if (same_tree && to.is_open()) return detail::no_memory(block_bytes());\n", ""),
     "account_of_another_tree_is_closed": (
         "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "same_tree ? charge_outcome::closed : charge_outcome::misused", "charge_outcome::closed"),
     "foreign_memory_refused_and_released": (

@@ -273,7 +273,9 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
     a.set_limit(SIZE_MAX), root.set_limit(SIZE_MAX);
     pool.asked = 0, pool.fail_from = 0;
     CHECK_FALSE(memory.try_allocate(a, 900, &why));
-    CHECK(why.fitted()); // the account would have
+    CHECK(why.outcome == charge_outcome::no_memory); // the account would have
+    CHECK(why.at == nullptr);
+    CHECK(why.asked == 900);
     CHECK(a.peak() == 0);
     CHECK_FALSE(memory.try_allocate(a, SIZE_MAX - 10, &why));
     CHECK_FALSE(memory.try_allocate(a, 100'000, &why));

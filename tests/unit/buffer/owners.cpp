@@ -349,6 +349,35 @@ TEST_CASE("an account that takes a view of a closed one inherits like any other"
     CHECK(root.used() == 0);
 }
 
+TEST_CASE("the heir of an account that was closed with its charge is charged anew", "[buffer][owners]") {
+    const allot::leak_sink quiet{[](void*, std::string_view) noexcept {}, nullptr};
+    allot::heap_memory heap;
+    const buffer_memory memory{heap};
+    account root{name{"root"}};
+    account q{root, name{"q"}, quiet}, b{root, name{"b"}}, c{root, name{"c"}};
+    {
+        buffer first = memory.allocate(q, 1000), theirs = first.retain(c);
+        CHECK_FALSE(q.close());
+        CHECK(root.used() == 0);
+        first.release();
+        CHECK(theirs.charged() == &c);
+        CHECK(c.used() == 1024);
+        CHECK(root.verify());
+    }
+    account late{root, name{"late"}, quiet};
+    buffer given = memory.allocate(late, 500);
+    CHECK_FALSE(late.close());
+    const auto moved = std::move(given).transfer(b);
+    CHECK(moved.view.charged() == &b);
+    CHECK(b.used() == 512);
+    account last{root, name{"last"}, quiet};
+    buffer alone = memory.allocate(last, 500);
+    CHECK_FALSE(last.close());
+    alone.release(); // its end has told it
+    CHECK(root.used() == 512);
+    CHECK(root.verify());
+}
+
 TEST_CASE("foreign memory of 0 bytes is nobody's", "[buffer][owners]") {
     account root{name{"root"}};
     int released = 0;
