@@ -43,8 +43,8 @@ BUGS = {
         "threads/buffers.cpp", "buffer/buffer_block.hpp",
         "        if (b.moved_by_another()) {\n            breathe(b);\n            continue;\n        }\n",
         "        if (b.moved_by_another()) break;\n",
-        "    const charge_status s = account::transfer(from, to, b.memory.bytes);\n",
-        "    const charge_status s = account::transfer(from, to, b.memory.bytes);\n    " + wait(64, 20) + "\n"),
+        "    charge_status s = account::transfer(from, to, b.memory.bytes);\n",
+        "    charge_status s = account::transfer(from, to, b.memory.bytes);\n    " + wait(64, 20) + "\n"),
     "buffer_view_added_to_a_dead_ledger": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp",
         "        while (n != 0)\n            if (views", "        for (;;)\n            if (views",
@@ -57,7 +57,7 @@ BUGS = {
         "    const charge_status s = by.try_charge(m.bytes);\n", "    const charge_status s = by.try_charge(bytes);\n"),
     "buffer_memory_kept_by_a_refused_request": (
         "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp",
-        "        by.refund(m.bytes);\n    }\n    give(m);\n", "        by.refund(m.bytes);\n    }\n"),
+        "        told(detail::no_memory(bytes));\n    }\n    give(m);\n", "        told(detail::no_memory(bytes));\n    }\n"),
     "buffer_large_request_takes_memory_first": (
         "unit/buffer/buffers.cpp", "buffer/buffer_make.hpp", "    if (bytes >= large && !by.has_ahead(", "    if (false && !by.has_ahead("),
     "buffer_grows_over_others": (
@@ -79,7 +79,10 @@ BUGS = {
         "    if (!s) return release(context, static_cast<std::byte*>(address), bytes), buffer{};\n    const memory_block m{"),
     "reservation_gives_back_twice": (
         "unit/buffer/buffers.cpp", "buffer/buffer_reservation.hpp",
-        "            if (s) by_->refund(more);\n", "            by_->refund(charged_);\n"),
+        "            if (s) by_->refund(more), s = detail", "            by_->refund(charged_), s = detail"),
+    "heir_of_a_closed_account_is_passed_over": (
+        "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
+        "    if (ALLOT_UNLIKELY(!s.charged()) && from.has_given_back()) s = to.force_charge(b.memory.bytes);\n", ""),
     "reservation_forgets_the_rest": (
         "unit/buffer/buffers.cpp", "buffer/buffer_reservation.hpp", "        if (back != 0) by.refund(back);\n", ""),
     "number_turned_on_the_wrong_machine": (

@@ -82,4 +82,10 @@ BUGS = {
         "model/device_uses.cpp", "device/simulator/uses.hpp",
         "            if (it->first > at) {\n", "            if (it->first > at + bytes_unseen) {\n",
         "class use_map {\n", "inline constexpr std::size_t bytes_unseen = 32;\nclass use_map {\n"),
+    "device_handle_kept_where_mapping_failed": (
+        "unit/device/map_new.cpp", "device/map_new.hpp", "    auto done = mapped;\n", "    if (!mapped) return mapped;\n    auto done = mapped;\n"),
+    "device_failed_access_stays_mapped": (
+        "fault/device_allocator.cpp", "device/map_new.hpp", "    if (mapped && !done) (void)api.unmap(at, bytes);\n", ""),
+    "device_refused_handle_is_not_offered_again": (
+        "unit/device/map_new.cpp", "device/map_new.hpp", "    if (!released) (void)api.release(*memory); // once more, without the mapping\n", ""),
 }

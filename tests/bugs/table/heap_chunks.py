@@ -61,8 +61,6 @@ BUGS = {
         "#include <allot/sync/spin_lock.hpp>\n", "#include <allot/sync/spin_lock.hpp>\n#include <allot/sync/pause.hpp>\n"),
     "device_chunks_look_like_the_hosts": (
         "unit/buffer/device.cpp", "heap/chunk_policies.hpp", "provided_by<answer<category::page>>::template has<property::host_accessible>", "true"),
-    "records_without_end": (
-        "unit/heap/chunk_arena.cpp", "heap/thread_blocks.hpp", "kept_ == most_records", "kept_ == 2 * most_records"),
     "driven_out_block_lost": (
         "unit/heap/chunk_arena.cpp", "heap/chunk_core.hpp",
         "if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;", "cache.keep_last(c, block);"),

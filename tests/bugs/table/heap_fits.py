@@ -16,21 +16,21 @@ BUGS = {
     "fit_ranks_do_not_count": (
         "unit/heap/best_fit.cpp", "heap/size_tree.hpp", "x * 0x9E3779B1U;", "~x;"),
     "fit_joins_whatever_the_tags": (
-        "unit/heap/best_fit_tags.cpp", "heap/best_fit.hpp", "other.is_free() && Tag::may_join(other.tag, tag) &&", "other.is_free() &&"),
+        "unit/heap/best_fit_tags.cpp", "heap/keyed_runs.hpp", "other.is_free() && Tag::may_join(other.tag, tag) &&", "other.is_free() &&"),
     "fit_keeps_the_earlier_ticket": (
-        "unit/heap/best_fit_tags.cpp", "heap/best_fit.hpp",
+        "unit/heap/best_fit_tags.cpp", "heap/keyed_runs.hpp",
         "            tag = Tag::join(n[behind].tag, tag);\n", "            tag = n[behind].tag;\n"),
     "fit_rest_loses_its_tag": (
         "unit/heap/best_fit_tags.cpp", "heap/fit_space.hpp",
         "x, n[x].next, {0, 0}, node::live_mark, n[x].tag};", "x, n[x].next, {0, 0}, node::live_mark, Tag{}};"),
     "fit_joins_beyond_what_a_node_counts": (
-        "unit/heap/best_fit.cpp", "heap/best_fit.hpp", " && units <= most_units - other.units;", ";"),
+        "unit/heap/best_fit.cpp", "heap/keyed_runs.hpp", " && units <= most_units - other.units;", ";"),
     "fit_changes_before_it_has_metadata": (
         "unit/heap/best_fit.cpp", "heap/best_fit.hpp",
         "if (!space_.prepare(1)) return false;\n        live_units_ -= nodes()[x].units - units;",
         "live_units_ -= nodes()[x].units - units;\n        if (!space_.prepare(1)) return false;"),
     "fit_aligned_run_without_room": (
-        "unit/heap/best_fit_model.cpp", "heap/best_fit.hpp", "x = of.best(n, units + room);", "x = of.best(n, units + room / 2);"),
+        "unit/heap/best_fit_model.cpp", "heap/keyed_runs.hpp", "x = of.best(n, units + room);", "x = of.best(n, units + room / 2);"),
     "fit_unites_whatever_the_segment": (
         "unit/heap/best_fit.cpp", "heap/fit_space.hpp", "if (a.end != b.begin || a.segment != b.segment) return;", "if (a.end != b.begin) return;"),
     "fit_gathers_past_the_joined_run": (

@@ -13,9 +13,6 @@ BUGS = {
         "unit/row/device_rows.cpp", "page/device_range.hpp", "if (state_of(u) == fresh) static_cast<void>(unmap(u));", ""),
     "device_unit_not_said_to_be_unmapped": (
         "unit/row/device_rows.cpp", "page/device_range.hpp", "        states_[unit].store(unmapped, std::memory_order_relaxed);\n", ""),
-    "device_handle_kept_where_mapping_failed": (
-        "unit/row/device_rows.cpp", "page/device_range.hpp",
-        "            static_cast<void>(api_.release(*memory));\n            return false;", "            return false;"),
     "device_trim_does_not_wait": (
         "unit/row/rows_in_flight.cpp", "page/device_range.hpp", "if (!api_.synchronize(device_)) return false;", ""),
     "idle_pages_not_marked_when_given": (
@@ -23,9 +20,9 @@ BUGS = {
     "idle_walk_begins_too_early": (
         "unit/page/retain.cpp", "page/idle_pages.hpp", "next_ = now_() + after_;", "next_ = now_() + after_ / 2;"),
     "used_part_of_a_huge_page_goes_alone": (
-        "unit/page/huge_os_pages.cpp", "page/arena_base.hpp",
-        "if (const std::uint64_t unit = mask(at, each); (pages & unit) != 0) wide |= unit;",
-        "if (const std::uint64_t unit = mask(at, each); (pages & unit) == ~at) wide |= unit;"),
+        "unit/page/huge_os_pages.cpp", "page/system_pages.hpp",
+        "if (const std::uint64_t unit = page_bitmap::run_mask(at, each); (pages & unit) != 0) wide |= unit;",
+        "if (const std::uint64_t unit = page_bitmap::run_mask(at, each); (pages & unit) == ~at) wide |= unit;"),
     "pages_given_in_two_steps": (
         "threads/arena.cpp", "page/page_bitmap.hpp",
         "#include <allot/config.hpp>\n", "#include <allot/config.hpp>\n#include <allot/sync/pause.hpp>\n",

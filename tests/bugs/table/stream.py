@@ -77,6 +77,4 @@ BUGS = {
         "captured ? uses::captured : uses::no_events"),
     "device_refused_charge_is_kept": (
         "fault/device_allocator.cpp", "stream/device_growth.hpp", "            ledger_.cancel(want);\n", ""),
-    "device_failed_access_stays_mapped": (
-        "fault/device_allocator.cpp", "stream/device_segments.hpp", "if (!done) (void)api_.unmap(at(address), bytes);", ""),
 }
