@@ -14,8 +14,8 @@
 #include <allot/core/values.hpp>
 #include <allot/stream/device_books.hpp>
 #include <allot/stream/device_segments.hpp>
+#include <allot/stream/device_turn.hpp>
 #include <allot/stream/free_spans.hpp>
-#include <allot/stream/relaxed_capture.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ template <class Set> class device_growth : protected device_books<Set> {
     using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of, books::ledger_;
     using books::limit_now, books::runs_, books::take, books::told_, books::unit;
     using piece = device_piece;
-    using relaxed = relaxed_capture<api_type>;
+    using turn = device_turn<typename policies::ledger, api_type>;
 
     static constexpr std::size_t largest_step = std::size_t{512} << 20; // that growth takes ahead of a request
 
@@ -42,13 +42,8 @@ template <class Set> class device_growth : protected device_books<Set> {
 
     // By more memory, or by all that is free. One request at a time.
     ALLOT_NOINLINE run take_slowly(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        const guard slow{growing_};
-        const relaxed mode{api_};
-        {
-            const guard hold{books_};
-            if (const run r = take(who, bytes, align)) return r; // another request has grown meanwhile
-        }
-        if (const run r = grow(who, bytes, align)) return r;
+        turn mine{growing_, ledger_, api_};
+        if (const run r = grow(who, bytes, align, mine)) return r;
         if (who.state != uses::all) return {};
         std::uint64_t frees = 0;
         bool wait = false;
@@ -59,42 +54,48 @@ template <class Set> class device_growth : protected device_books<Set> {
             if (const run r = join(who, bytes, align, wait)) return r;
         }
         if (wait)
-            if (const run r = replace(who, bytes, align)) return r;
+            if (const run r = replace(who, bytes, align, mine)) return r;
         fruitless_ = {frees, bytes, limit_now()};
         return {};
     }
-    // A piece more, and the block in it.
-    run grow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        const std::size_t step = segments_.granularity(), held = runs_.bytes(), most = limit_now();
-        // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
-        const auto lies_well = [&](std::size_t size) { return align <= unit || (align <= step && segments_.maps(size)); };
-        std::size_t need = align_up(bytes, step);
-        if (!lies_well(need)) need = align_up(bytes + align, step);
-        if (need > most || held > most - need) return {};
-        std::size_t want = align_up(held / 4, step);
-        want = want > largest_step ? largest_step : want;
-        if (want > most - held) want = (most - held) / step * step;
-        if (want < need || !lies_well(want)) want = need;
-        for (;; want = need) {
-            if (!ledger_.try_charge(want)) {
-                if (want == need) return {};
+    // A piece more, and the block in it; or what others have grown meanwhile.
+    run grow(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
+        const std::size_t step = segments_.granularity();
+        for (std::size_t refused = SIZE_MAX;;) {
+            {
+                const guard hold{books_};
+                if (const run r = take(who, bytes, align)) return r;
+            }
+            const std::size_t held = runs_.bytes(), most = limit_now();
+            // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
+            const auto lies_well = [&](std::size_t size) { return align <= unit || (align <= step && segments_.maps(size)); };
+            std::size_t need = align_up(bytes, step);
+            if (!lies_well(need)) need = align_up(bytes + align, step);
+            if (need >= refused || need > most || held > most - need) return {};
+            std::size_t want = align_up(held / 4, step);
+            want = want > largest_step ? largest_step : want;
+            if (want > most - held) want = (most - held) / step * step;
+            if (want < need || want >= refused || !lies_well(want)) want = need;
+            if (want > mine.charged()) {
+                if (!mine.charge(want)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);
-            if (made) {
-                ledger_.confirm(want);
-                const guard hold{books_};
-                if (!runs_.add(made->address, made->bytes, made->segment)) {
-                    told_.given_back(segments_.shrink(*made));
-                    ledger_.refund(want);
-                    return {};
-                }
-                count([](auto& c) { ++c.grown; });
-                return take(who, bytes, align);
+            if (!made) {
+                told_.remember(made.error());
+                refused = want;
+                continue;
             }
-            ledger_.cancel(want);
-            told_.remember(made.error());
-            if (want == need) return {};
+            {
+                const guard hold{books_};
+                if (runs_.add(made->address, made->bytes, made->segment)) {
+                    mine.mapped(want);
+                    count([](auto& c) { ++c.grown; });
+                    return take(who, bytes, align);
+                }
+            }
+            told_.given_back(segments_.shrink(*made));
+            return {};
         }
     }
     // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. `wait`: there is
@@ -118,15 +119,15 @@ template <class Set> class device_growth : protected device_books<Set> {
         return counted(runs_.allocate(bytes, align, key));
     }
     // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a new one.
-    run replace(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+    run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
         wait_for_frees();
         {
             const guard hold{books_};
             if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
         }
         std::size_t pieces = SIZE_MAX;
-        if (!policies::retain::under_pressure || give_back(stream_tag::clean, bytes, pieces) == 0) return {};
-        return grow(who, bytes, align);
+        if (!policies::retain::under_pressure || give_back(stream_tag::clean, bytes, pieces, mine) == 0) return {};
+        return grow(who, bytes, align, mine);
     }
     // What was freed before this call is free for all after it, as far as the device lets it be waited for.
     void wait_for_frees() noexcept {
@@ -179,7 +180,7 @@ template <class Set> class device_growth : protected device_books<Set> {
         return done;
     }
     // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest first.
-    std::size_t give_back(key_type key, std::size_t enough, std::size_t& pieces) noexcept {
+    std::size_t give_back(key_type key, std::size_t enough, std::size_t& pieces, turn& mine) noexcept {
         std::size_t bytes = 0;
         for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
             const piece p = segments_[i - 1];
@@ -189,7 +190,7 @@ template <class Set> class device_growth : protected device_books<Set> {
             }
             --pieces;
             told_.given_back(segments_.shrink(p));
-            ledger_.refund(p.bytes);
+            mine.unmapped(p.bytes);
             count([](auto& c) { ++c.given_back; });
             bytes += p.bytes;
         }
@@ -209,11 +210,10 @@ template <class Set> class device_growth : protected device_books<Set> {
     ALLOT_NOINLINE std::size_t look() noexcept
         requires policies::idle::looks
     {
-        const std::unique_lock slow{growing_, std::try_to_lock};
-        if (!slow || !idle_.due()) return 0;
-        const relaxed mode{api_};
+        turn mine{growing_, ledger_, api_, std::try_to_lock};
+        if (!mine || !idle_.due()) return 0;
         std::size_t pieces = policies::idle::pieces_a_look;
-        const std::size_t bytes = give_back(stream_tag::resting, SIZE_MAX, pieces);
+        const std::size_t bytes = give_back(stream_tag::resting, SIZE_MAX, pieces, mine);
         if (pieces == 0) return bytes; // the next request goes on
         const guard hold{books_};
         for (key_type k = stream_tag::first; k < book_.keys(); ++k)

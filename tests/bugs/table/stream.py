@@ -54,7 +54,7 @@ BUGS = {
         "before_{api.exchange_capture_mode(device::capture_mode::global)}"),
     "idle_piece_goes_back_at_the_first_look": (
         "unit/stream/idle.cpp", "stream/device_growth.hpp",
-        "give_back(stream_tag::resting, SIZE_MAX, pieces)", "give_back(stream_tag::clean, SIZE_MAX, pieces)"),
+        "give_back(stream_tag::resting, SIZE_MAX, pieces, mine)", "give_back(stream_tag::clean, SIZE_MAX, pieces, mine)"),
     "idle_piece_rests_before_its_work_is_done": (
         "unit/stream/idle.cpp", "stream/stream_book.hpp",
         "        if (!done || !*done) return false;\n        waited", "        if (!done) return false;\n        waited"),
@@ -76,7 +76,17 @@ BUGS = {
         "captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured",
         "captured ? uses::captured : uses::no_events"),
     "device_refused_charge_is_kept": (
-        "fault/device_allocator.cpp", "stream/device_growth.hpp", "            ledger_.cancel(want);\n", ""),
+        "fault/device_allocator.cpp", "stream/device_turn.hpp", "        if (held_ != 0) ledger_.cancel(std::exchange(held_, 0));\n", "        held_ = 0;\n"),
     "device_failed_access_stays_mapped": (
         "fault/device_allocator.cpp", "stream/device_segments.hpp", "if (!done) (void)api_.unmap(at(address), bytes);", ""),
+    "device_charge_is_asked_for_under_a_lock": (
+        "unit/stream/accounts.cpp", "stream/device_turn.hpp",
+        "        if constexpr (calls) end();\n        settle_held(); //", "        settle_held(); //",
+        "        if constexpr (calls) begin();\n", ""),
+    "device_refund_is_made_under_a_lock": (
+        "unit/stream/accounts.cpp", "stream/device_turn.hpp",
+        "        if constexpr (calls) end();\n        settle();", "        settle();"),
+    "device_given_back_is_charged_again": (
+        "unit/stream/accounts.cpp", "stream/device_turn.hpp",
+        "const std::size_t more = bytes - given_back_;", "const std::size_t more = bytes;"),
 }
