@@ -88,7 +88,7 @@ template <class Set> class device_growth : protected device_books<Set> {
             }
             {
                 const guard hold{books_};
-                if (runs_.add(made->address, made->bytes, made->segment)) {
+                if (runs_.open(stream_tag::held) && runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
                     mine.mapped(want);
                     count([](auto& c) { ++c.grown; });
                     return take(who, bytes, align);

@@ -89,4 +89,11 @@ BUGS = {
     "device_given_back_is_charged_again": (
         "unit/stream/accounts.cpp", "stream/device_turn.hpp",
         "const std::size_t more = bytes - given_back_;", "const std::size_t more = bytes;"),
+    "device_free_without_a_place_is_dropped": (
+        "unit/stream/memory.cpp", "stream/device_books.hpp",
+        "key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });",
+        "if (key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; }); key == book_type::none || !runs_.open(key)) return key = book_type::none;",
+        "if (ALLOT_UNLIKELY(key == book_type::none || !runs_.open(key))) return", "if (ALLOT_UNLIKELY(key == book_type::none)) return"),
+    "device_grows_without_a_place_for_captures": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "if (runs_.open(stream_tag::held) && runs_.add", "if (runs_.add"),
 }

@@ -235,6 +235,55 @@ TEST_CASE("device allocator: at its end it tells what was not freed, and what th
     CHECK(m.sim.hazards() == 0);
 }
 
+// Metadata on the host that is short when a test says so.
+struct scarce_metadata {
+    static inline long left = -1; // growths until there is none; below 0: there always is
+    void* resize(void* old, std::size_t from, std::size_t to) noexcept {
+        if (to != 0 && left >= 0 && left-- == 0) return left = 0, nullptr;
+        return allot::host_metadata{}.resize(old, from, to);
+    }
+};
+struct scarce_best : allot::fit::best {
+    template <allot::fit_tag Tag = allot::no_tag, class = void> using of = allot::best_fit<Tag, scarce_metadata>;
+};
+struct scarce_memory : allot::policies<on_simulated, scarce_best, allot::oom::null> {};
+
+TEST_CASE("device allocator: what a stream frees is not lost where the host was short of memory when it was first seen") {
+    allocator_machine m;
+    allot::device_allocator<scarce_memory> gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 1_MiB, m.a);
+    scarce_metadata::left = 0;
+    void* const q = m.used(gpu, 1_MiB, m.b); // what is free for all needs no place of b's
+    SECTION("and is not any more") { scarce_metadata::left = -1; }
+    SECTION("and still is") {}
+    gpu.deallocate(q, m.b);
+    scarce_metadata::left = -1;
+    CHECK(gpu.figures().live == 1_MiB);
+    REQUIRE(m.api.synchronize(allot::device_id{0}));
+    (void)gpu.release_held(m.b);
+    CHECK(m.used(gpu, 1_MiB, m.b) == q);
+    gpu.deallocate(q, m.b);
+    gpu.deallocate(p, m.a);
+    CHECK(gpu.trim() == 2_MiB);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: what a capture frees is not lost where the host was short of memory at the start") {
+    for (long left = 0; left != 4; ++left) {
+        allocator_machine m;
+        scarce_metadata::left = left;
+        allot::device_allocator<scarce_memory> gpu{m.api, unheard, allot::limit{2_MiB}};
+        scarce_metadata::left = -1;
+        void* const p = m.used(gpu, 2_MiB, m.a);
+        REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::relaxed));
+        gpu.deallocate(p, m.a);
+        REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.a))));
+        CHECK(gpu.figures().held == 2_MiB);
+        CHECK(gpu.release_held(m.b) == 2_MiB);
+        CHECK(m.used(gpu, 2_MiB, m.b) == p);
+    }
+}
+
 #if ALLOT_EXCEPTIONS
 TEST_CASE("device allocator: out of memory tells request, limit, live, reserved, the largest run, and who has what is free") {
     allocator_machine m;
