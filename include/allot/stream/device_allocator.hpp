@@ -158,7 +158,7 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     std::size_t trim() noexcept {
         if constexpr (!policies::retain::when_called) return 0;
         typename growth::turn mine{growing_, ledger_, api_};
-        growth::wait_for_frees();
+        (void)growth::wait_for_frees();
         std::size_t pieces = SIZE_MAX;
         return growth::give_back(stream_tag::clean, SIZE_MAX, pieces, mine);
     }

@@ -2,8 +2,8 @@
 //
 //   more memory, a piece of it -> what lies side by side, joined after waits -> a wait of the host, and a piece in place of
 //   pieces that are wholly free, as `retain` allows
-// Invariant: a request that nothing could help is remembered, and such a one is refused at once until something is freed or the limit
-// rises. Pieces go back only when the host has waited for all who used them.
+// Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until something is
+// freed or the limit rises. Pieces go back only when the host has waited for all who used them.
 // Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (growing_), and books_ only
 // while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
 #pragma once
@@ -42,21 +42,33 @@ template <class Set> class device_growth : protected device_books<Set> {
 
     // By more memory, or by all that is free. One request at a time.
     ALLOT_NOINLINE run take_slowly(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+        if (align < unit) align = unit; // as all are
         turn mine{growing_, ledger_, api_};
         if (const run r = grow(who, bytes, align, mine)) return r;
         if (who.state != uses::all) return {};
         std::uint64_t frees = 0;
-        bool wait = false;
+        outlook then;
         {
             const guard hold{books_};
             frees = book_.frees();
-            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && limit_now() <= fruitless_.limit) return {};
-            if (const run r = join(who, bytes, align, wait)) return r;
+            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && align >= fruitless_.align && limit_now() <= fruitless_.limit) return {};
+            if (const run r = join(who, bytes, align, then)) return r;
         }
-        if (wait)
-            if (const run r = replace(who, bytes, align, mine)) return r;
-        fruitless_ = {frees, bytes, limit_now()};
+        if (then.wait)
+            if (const run r = replace(who, bytes, align, mine, then)) return r;
+        if (then.hopeless) fruitless_ = {frees, bytes, align, limit_now()};
         return {};
+    }
+    // Of a request that was not served: whether a wait of the host may help; whether it was for want of free memory and nothing else.
+    struct outlook {
+        bool wait = false, hopeless = false;
+    };
+    // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
+    bool lies_well(std::size_t piece, std::size_t align) noexcept { return align <= unit || (align <= segments_.granularity() && segments_.maps(piece)); }
+    // The bytes of a piece that serves wherever it comes to lie.
+    std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
+        const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
+        return lies_well(need, align) ? need : align_up(bytes + align, step);
     }
     // A piece more, and the block in it; or what others have grown meanwhile.
     run grow(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
@@ -66,16 +78,12 @@ template <class Set> class device_growth : protected device_books<Set> {
                 const guard hold{books_};
                 if (const run r = take(who, bytes, align)) return r;
             }
-            const std::size_t held = runs_.bytes(), most = limit_now();
-            // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
-            const auto lies_well = [&](std::size_t size) { return align <= unit || (align <= step && segments_.maps(size)); };
-            std::size_t need = align_up(bytes, step);
-            if (!lies_well(need)) need = align_up(bytes + align, step);
+            const std::size_t held = runs_.bytes(), most = limit_now(), need = piece_for(bytes, align);
             if (need >= refused || need > most || held > most - need) return {};
             std::size_t want = align_up(held / 4, step);
             want = want > largest_step ? largest_step : want;
             if (want > most - held) want = (most - held) / step * step;
-            if (want < need || want >= refused || !lies_well(want)) want = need;
+            if (want < need || want >= refused || !lies_well(want, align)) want = need;
             if (want > mine.charged()) {
                 if (!mine.charge(want)) refused = want;
                 continue;
@@ -98,17 +106,17 @@ template <class Set> class device_growth : protected device_books<Set> {
             return {};
         }
     }
-    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. `wait`: there is
-    // none, but a wait for the device would help. The books are locked.
-    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, bool& wait) noexcept {
+    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. The books are locked.
+    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, outlook& then) noexcept {
         const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
-        const std::size_t need = bytes + (align > unit ? align - unit : 0);
         const key_type key = key_of(who);
-        if (key == book_type::none || runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
+        if (key == book_type::none) return {};
+        then.hopeless = true;
+        if (runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
         for (key_type s = stream_tag::first; s < book_.keys(); ++s)
             if (runs_.free_runs(s) != 0) book_.look(s);
-        const free_spans<run> all{runs_, need, [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
-        wait = all.largest >= need || (policies::retain::under_pressure && all.pieces_bytes != 0 && all.pieces_bytes + room >= need);
+        const free_spans<run> all{runs_, bytes, align, [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
+        then.wait = all.after_a_wait || (policies::retain::under_pressure && all.pieces_bytes != 0 && all.pieces_bytes + room >= piece_for(bytes, align));
         const auto* const best = all.best();
         if (best == nullptr) return {};
         for (std::size_t i = 0; i != best->n; ++i)
@@ -119,18 +127,19 @@ template <class Set> class device_growth : protected device_books<Set> {
         return counted(runs_.allocate(bytes, align, key));
     }
     // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a new one.
-    run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
-        wait_for_frees();
+    run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine, outlook& then) noexcept {
+        const bool all = wait_for_frees();
         {
             const guard hold{books_};
             if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
+            then.hopeless = all && runs_.prepare(); // else it is a capture that is in the way, or the host's memory
         }
         std::size_t pieces = SIZE_MAX;
-        if (!policies::retain::under_pressure || give_back(stream_tag::clean, bytes, pieces, mine) == 0) return {};
+        if (!policies::retain::under_pressure || give_back(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0) return {};
         return grow(who, bytes, align, mine);
     }
-    // What was freed before this call is free for all after it, as far as the device lets it be waited for.
-    void wait_for_frees() noexcept {
+    // What was freed before this call is free for all after it, as far as the device lets it be waited for. False: not all of it.
+    bool wait_for_frees() noexcept {
         bool all = true;
         for (key_type k = stream_tag::first;; ++k) {
             typename api_type::event_type event{};
@@ -146,9 +155,11 @@ template <class Set> class device_growth : protected device_books<Set> {
                 }
                 event = book_[k].event;
                 ticket = book_[k].recorded;
+                book_.wait_for(k);
             }
             const auto done = api_.synchronize(event);
             const guard hold{books_};
+            book_.wait_for(0);
             if (done) book_.waited(k, ticket);
             else all = false;
         }
@@ -161,10 +172,12 @@ template <class Set> class device_growth : protected device_books<Set> {
             if (!captured && synchronize_devices()) { // not while a stream is captured: that would end the capture
                 const guard hold{books_};
                 for (key_type k = stream_tag::first; k < book_.keys(); ++k) book_.end_wait(k);
+                all = true;
             }
         }
         const guard hold{books_};
         gather_done();
+        return all;
     }
     device::result<> synchronize_devices() noexcept {
         auto done = api_.synchronize(device_);
@@ -237,7 +250,7 @@ template <class Set> class device_growth : protected device_books<Set> {
   private:
     struct {
         std::uint64_t frees = UINT64_MAX;
-        std::size_t bytes = 0, limit = 0;
+        std::size_t bytes = 0, align = 0, limit = 0;
     } fruitless_; // the last request that nothing could help; by who holds growing_
 };
 

@@ -35,8 +35,8 @@ BUGS = {
         "const stream_tag tag = book_.gathered(key);", "const stream_tag tag = stream_tag::of(key, book_[key].freed);"),
     "stream_joins_across_a_live_block": (
         "unit/stream/ordering.cpp", "stream/free_spans.hpp",
-        "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);",
-        "if (now_.n == now_.most || !reachable(r.tag)) start(r.address);"),
+        "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start();",
+        "if (now_.n == now_.most || !reachable(r.tag)) start();"),
     "stream_memory_goes_back_unwaited": (
         "traces/device_allocator.cpp", "stream/device_growth.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),
     "capture_frees_for_everybody": (
@@ -63,7 +63,7 @@ BUGS = {
         "        runs_.gather(stream_tag::of(stream_tag::clean), [](const stream_tag& t) { return t.key() == stream_tag::resting; });\n",
         ""),
     "plain_segment_without_room_for_the_alignment": (
-        "unit/stream/memory.cpp", "stream/device_growth.hpp", "        if (!lies_well(need)) need = align_up(bytes + align, step);\n", ""),
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "return lies_well(need, align) ? need : align_up(bytes + align, step);", "return need;"),
     "idle_capture_looks": (
         "unit/stream/idle.cpp", "stream/device_allocator.hpp",
         "if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all)", "if (ALLOT_UNLIKELY(idle_.due()))"),
@@ -89,6 +89,30 @@ BUGS = {
     "device_given_back_is_charged_again": (
         "unit/stream/accounts.cpp", "stream/device_turn.hpp",
         "const std::size_t more = bytes - given_back_;", "const std::size_t more = bytes;"),
+    "device_refusal_says_something_of_less_alignment": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", " && align >= fruitless_.align", ""),
+    "device_refusal_in_a_capture_is_remembered": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "then.hopeless = all && runs_.prepare();", "then.hopeless = runs_.prepare();"),
+    "device_refusal_for_host_memory_is_remembered": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "then.hopeless = all && runs_.prepare();", "then.hopeless = all;"),
+    "device_pieces_go_back_without_room_for_the_alignment": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp",
+        "give_back(stream_tag::clean, piece_for(bytes, align), pieces, mine)", "give_back(stream_tag::clean, bytes, pieces, mine)"),
+    "stream_joins_only_with_room_for_any_address": (
+        "unit/stream/memory.cpp", "stream/free_spans.hpp",
+        "return at <= end && end - at >= bytes_;", "return at != 0 && end - begin >= bytes_ + align_ - 256;"),
+    "stream_span_counts_what_it_cannot_reach": (
+        "unit/stream/ordering.cpp", "stream/free_spans.hpp",
+        "                if (now_.n == 0) now_.begin = r.address;\n", "",
+        "|| !reachable(r.tag)) start();", "|| !reachable(r.tag)) start(), now_.begin = r.address;"),
+    "stream_inherits_what_another_recorded": (
+        "unit/stream/idle.cpp", "stream/stream_book.hpp", "        e.done = e.recorded = e.freed;", "       "),
+    "stream_place_is_given_away_while_the_host_waits": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", " && i != waited_for_", ""),
+    "stream_of_a_thread_by_a_null_handle_is_not_seen": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", "        return own && *own == id;", "        return false;"),
+    "stream_legacy_is_taken_for_a_thread_s": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", "        return own && *own == id;", "        return true;"),
     "device_free_without_a_place_is_dropped": (
         "unit/stream/memory.cpp", "stream/device_books.hpp",
         "key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });",
