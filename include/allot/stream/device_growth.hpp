@@ -4,7 +4,7 @@
 //   pieces that are wholly free, as `retain` allows
 // Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until something is
 // freed or the limit rises. Pieces go back only when the host has waited for all who used them.
-// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (growing_), and books_ only
+// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (device_turn.hpp), and books_ only
 // while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
 #pragma once
 
@@ -64,7 +64,7 @@ template <class Set> class device_growth : protected device_books<Set> {
         bool wait = false, hopeless = false;
     };
     // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
-    bool lies_well(std::size_t piece, std::size_t align) noexcept { return align <= unit || (align <= segments_.granularity() && segments_.maps(piece)); }
+    bool lies_well(std::size_t size, std::size_t align) noexcept { return align <= unit || (align <= segments_.granularity() && segments_.maps(size)); }
     // The bytes of a piece that serves wherever it comes to lie.
     std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
         const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
@@ -99,7 +99,8 @@ template <class Set> class device_growth : protected device_books<Set> {
                 if (runs_.open(stream_tag::held) && runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
                     mine.mapped(want);
                     count([](auto& c) { ++c.grown; });
-                    return take(who, bytes, align);
+                    if (const run r = take(who, bytes, align)) return r;
+                    return cut_from(*made, stream_tag::clean, bytes, align);
                 }
             }
             told_.given_back(segments_.shrink(*made));
@@ -124,7 +125,13 @@ template <class Set> class device_growth : protected device_books<Set> {
         const stream_tag tag = book_.gathered(key);
         for (std::size_t i = 0; i != best->n; ++i) (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
         count([](auto& c) { ++c.joined; });
-        return counted(runs_.allocate(bytes, align, key));
+        if (const run r = counted(runs_.allocate(bytes, align, key))) return r;
+        return cut_from({best->begin, best->bytes()}, key, bytes, align);
+    }
+    // The block in what is free there under this key: where alignment counts, the fit tries only some runs. The books are locked.
+    run cut_from(const piece& p, key_type key, std::size_t bytes, std::size_t align) noexcept {
+        const run in = holder_of(p, key);
+        return in ? counted(runs_.allocate_at(in, align_up(p.address, align), bytes)) : run{};
     }
     // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a new one.
     run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine, outlook& then) noexcept {

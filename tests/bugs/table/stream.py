@@ -77,8 +77,6 @@ BUGS = {
         "captured ? uses::captured : uses::no_events"),
     "device_refused_charge_is_kept": (
         "fault/device_allocator.cpp", "stream/device_turn.hpp", "        if (held_ != 0) ledger_.cancel(std::exchange(held_, 0));\n", "        held_ = 0;\n"),
-    "device_failed_access_stays_mapped": (
-        "fault/device_allocator.cpp", "stream/device_segments.hpp", "if (!done) (void)api_.unmap(at(address), bytes);", ""),
     "device_charge_is_asked_for_under_a_lock": (
         "unit/stream/accounts.cpp", "stream/device_turn.hpp",
         "        if constexpr (calls) end();\n        settle_held(); //", "        settle_held(); //",
@@ -113,6 +111,11 @@ BUGS = {
         "unit/stream/ordering.cpp", "stream/stream_book.hpp", "        return own && *own == id;", "        return false;"),
     "stream_legacy_is_taken_for_a_thread_s": (
         "unit/stream/ordering.cpp", "stream/stream_book.hpp", "        return own && *own == id;", "        return true;"),
+    "stream_joined_span_is_left_to_the_fit": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp",
+        "return cut_from({best->begin, best->bytes()}, key, bytes, align);", "return {};"),
+    "device_grows_in_vain": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "return cut_from(*made, stream_tag::clean, bytes, align);", "return {};"),
     "device_free_without_a_place_is_dropped": (
         "unit/stream/memory.cpp", "stream/device_books.hpp",
         "key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });",

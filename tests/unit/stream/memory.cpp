@@ -181,6 +181,46 @@ TEST_CASE("device allocator: plain segments go back until a new one has room for
     CHECK(m.sim.hazards() == 0);
 }
 
+TEST_CASE("device allocator: many runs that do not serve an aligned request hide none that growth or a join makes") {
+    allocator_machine m;
+    const auto c = m.make_stream();
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}};
+    std::vector<void*> all;
+    for (int i = 0; i != 20; ++i) {
+        (void)m.used(gpu, 4_KiB, m.b);
+        all.push_back(m.used(gpu, 2_MiB, m.b));
+    }
+    void* const whole = gpu.try_allocate(2_MiB, 2_MiB, m.a);
+    while (gpu.figures().largest_free_run != 0) (void)m.used(gpu, gpu.figures().largest_free_run, m.b);
+    gpu.deallocate(whole, m.a);
+    REQUIRE(m.used(gpu, 1_MiB, m.a) == whole);
+    void* const half = m.used(gpu, 1_MiB, c);
+    for (std::size_t i = 0; i != 20; ++i) {
+        if (i == 10) (void)gpu.trim(); // ten are free for all, ten are b's
+        gpu.deallocate(all[i], m.b);
+    }
+    const auto serves = [&] {
+        const std::size_t held = gpu.used();
+        gpu.set_limit(held + 2_MiB);
+        void* const p = gpu.try_allocate(2_MiB, 2_MiB, m.b);
+        REQUIRE(p != nullptr);
+        CHECK(reinterpret_cast<std::uintptr_t>(p) % 2_MiB == 0);
+        CHECK(gpu.used() == held + 2_MiB);
+        m.writes(m.b, p, 2_MiB);
+    };
+    serves();
+    REQUIRE(m.api.begin_capture(m.b, allot::device::capture_mode::relaxed));
+    serves();
+    REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.b))));
+    gpu.set_limit(gpu.used());
+    gpu.deallocate(whole, m.a);
+    gpu.deallocate(half, c);
+    CHECK(gpu.try_allocate(2_MiB, 2_MiB, m.b) == whole);
+    CHECK(gpu.figures().joined == 1);
+    CHECK(gpu.valid());
+    CHECK(m.sim.hazards() == 0);
+}
+
 TEST_CASE("device allocator: a request as large as all that is free is joined, whatever alignment that has") {
     for (const bool untold : {false, true}) {
         allocator_machine m;
