@@ -1,5 +1,8 @@
 // One allocator and many threads: each with streams of its own, its per-thread stream, and blocks that it hands to the next.
 #include <support/device_sets.hpp>
+#include <support/rescue.hpp>
+
+#include <allot/ledger/account.hpp>
 
 #include <atomic>
 #include <mutex>
@@ -69,4 +72,47 @@ TEST_CASE("device allocator: many threads, streams and hand-overs") {
     CHECK(gpu.figures().live == 0);
     gpu.trim();
     CHECK(gpu.used() == 0);
+}
+
+struct charged_memory : allot::policies<on_simulated, allot::ledger::tree, allot::oom::null> {};
+
+TEST_CASE("device allocator: many threads, and a listener that looks at both allocators of a tree") {
+    const support::rescue guard{"threads that charge, and a listener that asks for figures"};
+    constexpr int threads = 4, rounds = 500;
+    simulated_machine m{{.execution = allot::device::execution::none}};
+    allot::account task{allot::name{"task"}, allot::limit{24_MiB}};
+    allot::device_allocator<charged_memory> one{m.api, task, unheard}, two{m.api, task, unheard};
+    struct looker : allot::account_listener {
+        allot::device_allocator<charged_memory>&one, &two;
+        std::atomic<std::uint64_t> looks{0};
+        looker(allot::device_allocator<charged_memory>& a, allot::device_allocator<charged_memory>& b) : one{a}, two{b} {}
+        void look() { looks += 1 + 0 * (one.figures().reserved + two.figures().reserved); }
+        void after(const allot::account&, std::size_t, const allot::charge_status&) noexcept override { look(); }
+        void released(const allot::account&, std::size_t) noexcept override { look(); }
+        unsigned failed(const allot::account&, const allot::charge_status&) noexcept override { return one.trim() + two.trim() != 0 ? 1 : 0; }
+    } hears{one, two};
+    task.add(hears);
+    std::vector<std::thread> all;
+    for (int t = 0; t != threads; ++t)
+        all.emplace_back([&, t] {
+            const auto s = *m.api.create_stream({0}, allot::device::stream_kind::non_blocking);
+            auto& gpu = t % 2 == 0 ? one : two;
+            for (int i = 0; i != rounds; ++i) {
+                const std::size_t bytes = std::size_t{1 + static_cast<unsigned>(i * 7 + t) % 12} << 20;
+                void* const p = gpu.try_allocate(bytes, s);
+                if (p != nullptr) (void)m.sim.launch(s, {}, {{p, bytes}});
+                gpu.deallocate(p, s);
+                if (i % 16 == 15) gpu.trim();
+            }
+            gpu.leave(s);
+            (void)m.api.destroy_stream(s);
+        });
+    for (std::thread& t : all) t.join();
+    task.remove(hears);
+    CHECK(hears.looks != 0);
+    CHECK(one.valid());
+    CHECK(two.valid());
+    CHECK(task.used() == one.used() + two.used());
+    CHECK(task.peak() <= 24_MiB);
+    CHECK(m.sim.hazards() == 0);
 }

@@ -14,7 +14,7 @@
 // every key that has free runs. A request with a key finds, splits, joins in O(log n); allocate_any and largest() in O(k log n) of k keys.
 // A request that nothing fits looks at some words a key and no run: O(1) where its bin and the later ones are empty.
 // Alignments above the unit: the first 8 fits are tried, then the best fit with room for any address; so a run that
-// could serve may be missed where many cannot.
+// could serve may be missed where many cannot: who knows of one names it (allocate_at).
 // Invariant: a free run is in the index of its key, a live one in the table of addresses; free ones side by side have
 // tags that may not be joined, or would be more than 2^32 - 1 units together (1 TiB of 256 bytes; so is a range at once).
 // Cost: 32 bytes a run and its tag, 8 to 16 for its address if live; 3.8 KB a key. No call to the system but for
@@ -110,6 +110,15 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
             best_at = at;
         }
         return best == 0 ? run{} : cut(best, best_at, units);
+    }
+    /// [at, at + bytes) of a free run as largest() or visit() told it, where allocate() would not come to it. None: there is no such
+    /// part (or no metadata).
+    run allocate_at(const run& of, std::uintptr_t at, std::size_t bytes) noexcept {
+        std::uint32_t units = 0;
+        const number x = find_free(of);
+        if (x == 0 || !counted(bytes, 1, units) || at % unit() != 0 || !prepare()) return {};
+        if (at < of.address || at - of.address > of.bytes || to_bytes(units) > of.bytes - (at - of.address)) return {};
+        return cut(x, at, units);
     }
     /// The run of this address is free, with this tag. Returns its bytes; 0 if there is no such live run or the tag's
     /// key is not open, and then nothing has changed. Cannot fail for lack of memory.

@@ -14,7 +14,7 @@
 // last free. Cost: some 100 ns a pair beside the api's two questions a call (whose id, whether captured); an exhausted
 // allocator answers in O(streams) until something is freed, then with one look at all runs. The host keeps 40 to 60 bytes a run, and writes nothing to the device's memory.
 // Threads: any; one mutex for the books, one more for who grows. Calls that record and wait are made under the first, those that
-// create, map, unmap and synchronise under the second alone, so hits go on meanwhile.
+// create, map, unmap and synchronise under the second alone, so hits go on meanwhile. An account's listeners are called under none.
 // Source: stream-ordered allocation, CUDA 11.2 2020; RMM's pool 2020, without its event a free; best fit, Knuth 1968.
 #pragma once
 
@@ -37,7 +37,7 @@ namespace allot::inline ALLOT_ABI {
 template <class Set> class device_allocator : detail::device_growth<Set> {
     using growth = detail::device_growth<Set>;
     using typename growth::book_type, typename growth::caller, typename growth::guard, typename growth::key_type;
-    using typename growth::policies, typename growth::relaxed, typename growth::run, typename growth::uses;
+    using typename growth::policies, typename growth::run, typename growth::uses;
     using growth::api_, growth::book_, growth::books_, growth::count, growth::counters_, growth::device_, growth::growing_;
     using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_, growth::segments_, growth::told_;
 
@@ -157,11 +157,10 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     // Waits for what was freed, and gives every piece that is wholly free back to the device; returns bytes.
     std::size_t trim() noexcept {
         if constexpr (!policies::retain::when_called) return 0;
-        const guard slow{growing_};
-        const relaxed mode{api_};
-        growth::wait_for_frees();
+        typename growth::turn mine{growing_, ledger_, api_};
+        (void)growth::wait_for_frees();
         std::size_t pieces = SIZE_MAX;
-        return growth::give_back(stream_tag::clean, SIZE_MAX, pieces);
+        return growth::give_back(stream_tag::clean, SIZE_MAX, pieces, mine);
     }
     // retain::idle: a look, as requests take them, for a program without requests; returns bytes. It waits for nobody.
     std::size_t trim_idle() noexcept requires(policies::idle::looks) { return idle_.due() ? growth::look() : 0; }
@@ -222,7 +221,7 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
     const char* name() const noexcept { return told_.name(); }
     device_id device() const noexcept { return device_; }
     const api_type& api() const noexcept { return api_; }
-    // The invariants of its books. O(n log n).
+    // The invariants of its books, while no other call is under way. O(n log n).
     bool valid() const noexcept {
         const guard slow{growing_};
         const guard hold{books_};

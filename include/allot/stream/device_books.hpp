@@ -50,7 +50,7 @@ template <class Set> class device_books {
         : api_(given_api<api_type>(values...)), device_(value_or<device_id>({0}, values...)),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text, values...), book_(api_),
           told_(value_or<allot::name>({""}, values...).text, value_or<leak_sink>({&leaks_to_stderr}, values...)) {
-        (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held)); // else the first growth fails
+        (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held)); // else growth does
         if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests
     }
 
@@ -82,12 +82,11 @@ template <class Set> class device_books {
     static uses state_of(const device::result<device::capture_state>& captured) noexcept {
         return captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured;
     }
+    // None: the host has no memory for what its stream frees.
     key_type key_of(const caller& who) noexcept {
         key_type key = book_.find(who.id);
-        if (ALLOT_UNLIKELY(key == book_type::none)) {
-            key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });
-            if (key == book_type::none || !runs_.open(key)) return book_type::none;
-        }
+        if (ALLOT_UNLIKELY(key == book_type::none)) key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });
+        if (ALLOT_UNLIKELY(key == book_type::none || !runs_.open(key))) return book_type::none;
         book_.seen(key, who.stream);
         return key;
     }

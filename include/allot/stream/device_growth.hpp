@@ -2,9 +2,9 @@
 //
 //   more memory, a piece of it -> what lies side by side, joined after waits -> a wait of the host, and a piece in place of
 //   pieces that are wholly free, as `retain` allows
-// Invariant: a request that nothing could help is remembered, and such a one is refused at once until something is freed or the limit
-// rises. Pieces go back only when the host has waited for all who used them.
-// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (growing_), and books_ only
+// Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until something is
+// freed or the limit rises. Pieces go back only when the host has waited for all who used them.
+// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (device_turn.hpp), and books_ only
 // while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
 #pragma once
 
@@ -14,8 +14,8 @@
 #include <allot/core/values.hpp>
 #include <allot/stream/device_books.hpp>
 #include <allot/stream/device_segments.hpp>
+#include <allot/stream/device_turn.hpp>
 #include <allot/stream/free_spans.hpp>
-#include <allot/stream/relaxed_capture.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +32,7 @@ template <class Set> class device_growth : protected device_books<Set> {
     using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of, books::ledger_;
     using books::limit_now, books::runs_, books::take, books::told_, books::unit;
     using piece = device_piece;
-    using relaxed = relaxed_capture<api_type>;
+    using turn = device_turn<typename policies::ledger, api_type>;
 
     static constexpr std::size_t largest_step = std::size_t{512} << 20; // that growth takes ahead of a request
 
@@ -42,72 +42,82 @@ template <class Set> class device_growth : protected device_books<Set> {
 
     // By more memory, or by all that is free. One request at a time.
     ALLOT_NOINLINE run take_slowly(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        const guard slow{growing_};
-        const relaxed mode{api_};
-        {
-            const guard hold{books_};
-            if (const run r = take(who, bytes, align)) return r; // another request has grown meanwhile
-        }
-        if (const run r = grow(who, bytes, align)) return r;
+        if (align < unit) align = unit; // as all are
+        turn mine{growing_, ledger_, api_};
+        if (const run r = grow(who, bytes, align, mine)) return r;
         if (who.state != uses::all) return {};
         std::uint64_t frees = 0;
-        bool wait = false;
+        outlook then;
         {
             const guard hold{books_};
             frees = book_.frees();
-            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && limit_now() <= fruitless_.limit) return {};
-            if (const run r = join(who, bytes, align, wait)) return r;
+            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && align >= fruitless_.align && limit_now() <= fruitless_.limit) return {};
+            if (const run r = join(who, bytes, align, then)) return r;
         }
-        if (wait)
-            if (const run r = replace(who, bytes, align)) return r;
-        fruitless_ = {frees, bytes, limit_now()};
+        if (then.wait)
+            if (const run r = replace(who, bytes, align, mine, then)) return r;
+        if (then.hopeless) fruitless_ = {frees, bytes, align, limit_now()};
         return {};
     }
-    // A piece more, and the block in it.
-    run grow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        const std::size_t step = segments_.granularity(), held = runs_.bytes(), most = limit_now();
-        // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
-        const auto lies_well = [&](std::size_t size) { return align <= unit || (align <= step && segments_.maps(size)); };
-        std::size_t need = align_up(bytes, step);
-        if (!lies_well(need)) need = align_up(bytes + align, step);
-        if (need > most || held > most - need) return {};
-        std::size_t want = align_up(held / 4, step);
-        want = want > largest_step ? largest_step : want;
-        if (want > most - held) want = (most - held) / step * step;
-        if (want < need || !lies_well(want)) want = need;
-        for (;; want = need) {
-            if (!ledger_.try_charge(want)) {
-                if (want == need) return {};
+    // Of a request that was not served: whether a wait of the host may help; whether it was for want of free memory and nothing else.
+    struct outlook {
+        bool wait = false, hopeless = false;
+    };
+    // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
+    bool lies_well(std::size_t size, std::size_t align) noexcept { return align <= unit || (align <= segments_.granularity() && segments_.maps(size)); }
+    // The bytes of a piece that serves wherever it comes to lie.
+    std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
+        const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
+        return lies_well(need, align) ? need : align_up(bytes + align, step);
+    }
+    // A piece more, and the block in it; or what others have grown meanwhile.
+    run grow(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
+        const std::size_t step = segments_.granularity();
+        for (std::size_t refused = SIZE_MAX;;) {
+            {
+                const guard hold{books_};
+                if (const run r = take(who, bytes, align)) return r;
+            }
+            const std::size_t held = runs_.bytes(), most = limit_now(), need = piece_for(bytes, align);
+            if (need >= refused || need > most || held > most - need) return {};
+            std::size_t want = align_up(held / 4, step);
+            want = want > largest_step ? largest_step : want;
+            if (want > most - held) want = (most - held) / step * step;
+            if (want < need || want >= refused || !lies_well(want, align)) want = need;
+            if (want > mine.charged()) {
+                if (!mine.charge(want)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);
-            if (made) {
-                ledger_.confirm(want);
-                const guard hold{books_};
-                if (!runs_.add(made->address, made->bytes, made->segment)) {
-                    told_.given_back(segments_.shrink(*made));
-                    ledger_.refund(want);
-                    return {};
-                }
-                count([](auto& c) { ++c.grown; });
-                return take(who, bytes, align);
+            if (!made) {
+                told_.remember(made.error());
+                refused = want;
+                continue;
             }
-            ledger_.cancel(want);
-            told_.remember(made.error());
-            if (want == need) return {};
+            {
+                const guard hold{books_};
+                if (runs_.open(stream_tag::held) && runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
+                    mine.mapped(want);
+                    count([](auto& c) { ++c.grown; });
+                    if (const run r = take(who, bytes, align)) return r;
+                    return cut_from(*made, stream_tag::clean, bytes, align);
+                }
+            }
+            told_.given_back(segments_.shrink(*made));
+            return {};
         }
     }
-    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. `wait`: there is
-    // none, but a wait for the device would help. The books are locked.
-    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, bool& wait) noexcept {
+    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. The books are locked.
+    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, outlook& then) noexcept {
         const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
-        const std::size_t need = bytes + (align > unit ? align - unit : 0);
         const key_type key = key_of(who);
-        if (key == book_type::none || runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
+        if (key == book_type::none) return {};
+        then.hopeless = true;
+        if (runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
         for (key_type s = stream_tag::first; s < book_.keys(); ++s)
             if (runs_.free_runs(s) != 0) book_.look(s);
-        const free_spans<run> all{runs_, need, [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
-        wait = all.largest >= need || (policies::retain::under_pressure && all.pieces_bytes != 0 && all.pieces_bytes + room >= need);
+        const free_spans<run> all{runs_, bytes, align, [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
+        then.wait = all.after_a_wait || (policies::retain::under_pressure && all.pieces_bytes != 0 && all.pieces_bytes + room >= piece_for(bytes, align));
         const auto* const best = all.best();
         if (best == nullptr) return {};
         for (std::size_t i = 0; i != best->n; ++i)
@@ -115,21 +125,28 @@ template <class Set> class device_growth : protected device_books<Set> {
         const stream_tag tag = book_.gathered(key);
         for (std::size_t i = 0; i != best->n; ++i) (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
         count([](auto& c) { ++c.joined; });
-        return counted(runs_.allocate(bytes, align, key));
+        if (const run r = counted(runs_.allocate(bytes, align, key))) return r;
+        return cut_from({best->begin, best->bytes()}, key, bytes, align);
+    }
+    // The block in what is free there under this key: where alignment counts, the fit tries only some runs. The books are locked.
+    run cut_from(const piece& p, key_type key, std::size_t bytes, std::size_t align) noexcept {
+        const run in = holder_of(p, key);
+        return in ? counted(runs_.allocate_at(in, align_up(p.address, align), bytes)) : run{};
     }
     // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a new one.
-    run replace(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        wait_for_frees();
+    run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine, outlook& then) noexcept {
+        const bool all = wait_for_frees();
         {
             const guard hold{books_};
             if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
+            then.hopeless = all && runs_.prepare(); // else it is a capture that is in the way, or the host's memory
         }
         std::size_t pieces = SIZE_MAX;
-        if (!policies::retain::under_pressure || give_back(stream_tag::clean, bytes, pieces) == 0) return {};
-        return grow(who, bytes, align);
+        if (!policies::retain::under_pressure || give_back(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0) return {};
+        return grow(who, bytes, align, mine);
     }
-    // What was freed before this call is free for all after it, as far as the device lets it be waited for.
-    void wait_for_frees() noexcept {
+    // What was freed before this call is free for all after it, as far as the device lets it be waited for. False: not all of it.
+    bool wait_for_frees() noexcept {
         bool all = true;
         for (key_type k = stream_tag::first;; ++k) {
             typename api_type::event_type event{};
@@ -145,9 +162,11 @@ template <class Set> class device_growth : protected device_books<Set> {
                 }
                 event = book_[k].event;
                 ticket = book_[k].recorded;
+                book_.wait_for(k);
             }
             const auto done = api_.synchronize(event);
             const guard hold{books_};
+            book_.wait_for(0);
             if (done) book_.waited(k, ticket);
             else all = false;
         }
@@ -160,10 +179,12 @@ template <class Set> class device_growth : protected device_books<Set> {
             if (!captured && synchronize_devices()) { // not while a stream is captured: that would end the capture
                 const guard hold{books_};
                 for (key_type k = stream_tag::first; k < book_.keys(); ++k) book_.end_wait(k);
+                all = true;
             }
         }
         const guard hold{books_};
         gather_done();
+        return all;
     }
     device::result<> synchronize_devices() noexcept {
         auto done = api_.synchronize(device_);
@@ -179,7 +200,7 @@ template <class Set> class device_growth : protected device_books<Set> {
         return done;
     }
     // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest first.
-    std::size_t give_back(key_type key, std::size_t enough, std::size_t& pieces) noexcept {
+    std::size_t give_back(key_type key, std::size_t enough, std::size_t& pieces, turn& mine) noexcept {
         std::size_t bytes = 0;
         for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
             const piece p = segments_[i - 1];
@@ -189,7 +210,7 @@ template <class Set> class device_growth : protected device_books<Set> {
             }
             --pieces;
             told_.given_back(segments_.shrink(p));
-            ledger_.refund(p.bytes);
+            mine.unmapped(p.bytes);
             count([](auto& c) { ++c.given_back; });
             bytes += p.bytes;
         }
@@ -209,11 +230,10 @@ template <class Set> class device_growth : protected device_books<Set> {
     ALLOT_NOINLINE std::size_t look() noexcept
         requires policies::idle::looks
     {
-        const std::unique_lock slow{growing_, std::try_to_lock};
-        if (!slow || !idle_.due()) return 0;
-        const relaxed mode{api_};
+        turn mine{growing_, ledger_, api_, std::try_to_lock};
+        if (!mine || !idle_.due()) return 0;
         std::size_t pieces = policies::idle::pieces_a_look;
-        const std::size_t bytes = give_back(stream_tag::resting, SIZE_MAX, pieces);
+        const std::size_t bytes = give_back(stream_tag::resting, SIZE_MAX, pieces, mine);
         if (pieces == 0) return bytes; // the next request goes on
         const guard hold{books_};
         for (key_type k = stream_tag::first; k < book_.keys(); ++k)
@@ -237,7 +257,7 @@ template <class Set> class device_growth : protected device_books<Set> {
   private:
     struct {
         std::uint64_t frees = UINT64_MAX;
-        std::size_t bytes = 0, limit = 0;
+        std::size_t bytes = 0, align = 0, limit = 0;
     } fruitless_; // the last request that nothing could help; by who holds growing_
 };
 

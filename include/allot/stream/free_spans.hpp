@@ -1,11 +1,12 @@
 // What lies side by side and is free, whoever freed it: one look at all runs, for a request that no run fits.
 //
-// It finds the smallest span that serves and whose runs the asking stream can come after, with these runs; the largest span
-// there would be after a wait for the whole device; and the bytes of pieces that are wholly free. Nothing is changed.
+// It finds the smallest span that serves and whose runs the asking stream can come after, with these runs; whether one would
+// after a wait for the whole device; and the bytes of pieces that are wholly free. Nothing is changed.
 // Cost: O(runs), 1.5 KiB of stack. A span of more than 48 runs is taken for two. Threads: under the books' lock.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/stream/stream_tag.hpp>
 
 #include <cstddef>
@@ -26,12 +27,12 @@ template <class Run> class free_spans {
   public:
     // reachable(tag): the asking stream can come after it. piece(i): address and bytes of the i-th of so many, in order.
     template <class Runs, class Reachable, class Pieces>
-    free_spans(const Runs& runs, std::size_t need, Reachable reachable, const Pieces& pieces) noexcept : need_(need) {
+    free_spans(const Runs& runs, std::size_t bytes, std::size_t align, Reachable reachable, const Pieces& pieces) noexcept : bytes_(bytes), align_(align) {
         std::size_t at = 0;                      // the piece to look at next
         std::uintptr_t begin = 0, end = 0;       // free for anybody who waits for the device
         std::uint32_t segment = 0;
         const auto ended = [&] {
-            if (end - begin > largest) largest = end - begin;
+            after_a_wait = after_a_wait || serves(begin, end);
             while (at != pieces.size() && pieces[at].address < begin) ++at;
             for (; at != pieces.size() && pieces[at].address + pieces[at].bytes <= end; ++at) pieces_bytes += pieces[at].bytes;
         };
@@ -43,28 +44,32 @@ template <class Run> class free_spans {
             }
             if (free) end = r.address + r.bytes;
             segment = of;
-            if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);
+            if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start();
             if (free && reachable(r.tag)) {
+                if (now_.n == 0) now_.begin = r.address;
                 now_.runs[now_.n++] = r;
                 now_.end = r.address + r.bytes;
             }
             return true;
         });
         ended();
-        start(0);
+        start();
     }
     const free_span<Run>* best() const noexcept { return best_.n != 0 ? &best_ : nullptr; }
 
-    std::size_t largest = 0;
+    bool after_a_wait = false;
     std::size_t pieces_bytes = 0;
 
   private:
-    void start(std::uintptr_t address) noexcept {
-        if (now_.n != 0 && now_.bytes() >= need_ && (best_.n == 0 || now_.bytes() < best_.bytes())) best_ = now_;
-        now_.begin = now_.end = address;
+    void start() noexcept {
+        if (now_.n != 0 && serves(now_.begin, now_.end) && (best_.n == 0 || now_.bytes() < best_.bytes())) best_ = now_;
         now_.n = 0;
     }
-    std::size_t need_;
+    bool serves(std::uintptr_t begin, std::uintptr_t end) const noexcept {
+        const std::uintptr_t at = align_up(begin, align_);
+        return at <= end && end - at >= bytes_;
+    }
+    std::size_t bytes_, align_;
     free_span<Run> now_, best_;
 };
 

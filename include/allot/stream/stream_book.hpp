@@ -47,6 +47,7 @@ template <class Api> class stream_book {
         bool has_event = false;
         bool gone = false;
         bool records = false; // as look() saw it
+        bool per_thread = false; // only its thread can record on it
     };
 
     explicit stream_book(const Api& api) noexcept : api_(api) {
@@ -82,7 +83,7 @@ template <class Api> class stream_book {
     template <class Reusable> key_type open(std::uint64_t id, stream_type handle, Reusable reusable) noexcept {
         key_type k = none;
         for (key_type i = stream_tag::first; i < n_ && k == none; ++i)
-            if (entries_[i].gone && reusable(i)) k = i;
+            if (entries_[i].gone && i != waited_for_ && reusable(i)) k = i;
         if (k != none) {
             unlink(k);
         } else {
@@ -98,9 +99,11 @@ template <class Api> class stream_book {
         }
         if (e.known != nullptr) // it was another stream that had waited
             for (key_type i = 0; i != e.knows; ++i) e.known[i] = 0;
+        e.done = e.recorded = e.freed; // nobody has runs of before, nor needs an event behind them
         e.id = id;
         e.handle = handle;
         e.device = device;
+        e.per_thread = is_per_thread(id, handle);
         e.gone = false;
         link(k);
         return last_ = k;
@@ -124,7 +127,7 @@ template <class Api> class stream_book {
     // After frees on a per-thread stream, by its thread: an event now and then, because nobody else can record one.
     void keep_up(key_type k) noexcept {
         const entry& e = entries_[k];
-        if (ALLOT_UNLIKELY(e.handle == Api::per_thread_stream()) && e.freed - e.recorded >= frees_an_event) (void)record(k);
+        if (ALLOT_UNLIKELY(e.per_thread) && e.freed - e.recorded >= frees_an_event) (void)record(k);
     }
     // Its frees so far can be waited for when it is destroyed. False: they cannot, but by waiting for the device.
     bool leave(key_type k) noexcept {
@@ -185,6 +188,8 @@ template <class Api> class stream_book {
         return true;
     }
     // --- for a host that waits: begin, wait for the device or the event without a lock, then end ------------------
+    // Until told otherwise this key, of which the event is, serves no other stream; 0: none.
+    void wait_for(key_type s) noexcept { waited_for_ = s; }
     void begin_wait(key_type s) noexcept { entries_[s].waiting = entries_[s].freed; }
     void end_wait(key_type s) noexcept { waited(s, entries_[s].waiting); }
     void waited(key_type s, std::uint64_t ticket) noexcept {
@@ -222,6 +227,13 @@ template <class Api> class stream_book {
         const bool default_stream = e.handle == Api::per_thread_stream() || e.handle == Api::legacy_stream() || e.handle == stream_type{};
         if (!default_stream) e.gone = true; // destroyed, and nobody told
         return false;
+    }
+    // Where each thread has a default stream, a null handle is that.
+    bool is_per_thread(std::uint64_t id, stream_type handle) noexcept {
+        if (handle == Api::per_thread_stream()) return true;
+        if (handle != stream_type{}) return false;
+        const auto own = api_.stream_id(Api::per_thread_stream());
+        return own && *own == id;
     }
     std::uint64_t known(key_type t, key_type s) const noexcept { return s < entries_[t].knows ? entries_[t].known[s] : 0; }
     // Without memory for it T waits once more next time.
@@ -263,6 +275,7 @@ template <class Api> class stream_book {
     fit_array<key_type, host_metadata> heads_;
     key_type n_ = 0;
     key_type last_ = 0;
+    key_type waited_for_ = 0;
     std::uint64_t frees_ = 0;
     std::uint64_t events_ = 0;
     std::uint64_t waits_ = 0;

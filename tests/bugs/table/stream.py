@@ -35,8 +35,8 @@ BUGS = {
         "const stream_tag tag = book_.gathered(key);", "const stream_tag tag = stream_tag::of(key, book_[key].freed);"),
     "stream_joins_across_a_live_block": (
         "unit/stream/ordering.cpp", "stream/free_spans.hpp",
-        "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start(r.address);",
-        "if (now_.n == now_.most || !reachable(r.tag)) start(r.address);"),
+        "if (!free || !follows || now_.n == now_.most || !reachable(r.tag)) start();",
+        "if (now_.n == now_.most || !reachable(r.tag)) start();"),
     "stream_memory_goes_back_unwaited": (
         "traces/device_allocator.cpp", "stream/device_growth.hpp", "const auto done = api_.synchronize(event);", "const device::result<> done{};"),
     "capture_frees_for_everybody": (
@@ -54,7 +54,7 @@ BUGS = {
         "before_{api.exchange_capture_mode(device::capture_mode::global)}"),
     "idle_piece_goes_back_at_the_first_look": (
         "unit/stream/idle.cpp", "stream/device_growth.hpp",
-        "give_back(stream_tag::resting, SIZE_MAX, pieces)", "give_back(stream_tag::clean, SIZE_MAX, pieces)"),
+        "give_back(stream_tag::resting, SIZE_MAX, pieces, mine)", "give_back(stream_tag::clean, SIZE_MAX, pieces, mine)"),
     "idle_piece_rests_before_its_work_is_done": (
         "unit/stream/idle.cpp", "stream/stream_book.hpp",
         "        if (!done || !*done) return false;\n        waited", "        if (!done) return false;\n        waited"),
@@ -63,7 +63,7 @@ BUGS = {
         "        runs_.gather(stream_tag::of(stream_tag::clean), [](const stream_tag& t) { return t.key() == stream_tag::resting; });\n",
         ""),
     "plain_segment_without_room_for_the_alignment": (
-        "unit/stream/memory.cpp", "stream/device_growth.hpp", "        if (!lies_well(need)) need = align_up(bytes + align, step);\n", ""),
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "return lies_well(need, align) ? need : align_up(bytes + align, step);", "return need;"),
     "idle_capture_looks": (
         "unit/stream/idle.cpp", "stream/device_allocator.hpp",
         "if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all)", "if (ALLOT_UNLIKELY(idle_.due()))"),
@@ -76,5 +76,51 @@ BUGS = {
         "captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured",
         "captured ? uses::captured : uses::no_events"),
     "device_refused_charge_is_kept": (
-        "fault/device_allocator.cpp", "stream/device_growth.hpp", "            ledger_.cancel(want);\n", ""),
+        "fault/device_allocator.cpp", "stream/device_turn.hpp", "        if (held_ != 0) ledger_.cancel(std::exchange(held_, 0));\n", "        held_ = 0;\n"),
+    "device_charge_is_asked_for_under_a_lock": (
+        "unit/stream/accounts.cpp", "stream/device_turn.hpp",
+        "        if constexpr (calls) end();\n        settle_held(); //", "        settle_held(); //",
+        "        if constexpr (calls) begin();\n", ""),
+    "device_refund_is_made_under_a_lock": (
+        "unit/stream/accounts.cpp", "stream/device_turn.hpp",
+        "        if constexpr (calls) end();\n        settle();", "        settle();"),
+    "device_given_back_is_charged_again": (
+        "unit/stream/accounts.cpp", "stream/device_turn.hpp",
+        "const std::size_t more = bytes - given_back_;", "const std::size_t more = bytes;"),
+    "device_refusal_says_something_of_less_alignment": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", " && align >= fruitless_.align", ""),
+    "device_refusal_in_a_capture_is_remembered": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "then.hopeless = all && runs_.prepare();", "then.hopeless = runs_.prepare();"),
+    "device_refusal_for_host_memory_is_remembered": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "then.hopeless = all && runs_.prepare();", "then.hopeless = all;"),
+    "device_pieces_go_back_without_room_for_the_alignment": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp",
+        "give_back(stream_tag::clean, piece_for(bytes, align), pieces, mine)", "give_back(stream_tag::clean, bytes, pieces, mine)"),
+    "stream_joins_only_with_room_for_any_address": (
+        "unit/stream/memory.cpp", "stream/free_spans.hpp",
+        "return at <= end && end - at >= bytes_;", "return at != 0 && end - begin >= bytes_ + align_ - 256;"),
+    "stream_span_counts_what_it_cannot_reach": (
+        "unit/stream/ordering.cpp", "stream/free_spans.hpp",
+        "                if (now_.n == 0) now_.begin = r.address;\n", "",
+        "|| !reachable(r.tag)) start();", "|| !reachable(r.tag)) start(), now_.begin = r.address;"),
+    "stream_inherits_what_another_recorded": (
+        "unit/stream/idle.cpp", "stream/stream_book.hpp", "        e.done = e.recorded = e.freed;", "       "),
+    "stream_place_is_given_away_while_the_host_waits": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", " && i != waited_for_", ""),
+    "stream_of_a_thread_by_a_null_handle_is_not_seen": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", "        return own && *own == id;", "        return false;"),
+    "stream_legacy_is_taken_for_a_thread_s": (
+        "unit/stream/ordering.cpp", "stream/stream_book.hpp", "        return own && *own == id;", "        return true;"),
+    "stream_joined_span_is_left_to_the_fit": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp",
+        "return cut_from({best->begin, best->bytes()}, key, bytes, align);", "return {};"),
+    "device_grows_in_vain": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "return cut_from(*made, stream_tag::clean, bytes, align);", "return {};"),
+    "device_free_without_a_place_is_dropped": (
+        "unit/stream/memory.cpp", "stream/device_books.hpp",
+        "key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });",
+        "if (key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; }); key == book_type::none || !runs_.open(key)) return key = book_type::none;",
+        "if (ALLOT_UNLIKELY(key == book_type::none || !runs_.open(key))) return", "if (ALLOT_UNLIKELY(key == book_type::none)) return"),
+    "device_grows_without_a_place_for_captures": (
+        "unit/stream/memory.cpp", "stream/device_growth.hpp", "if (runs_.open(stream_tag::held) && runs_.add", "if (runs_.add"),
 }

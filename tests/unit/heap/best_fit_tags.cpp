@@ -53,6 +53,29 @@ TEST_CASE("a key finds its own free runs, and allocate_any the best of all", "[h
     CHECK(fit.valid());
 }
 
+TEST_CASE("a part of a free run that is named is had, and no other", "[heap][fit]") {
+    runs fit{256};
+    fill(fit);
+    for (std::size_t i = 4; i != 8; ++i) REQUIRE(fit.release(at(i), {1, i}));
+    const auto free = fit.largest(1);
+    CHECK_FALSE(fit.allocate_at(free, at(3), 256));
+    CHECK_FALSE(fit.allocate_at(free, at(8), 256));
+    CHECK_FALSE(fit.allocate_at(free, at(9), 256));
+    CHECK_FALSE(fit.allocate_at(free, at(7), 257));
+    CHECK_FALSE(fit.allocate_at(free, at(5) + 1, 1));
+    CHECK_FALSE(fit.allocate_at({at(5), 256, {1, 7}}, at(5), 256)); // no run
+    CHECK(fit.valid());
+    const auto part = fit.allocate_at(free, at(5), 257);
+    CHECK(part.address == at(5));
+    CHECK(part.bytes == 512);
+    CHECK(part.tag == stream_tag{1, 7});
+    CHECK(fit.free_runs(1) == 2);
+    CHECK(fit.valid());
+    CHECK(fit.allocate_at({at(7), 256, {1, 7}}, at(7), 256).address == at(7)); // the whole of one
+    CHECK(fit.release(at(5), {1, 8}) == 512);
+    CHECK(fit.valid());
+}
+
 TEST_CASE("free runs side by side are joined where their tags allow it only", "[heap][fit]") {
     runs fit{256};
     fill(fit);

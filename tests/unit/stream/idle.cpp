@@ -155,6 +155,24 @@ TEST_CASE("device allocator: only what an event tells as done is free for all af
     }
 }
 
+TEST_CASE("device allocator: a stream of another device in a left one's place has no event of that") {
+    allocator_machine m{{.devices = 2}};
+    allocator gpu{m.api, unheard, allot::limit{16_MiB}};
+    void* const p = m.used(gpu, 2_MiB, m.a);
+    void* const q = m.used(gpu, 14_MiB, m.b);
+    gpu.deallocate(p, m.a);
+    CHECK(m.used(gpu, 2_MiB, m.b) == p); // after an event of a
+    gpu.leave(m.a);
+    const auto other = m.make_stream(allot::device::stream_kind::non_blocking, 1);
+    gpu.deallocate(q, other); // in a's place
+    const auto asked = m.sim.count(call::query_event);
+    test_clock::pass(10);
+    (void)gpu.trim_idle();
+    CHECK(m.sim.count(call::query_event) == asked + 1); // the one that is recorded now
+    CHECK(gpu.figures().resting == 14_MiB);
+    gpu.deallocate(p, m.b);
+}
+
 TEST_CASE("device allocator: a capture, which cannot wait, is served by what rests and what it touches") {
     allocator_machine m;
     allocator gpu{m.api, unheard, allot::limit{16_MiB}};

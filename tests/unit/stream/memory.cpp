@@ -167,6 +167,108 @@ TEST_CASE("device allocator: an exhausted one says so at once") {
     CHECK(calls() - before == 40); // whose stream, whether it is captured, and the thread's mode twice
 }
 
+TEST_CASE("device allocator: plain segments go back until a new one has room for the alignment") {
+    allocator_machine m{{.virtual_memory = false}};
+    allocator gpu{m.api, unheard, allot::limit{10_MiB}};
+    std::vector<void*> all;
+    for (int i = 0; i != 5; ++i) all.push_back(m.used(gpu, 2_MiB, m.a));
+    for (void* p : all) gpu.deallocate(p, m.a);
+    REQUIRE(gpu.figures().pieces == 5);
+    void* const p = gpu.try_allocate(4_MiB, 4_KiB, m.a); // 6 MiB are asked for
+    REQUIRE(p != nullptr);
+    CHECK(reinterpret_cast<std::uintptr_t>(p) % 4_KiB == 0);
+    CHECK(gpu.valid());
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: many runs that do not serve an aligned request hide none that growth or a join makes") {
+    allocator_machine m;
+    const auto c = m.make_stream();
+    allocator gpu{m.api, unheard, allot::limit{64_MiB}};
+    std::vector<void*> all;
+    for (int i = 0; i != 20; ++i) {
+        (void)m.used(gpu, 4_KiB, m.b);
+        all.push_back(m.used(gpu, 2_MiB, m.b));
+    }
+    void* const whole = gpu.try_allocate(2_MiB, 2_MiB, m.a);
+    while (gpu.figures().largest_free_run != 0) (void)m.used(gpu, gpu.figures().largest_free_run, m.b);
+    gpu.deallocate(whole, m.a);
+    REQUIRE(m.used(gpu, 1_MiB, m.a) == whole);
+    void* const half = m.used(gpu, 1_MiB, c);
+    for (std::size_t i = 0; i != 20; ++i) {
+        if (i == 10) (void)gpu.trim(); // ten are free for all, ten are b's
+        gpu.deallocate(all[i], m.b);
+    }
+    const auto serves = [&] {
+        const std::size_t held = gpu.used();
+        gpu.set_limit(held + 2_MiB);
+        void* const p = gpu.try_allocate(2_MiB, 2_MiB, m.b);
+        REQUIRE(p != nullptr);
+        CHECK(reinterpret_cast<std::uintptr_t>(p) % 2_MiB == 0);
+        CHECK(gpu.used() == held + 2_MiB);
+        m.writes(m.b, p, 2_MiB);
+    };
+    serves();
+    REQUIRE(m.api.begin_capture(m.b, allot::device::capture_mode::relaxed));
+    serves();
+    REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.b))));
+    gpu.set_limit(gpu.used());
+    gpu.deallocate(whole, m.a);
+    gpu.deallocate(half, c);
+    CHECK(gpu.try_allocate(2_MiB, 2_MiB, m.b) == whole);
+    CHECK(gpu.figures().joined == 1);
+    CHECK(gpu.valid());
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: a request as large as all that is free is joined, whatever alignment that has") {
+    for (const bool untold : {false, true}) {
+        allocator_machine m;
+        allocator gpu{m.api, unheard, allot::limit{64_MiB}};
+        void* const p = m.used(gpu, 32_MiB, m.a);
+        gpu.deallocate(m.used(gpu, 32_MiB, m.b), m.b);
+        gpu.deallocate(p, m.a);
+        if (untold) REQUIRE(m.api.destroy_stream(m.a)); // then the host waits
+        const auto c = m.make_stream();
+        for (const std::size_t align : {std::size_t{512}, 4_KiB, 2_MiB}) {
+            void* const all = gpu.try_allocate(64_MiB, align, c);
+            REQUIRE(all == p);
+            m.writes(c, all, 64_MiB);
+            gpu.deallocate(all, c);
+        }
+        CHECK(gpu.figures().joined == (untold ? 0 : 1));
+        CHECK(gpu.figures().given_back == 0);
+        CHECK(m.sim.hazards() == 0);
+    }
+}
+
+TEST_CASE("device allocator: a request that nothing could help says nothing of one that asks for less, or later") {
+    SECTION("less alignment") {
+        allocator_machine m;
+        allocator gpu{m.api, unheard, allot::limit{2_MiB}};
+        std::vector<void*> all;
+        for (int i = 0; i != 4; ++i) all.push_back(m.used(gpu, 512_KiB, i % 2 == 0 ? m.a : m.b));
+        gpu.deallocate(all[1], m.b);
+        gpu.deallocate(all[2], m.a);
+        const auto c = m.make_stream();
+        CHECK(gpu.try_allocate(1_MiB, 4_MiB, c) == nullptr);
+        CHECK(gpu.try_allocate(1_MiB, c) == all[1]);
+    }
+    SECTION("after a capture") {
+        allocator_machine m;
+        allocator gpu{m.api, unheard, allot::limit{16_MiB}};
+        const auto gone = m.make_stream();
+        gpu.deallocate(m.used(gpu, 256, m.a), m.a); // it is known
+        gpu.deallocate(m.used(gpu, 15_MiB, gone), gone);
+        REQUIRE(m.api.destroy_stream(gone));
+        REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::relaxed));
+        CHECK(gpu.try_allocate(10_MiB, m.b) == nullptr); // a wait for the device would end the capture
+        REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.a))));
+        CHECK(m.used(gpu, 10_MiB, m.b) != nullptr);
+        CHECK(m.sim.hazards() == 0);
+    }
+}
+
 TEST_CASE("device allocator: trim gives back what is wholly free, and waits for who used it") {
     allocator_machine m;
     allocator gpu{m.api, unheard, allot::limit{64_MiB}};
@@ -232,6 +334,74 @@ TEST_CASE("device allocator: at its end it tells what was not freed, and what th
     }
     m.sim.revive();
     CHECK(said.find("lost") != std::string::npos);
+    CHECK(m.sim.hazards() == 0);
+}
+
+// Metadata on the host that is short when a test says so.
+struct scarce_metadata {
+    static inline long left = -1; // growths until there is none; below 0: there always is
+    void* resize(void* old, std::size_t from, std::size_t to) noexcept {
+        if (to != 0 && left >= 0 && left-- == 0) return left = 0, nullptr;
+        return allot::host_metadata{}.resize(old, from, to);
+    }
+};
+struct scarce_best : allot::fit::best {
+    template <allot::fit_tag Tag = allot::no_tag, class = void> using of = allot::best_fit<Tag, scarce_metadata>;
+};
+struct scarce_memory : allot::policies<on_simulated, scarce_best, allot::oom::null> {};
+
+TEST_CASE("device allocator: what a stream frees is not lost where the host was short of memory when it was first seen") {
+    allocator_machine m;
+    allot::device_allocator<scarce_memory> gpu{m.api, unheard, allot::limit{2_MiB}};
+    void* const p = m.used(gpu, 1_MiB, m.a);
+    scarce_metadata::left = 0;
+    void* const q = m.used(gpu, 1_MiB, m.b); // what is free for all needs no place of b's
+    SECTION("and is not any more") { scarce_metadata::left = -1; }
+    SECTION("and still is") {}
+    gpu.deallocate(q, m.b);
+    scarce_metadata::left = -1;
+    CHECK(gpu.figures().live == 1_MiB);
+    REQUIRE(m.api.synchronize(allot::device_id{0}));
+    (void)gpu.release_held(m.b);
+    CHECK(m.used(gpu, 1_MiB, m.b) == q);
+    gpu.deallocate(q, m.b);
+    gpu.deallocate(p, m.a);
+    CHECK(gpu.trim() == 2_MiB);
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: what a capture frees is not lost where the host was short of memory at the start") {
+    for (long left = 0; left != 4; ++left) {
+        allocator_machine m;
+        scarce_metadata::left = left;
+        allot::device_allocator<scarce_memory> gpu{m.api, unheard, allot::limit{2_MiB}};
+        scarce_metadata::left = -1;
+        void* const p = m.used(gpu, 2_MiB, m.a);
+        REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::relaxed));
+        gpu.deallocate(p, m.a);
+        REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.a))));
+        CHECK(gpu.figures().held == 2_MiB);
+        CHECK(gpu.release_held(m.b) == 2_MiB);
+        CHECK(m.used(gpu, 2_MiB, m.b) == p);
+    }
+}
+
+TEST_CASE("device allocator: a request that the host was too short of memory for is served later") {
+    allocator_machine m{{.virtual_memory = false}};
+    allot::device_allocator<scarce_memory> gpu{m.api, unheard, allot::limit{6_MiB}};
+    (void)m.used(gpu, 256, m.a);
+    void* const p = m.used(gpu, 2_MiB, m.a);
+    void* const q = m.used(gpu, 2_MiB, m.a);
+    scarce_metadata::left = 0;
+    int blocks = 0;
+    while (gpu.try_allocate(256, m.a) != nullptr) ++blocks;
+    CHECK(blocks < 8000); // not for want of room
+    gpu.deallocate(p, m.a);
+    gpu.deallocate(q, m.a);
+    CHECK(gpu.try_allocate(4_MiB, m.a) == nullptr); // in place of both, which the books cannot say now
+    scarce_metadata::left = -1;
+    CHECK(m.used(gpu, 4_MiB, m.a) != nullptr);
+    CHECK(gpu.figures().given_back == 2);
     CHECK(m.sim.hazards() == 0);
 }
 

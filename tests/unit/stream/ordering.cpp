@@ -1,11 +1,46 @@
 // Who may use freed memory when: the same stream at once, others after a wait, with an event only where there is none yet.
 #include <support/device_sets.hpp>
 
+#include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
 using allocator = allot::device_allocator<task_memory>;
+
+namespace {
+
+// As CUDA is where each thread has a default stream: a null handle is the per-thread stream.
+struct null_is_per_thread : allot::device::simulated {
+    using simulated::simulated;
+    static stream_type of(stream_type s) { return s == stream_type{} ? per_thread_stream() : s; }
+    auto stream_id(stream_type s) const noexcept { return simulated::stream_id(of(s)); }
+    auto device_of(stream_type s) const noexcept { return simulated::device_of(of(s)); }
+    auto capturing(stream_type s) const noexcept { return simulated::capturing(of(s)); }
+    auto record(event_type e, stream_type s) const noexcept { return simulated::record(e, of(s)); }
+    auto wait(stream_type s, event_type e) const noexcept { return simulated::wait(of(s), e); }
+    void mark_allocated(void* p, std::size_t bytes, stream_type s) const noexcept { simulated::mark_allocated(p, bytes, of(s)); }
+    void mark_freed(void* p, std::size_t bytes, stream_type s) const noexcept { simulated::mark_freed(p, bytes, of(s)); }
+};
+struct with_null_per_thread : allot::policies<allot::page::on_device<null_is_per_thread>, allot::oom::null> {};
+
+// Something happens just before the host waits for an event.
+struct interrupted : allot::device::simulated {
+    using simulated::simulated;
+    using simulated::synchronize;
+    static inline std::function<void()> first;
+    static inline int refused = 0;
+    allot::device::result<> synchronize(event_type e) const noexcept {
+        if (const auto now = std::exchange(first, nullptr)) now();
+        const auto done = simulated::synchronize(e);
+        refused += !done;
+        return done;
+    }
+};
+struct with_interruptions : allot::policies<allot::page::on_device<interrupted>, allot::oom::null> {};
+
+} // namespace
 
 TEST_CASE("device allocator: a stream uses what it freed at once, without a call that orders") {
     allocator_machine m;
@@ -167,6 +202,39 @@ TEST_CASE("device allocator: per-thread streams are one each, and the legacy str
     CHECK(m.sim.hazards() == 0);
 }
 
+TEST_CASE("device allocator: a null handle that is the per-thread stream is kept up with, the legacy stream is not") {
+    allocator_machine m;
+    const auto frees = [&](auto& gpu) {
+        for (int i = 0; i != 100; ++i) gpu.deallocate(gpu.try_allocate(1_MiB, {}), {});
+    };
+    allot::device_allocator<with_null_per_thread> gpu{null_is_per_thread{m.sim}, unheard, allot::limit{2_MiB}};
+    std::thread{[&] { frees(gpu); }}.join();
+    CHECK(m.events() == 3);
+    allocator plain{m.api, unheard, allot::limit{2_MiB}};
+    frees(plain);
+    CHECK(m.events() == 3); // others can record there
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: an event that the host waits for lives until it has waited") {
+    allocator_machine m{{.devices = 2}};
+    allot::device_allocator<with_interruptions> gpu{interrupted{m.sim}, unheard, allot::limit{2_MiB}};
+    const auto other = m.make_stream(allot::device::stream_kind::non_blocking, 1);
+    void* const p = m.used(gpu, 1_MiB, m.a);
+    void* const q = m.used(gpu, 1_MiB - 256, m.b);
+    gpu.deallocate(p, m.a);
+    interrupted::refused = 0;
+    interrupted::first = [&] {
+        CHECK(gpu.try_allocate(1_MiB, m.b) == p); // the last that a freed
+        gpu.leave(m.a);
+        CHECK(gpu.try_allocate(256, other) != nullptr); // and a stream of another device could have its place
+    };
+    CHECK(gpu.trim() == 0);
+    CHECK(interrupted::refused == 0);
+    gpu.deallocate(p, m.b);
+    gpu.deallocate(q, m.b);
+}
+
 TEST_CASE("device allocator: on no stream nothing is allocated, and what is freed there is held") {
     allocator_machine m;
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
@@ -196,6 +264,32 @@ TEST_CASE("device allocator: what is left of a joined run is waited for anew") {
     CHECK(m.used(gpu, 768_KiB, m.a) == second); // by joining what b and c freed
     CHECK(gpu.figures().joined == 1);
     CHECK(m.used(gpu, 256_KiB, u) != nullptr); // of what c freed: after a's wait for it
+    CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: a span begins where the asking stream can come after, and not beside it") {
+    allocator_machine m;
+    allocator gpu{m.api, unheard, allot::limit{6_MiB}};
+    const auto c = m.make_stream();
+    const auto mine = allot::device::simulated::per_thread_stream();
+    std::thread other{[&] {
+        void* const p = gpu.try_allocate(1_MiB, mine);
+        (void)m.sim.launch(mine, {}, {{p, 1_MiB}});
+        gpu.deallocate(p, mine); // nobody else can record an event behind that
+    }};
+    other.join();
+    void* const beside = m.used(gpu, 1_MiB, m.a);
+    (void)m.used(gpu, 512_KiB, m.a);
+    void* const first = m.used(gpu, 1536_KiB, m.b);
+    void* const second = m.used(gpu, 1536_KiB, c);
+    (void)m.used(gpu, 512_KiB, m.a);
+    gpu.deallocate(beside, m.a);
+    gpu.deallocate(first, m.b);
+    gpu.deallocate(second, c);
+    REQUIRE(gpu.figures().live == 1_MiB);
+    CHECK(m.used(gpu, 2_MiB, m.make_stream()) == first);
+    CHECK(gpu.figures().joined == 1);
+    CHECK(m.sim.count(allocator_machine::call::synchronize_event) + m.sim.count(allocator_machine::call::synchronize_device) == 0); // the host waits for nobody
     CHECK(m.sim.hazards() == 0);
 }
 
