@@ -92,16 +92,18 @@ inline charge_status account::charge_slowly(std::size_t bytes, how mode) noexcep
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
-inline void account::refund_slowly(std::size_t bytes) noexcept {
+template <class Landed> inline void account::refund_slowly(std::size_t bytes, Landed landed) noexcept {
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event("refund", bytes); // before: nothing of the account may be touched after it
-    if (!heard()) return refund_now(bytes);
+    if (!heard()) return refund_now(bytes), landed();
     const auto tell = [&](account_listener& l, const account&) { return l.released(*this, bytes), true; };
     {
         calls told(*this);
         if (is_open()) { // else it may be the last refund, which ends the account
             refund_now(bytes);
+            landed();
             return told.each(*this, tell);
         }
+        landed(); // nobody may charge it any more
         told.each(*this, tell);
     }
     refund_now(bytes);
