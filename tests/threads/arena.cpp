@@ -1,9 +1,11 @@
 // An arena under many threads.
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 
 #include <allot/page/arena.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <random>
 #include <thread>
 #include <vector>
@@ -57,4 +59,69 @@ TEMPLATE_TEST_CASE("pages are nobody else's, also while an arena is trimmed, and
     CHECK(pages.figures().taken == 0);
     CHECK(pages.figures().peak_taken <= threads * each * 64_KiB);
     CHECK(pages.valid());
+}
+
+TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[threads]") {
+    struct place { // what a holder is for
+        std::atomic<bool> inside{false}, go{false};
+        std::atomic<int> asked{0};
+        static std::size_t held(const void*) { return 0; }
+        static std::size_t give_back(const void* self) noexcept {
+            auto& p = *static_cast<place*>(const_cast<void*>(self));
+            ++p.asked;
+            p.inside = true;
+            while (!p.go) std::this_thread::yield();
+            p.inside = false;
+            return 1;
+        }
+    };
+    const support::rescue ends{"a holder that goes"};
+    allot::arena<> pages{allot::page_bytes{64_KiB}, allot::limit{1_MiB}};
+    place last, gone, first;
+    last.go = gone.go = true;
+    allot::arena_holder third{pages, "third", &place::held, &last, &place::give_back};
+    allot::arena_holder second{pages, "second", &place::held, &gone, &place::give_back};
+    allot::arena_holder one{pages, "first", &place::held, &first, &place::give_back};
+    std::size_t came = 0;
+    std::thread asks{[&] { came = pages.ask_holders(); }};
+    while (!first.inside) std::this_thread::yield();
+    second.leave(); // the next one to be asked
+    place fourth;
+    fourth.go = true;
+    const allot::arena_holder late{pages, "late", &place::held, &fourth, &place::give_back};
+    std::atomic<bool> leaves{false};
+    std::thread lets_go{[&] {
+        while (!leaves) std::this_thread::yield();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        first.go = true;
+    }};
+    leaves = true;
+    one.leave();
+    CHECK_FALSE(first.inside);
+    CHECK(first.go);
+    asks.join();
+    lets_go.join();
+    CHECK(came == 2);
+    CHECK(first.asked == 1);
+    CHECK(gone.asked == 0);
+    CHECK(last.asked == 1);
+}
+
+TEST_CASE("a holder may go while its own thread asks it", "[threads]") {
+    struct place {
+        allot::arena_holder* holder = nullptr;
+        static std::size_t held(const void*) { return 0; }
+        static std::size_t give_back(const void* self) noexcept {
+            if (auto* const h = static_cast<const place*>(self)->holder) h->leave();
+            return 1;
+        }
+    };
+    const support::rescue ends{"a holder that goes while it is asked"};
+    allot::arena<> pages{allot::page_bytes{64_KiB}, allot::limit{1_MiB}};
+    place goes, stays;
+    const allot::arena_holder second{pages, "stays", &place::held, &stays, &place::give_back};
+    allot::arena_holder first{pages, "goes", &place::held, &goes, &place::give_back};
+    goes.holder = &first;
+    CHECK(pages.ask_holders() == 2);
+    CHECK(pages.ask_holders() == 1);
 }

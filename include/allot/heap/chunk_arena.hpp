@@ -244,7 +244,7 @@ template <class Set> class chunk_arena {
         else return {blocks.ledger_.used(), blocks.arena().figures().committed, blocks.arena().resident()};
     }
     static std::size_t reclaim_for_others(const void* self) noexcept {
-        return static_cast<const chunk_arena*>(self)->core_.heap().reclaim(true);
+        return static_cast<const chunk_arena*>(self)->core_.heap().reclaim_for_others();
     }
     std::size_t limit_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.limit();

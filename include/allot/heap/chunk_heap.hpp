@@ -7,6 +7,7 @@
 // arena by pages (by chunks, where the fit has them whole): all of it when somebody is short of pages; chunks, where an eighth
 // of all and a chunk more is free, at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a request of
 // any size competes for the same pages. When the arena's pages go to the system, its `retain` says.
+// Who moves pages between the two says so meanwhile, and a request is not refused for them (heap/pages_under_way.hpp).
 // Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit costs;
 // a page request where nothing fits. Threads: any, unless a member says otherwise.
 // Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block (#16827).
@@ -16,6 +17,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/heap/block_map.hpp>
 #include <allot/heap/family.hpp>
+#include <allot/heap/pages_under_way.hpp>
 #include <allot/sync/spin_lock.hpp>
 
 #include <algorithm>
@@ -63,11 +65,15 @@ template <class Policies> class chunk_heap final : public heap_base {
         if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) reclaim(false);
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, many);
-        for (std::size_t chunk = chunk_; got == 0; chunk = std::max(chunk / 2, least)) {
-            got = add(chunk, c, align, out, many);
-            if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too
-            if (chunk == least) break;
-        }
+        if (got != 0) return got;
+        pages_under_way::request short_of_pages{under_way_};
+        do {
+            for (std::size_t chunk = chunk_; got == 0; chunk = std::max(chunk / 2, least)) {
+                got = add(chunk, c, align, out, many);
+                if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too
+                if (chunk == least) break;
+            }
+        } while (got == 0 && short_of_pages.looks_again());
         return got;
     }
     // They are free, and nobody's cache has them.
@@ -93,8 +99,14 @@ template <class Policies> class chunk_heap final : public heap_base {
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
     std::byte* take_pages(std::size_t pages) noexcept {
-        std::byte* const p = pages < block_map::inside - 1 ? family_.take(pages) : nullptr;
+        if (pages >= block_map::inside - 1) return nullptr;
+        pages_under_way::request short_of_pages{under_way_};
+        pages_under_way::move taken{under_way_};
+        std::byte* p = nullptr;
+        do p = family_.take(pages, taken);
+        while (p == nullptr && short_of_pages.looks_again());
         if (p == nullptr) return nullptr;
+        taken.end(); // it is a live block from now on
         const std::size_t first = distance(p) >> arena().page_shift();
         for (std::size_t i = 1; i != pages; ++i) map_.set_word(first + i, block_map::inside);
         map_.set_word(first, static_cast<std::uint32_t>(pages) + 1);
@@ -135,6 +147,12 @@ template <class Policies> class chunk_heap final : public heap_base {
         excess_.store(false, std::memory_order_relaxed);
         // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by halves.
         return give_back(forced, forced ? arena().page_bytes() : chunk_);
+    }
+    // For another heap of the arena: what this one's threads are just moving is there, too.
+    std::size_t reclaim_for_others() noexcept {
+        std::size_t pages = reclaim(true);
+        if (pages_under_way::request{under_way_}.wait()) pages += give_back(true, arena().page_bytes());
+        return pages;
     }
     heap_usage usage() noexcept override {
         heap_usage u;
@@ -240,7 +258,8 @@ template <class Policies> class chunk_heap final : public heap_base {
     // A chunk more for the fit, and what is wanted of it before anybody else can have it, or give it back.
     std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
-        std::byte* const p = family_.take(pages);
+        pages_under_way::move taken{under_way_};
+        std::byte* const p = family_.take(pages, taken);
         if (p == nullptr) return 0;
         own(p, pages, 1);
         bool added = false;
@@ -251,15 +270,15 @@ template <class Policies> class chunk_heap final : public heap_base {
             if (added) got = cut_held(c, align, out, many);
             else own(p, pages, 0); // no memory for what the fit keeps about it
         }
-        if (added) family_.settled();
-        else family_.give(p, pages);
+        if (!added) return family_.give(p, pages, [&] { taken.end(); }), 0;
+        taken.end();
+        family_.settled();
         return got;
     }
     bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
-        const std::size_t more = (pages - now) << arena().page_shift();
-        if (!family_.ledger().try_charge(more)) return false;
-        if (!arena().grow_up(p, now, pages)) return family_.ledger().cancel(more), false;
-        family_.ledger().confirm(more);
+        pages_under_way::move taken{under_way_};
+        if (!family_.grow(p, now, pages, taken)) return false;
+        taken.end();
         own(p + (now << arena().page_shift()), pages - now, block_map::inside);
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
         family_.settled();
@@ -269,17 +288,22 @@ template <class Policies> class chunk_heap final : public heap_base {
     std::size_t give_back(bool all, std::size_t step) noexcept {
         std::size_t pages = 0;
         for (;;) {
+            pages_under_way::move given{under_way_};
             std::byte* first = nullptr;
             std::size_t n = 0;
             {
                 const std::lock_guard hold(lock_);
                 const std::size_t free = fit_.free_bytes(), keep = all ? 0 : spare();
                 if (free >= keep + step) n = free_pages(first, free - keep, step);
-                if (n != 0) own(first, n, 0);
-                else look_at_ = look_again(); // what is free now cannot go
+                if (n != 0) {
+                    own(first, n, 0);
+                    given.begin();
+                } else {
+                    look_at_ = look_again(); // what is free now cannot go
+                }
             }
             if (n == 0) return pages;
-            family_.give(first, n);
+            family_.give(first, n, [&] { given.end(); });
             pages += n;
         }
     }
@@ -316,6 +340,7 @@ template <class Policies> class chunk_heap final : public heap_base {
     block_map map_;
     std::atomic<std::size_t> large_{0}, large_pages_{0};
     std::atomic<bool> excess_{false};
+    pages_under_way under_way_;
     mutable spin_lock lock_;
     fit_type fit_{unit};
     std::size_t look_at_ = 2 * chunk_;

@@ -31,14 +31,27 @@ class heap_family {
     Ledger& ledger() const noexcept { return ledger_; }
     std::size_t page_bytes() const noexcept { return std::size_t{1} << arena_.page_shift(); }
 
-    // Null when neither the limit nor the arena allows it, after everything else was tried.
-    std::byte* take(std::size_t pages) noexcept {
+    // Who does not follow pages on their way.
+    struct unfollowed {
+        static void begin() noexcept {}
+        static void end() noexcept {}
+    };
+    // Null when neither the limit nor the arena allows it, after everything else was tried. `move` begins before pages are charged
+    // or taken; it has ended where there are none.
+    template <class Move> std::byte* take(std::size_t pages, Move&& move) noexcept {
         collect();
-        if (std::byte* const p = try_take(pages)) return p;
+        if (std::byte* const p = try_take(pages, move)) return p;
         record(watch_event::reclaimed, reclaim(true) << arena_.page_shift());
-        if (std::byte* const p = try_take(pages)) return p;
+        if (std::byte* const p = try_take(pages, move)) return p;
         // The others who share the arena are asked only when it is the arena that is short.
-        return ledger_.fits(pages << arena_.page_shift()) && arena_.ask_holders() != 0 ? try_take(pages) : nullptr;
+        if (!ledger_.fits(pages << arena_.page_shift())) return nullptr;
+        arena_.ask_holders(); // where none came back, somebody else may have given some meanwhile
+        return try_take(pages, move);
+    }
+    std::byte* take(std::size_t pages) noexcept { return take(pages, unfollowed{}); }
+    // The pages behind a run that was taken, charged, too; false: nothing has changed.
+    template <class Move> bool grow(std::byte* first, std::size_t now, std::size_t pages, Move& move) noexcept {
+        return charged((pages - now) << arena_.page_shift(), move, [&] { return arena_.grow_up(first, now, pages); });
     }
     // What was taken stands where it is used, and no lock of a heap is held: who watches the peak may look now.
     // For a trace, where the set keeps one; no code otherwise. `name` must live as long as the family's manager.
@@ -52,6 +65,17 @@ class heap_family {
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
         ledger_.refund(pages << arena_.page_shift());
+    }
+    // The same; `landed` is called when others can have them, before listeners are.
+    template <class Landed> void give(std::byte* first, std::size_t pages, Landed landed) noexcept {
+        const std::size_t bytes = pages << arena_.page_shift();
+        arena_.give(first, pages);
+        if constexpr (calls_listeners) {
+            ledger_.refund(bytes, landed);
+        } else {
+            ledger_.refund(bytes);
+            landed();
+        }
     }
 
     // The heap has a page that became empty.
@@ -93,18 +117,33 @@ class heap_family {
     }
 
   private:
+    static constexpr bool calls_listeners = requires { Ledger::calls_listeners; };
     static constexpr bool traces = requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
 
-    std::byte* try_take(std::size_t pages) noexcept {
-        const std::size_t bytes = pages << arena_.page_shift();
-        if (!ledger_.try_charge(bytes)) return nullptr;
-        [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-        std::byte* const p = arena_.take(pages);
-        if constexpr (traces)
-            if (const std::size_t more = arena_.returned() - returned; more != 0) record(watch_event::trimmed, more);
-        if (p != nullptr) ledger_.confirm(bytes);
-        else ledger_.cancel(bytes);
-        return p;
+    // What `get` gets for these bytes; false (null), and nothing is charged, where they do not fit or it gets nothing.
+    template <class Move, class Get> ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, Move& move, Get get) noexcept -> decltype(get()) {
+        // Not in a call of a listener: others wait for a move. Who would be refused for what is held in a tree waits there.
+        if constexpr (!calls_listeners) move.begin();
+        if (!ledger_.try_charge(bytes)) {
+            if constexpr (!calls_listeners) move.end();
+            return {};
+        }
+        if constexpr (calls_listeners) move.begin();
+        const auto got = get();
+        if (got) return ledger_.confirm(bytes), got;
+        if constexpr (calls_listeners) move.end(); // they hear of it
+        ledger_.cancel(bytes);
+        if constexpr (!calls_listeners) move.end();
+        return {};
+    }
+    template <class Move> std::byte* try_take(std::size_t pages, Move& move) noexcept {
+        return charged(pages << arena_.page_shift(), move, [&] {
+            [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
+            std::byte* const p = arena_.take(pages);
+            if constexpr (traces)
+                if (const std::size_t more = arena_.returned() - returned; more != 0) record(watch_event::trimmed, more);
+            return p;
+        });
     }
 
     arena_base& arena_;

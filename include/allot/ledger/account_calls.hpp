@@ -93,23 +93,25 @@ inline charge_status account::charge_slowly(std::size_t bytes, how mode) noexcep
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
-inline void account::refund_slowly(std::size_t bytes) noexcept {
-    give_back_told("refund", bytes, [&] { refund_now(bytes); });
+template <class Landed> inline void account::refund_slowly(std::size_t bytes, Landed landed) noexcept {
+    give_back_told("refund", bytes, [&] { refund_now(bytes); }, landed);
 }
 inline void account::cancel(std::size_t bytes) noexcept {
     by_its_thread();
-    give_back_told("cancel", bytes, [&] { cancel_now(bytes); });
+    give_back_told("cancel", bytes, [&] { cancel_now(bytes); }, [] {});
 }
-template <class Now> inline void account::give_back_told(const char* what, std::size_t bytes, Now now) noexcept {
+template <class Now, class Landed> inline void account::give_back_told(const char* what, std::size_t bytes, Now now, Landed landed) noexcept {
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: nothing of the account may be touched after it
-    if (!heard()) return now();
+    if (!heard()) return now(), landed();
     const auto tell = [&](account_listener& l, const account&) { return l.released(*this, bytes), true; };
     {
         calls told(*this);
         if (is_open()) { // else it may be the last of it, which ends the account
             now();
+            landed();
             return told.each(*this, tell);
         }
+        landed(); // nobody may charge it any more
         told.each(*this, tell);
     }
     now();

@@ -99,7 +99,12 @@ class alignas(64) account {
     // By any thread (the account's own, where it is one_thread). Bytes that were never charged are told as misuse.
     ALLOT_ALWAYS_INLINE void refund(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(give_room(bytes))) return;
-        refund_slowly(bytes);
+        refund_slowly(bytes, [] {});
+    }
+    // The same; `landed` is called when others may charge them, before listeners are.
+    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept {
+        if (!give_room(bytes)) return refund_slowly(bytes, landed);
+        landed();
     }
     // Bytes charged to `from` are charged to `to`: levels above both are left alone, unless a reservation makes a difference
     // there; then only that. The first is always done (but across trees: misused), and tells whether it fitted; the second only if
@@ -272,10 +277,10 @@ class alignas(64) account {
 
     charge_status charge_slowly(std::size_t bytes, how mode) noexcept;
     charge_status charge_locked(std::size_t bytes, how mode) noexcept;
-    void refund_slowly(std::size_t bytes) noexcept;
+    template <class Landed> void refund_slowly(std::size_t bytes, Landed landed) noexcept;
     void refund_now(std::size_t bytes) noexcept;
     void cancel_now(std::size_t bytes) noexcept;
-    template <class Now> void give_back_told(const char* what, std::size_t bytes, Now now) noexcept;
+    template <class Now, class Landed> void give_back_told(const char* what, std::size_t bytes, Now now, Landed landed) noexcept;
     static charge_status move(account& from, account& to, std::size_t bytes, how mode) noexcept;
     static charge_status move_locked(account& from, account& to, std::size_t bytes, how mode) noexcept;
     [[noreturn]] void raise_refused(const charge_status& s) const;

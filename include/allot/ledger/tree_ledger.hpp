@@ -31,6 +31,7 @@ template <class... Values> account account_for(std::size_t most, const char* tex
 class tree_ledger {
   public:
     using values = types<allot::limit, allot::account>;
+    static constexpr bool calls_listeners = true;
 
     // The account that is among the values is the parent; the limit is this object's own.
     template <class... Values>
@@ -47,6 +48,7 @@ class tree_ledger {
     void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
     void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }
     void refund(std::size_t bytes) noexcept { account_.refund(bytes); }
+    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept { account_.refund(bytes, landed); }
 
     std::size_t used() const noexcept { return account_.used(); }
     std::size_t peak() const noexcept { return account_.peak(); }

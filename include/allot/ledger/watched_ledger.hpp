@@ -27,6 +27,11 @@ class watched_ledger : public Ledger {
         Ledger::refund(bytes);
         counters_.refunded(bytes);
     }
+    // Where listeners are called: `landed` is before them.
+    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept {
+        Ledger::refund(bytes, landed);
+        counters_.refunded(bytes);
+    }
     // The pages of the last charges stand where they are used.
     void settled() noexcept { counters_.settled(); }
     auto charges() const noexcept

@@ -39,6 +39,7 @@ class arena_holder; // and what asks for it: page/arena_holder.hpp
 class text_writer;
 namespace detail {
 class arena_table;
+struct holder_walk;
 }
 
 class arena_base {
@@ -109,8 +110,7 @@ class arena_base {
         return bytes;
     }
 
-    // Asks every holder for pages that it does not need; returns how many came back. Holders are not destroyed
-    // meanwhile.
+    // Asks every holder for pages that it does not need; returns how many came back. No lock is held while one is asked.
     std::size_t ask_holders() noexcept;
 
     // ---- questions ------------------------------------------------------------------------------------------
@@ -385,6 +385,7 @@ class arena_base {
     std::atomic<std::size_t> peak_{0}; // of held_
     mutable spin_lock holders_lock_;
     arena_holder* holders_ = nullptr;
+    detail::holder_walk* walks_ = nullptr; // of who asks them now
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,19 +1,36 @@
 // Who holds an arena's pages: so that a full arena can tell, and can ask for pages that are not needed.
 //
 // Invariant: a holder is told of and asked from its construction until leave() or its destruction.
-// Cost: 56 bytes a holder; asking is for when an arena is full. Threads: any; holders do not go while asked.
+// Who is asked may call others (a ledger's listeners), so no lock is held meanwhile: whoever asks has a place on its own stack,
+// where a holder that goes is taken out, and waited for if it is being asked just then.
+// Cost: 64 bytes a holder; asking is for when an arena is full. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/page/arena_base.hpp>
+#include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/thread.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+
+// Somebody asks an arena's holders; by the lock.
+struct holder_walk {
+    const std::uintptr_t thread = sys::thread_token();
+    const arena_holder* now = nullptr; // being asked
+    const arena_holder* then = nullptr;
+    holder_walk* next = nullptr;
+};
+
+} // namespace detail
 
 class arena_holder {
   public:
@@ -30,12 +47,17 @@ class arena_holder {
     arena_holder(const arena_holder&) = delete;
     arena_holder& operator=(const arena_holder&) = delete;
     ~arena_holder() { leave(); }
-    // No longer asked or told of; waits for a call that is under way.
+    // No longer asked or told of; waits until no other thread is asking it.
     void leave() noexcept {
-        const std::lock_guard hold(arena_.holders_lock_);
-        if (!std::exchange(listed_, false)) return;
-        (prev_ != nullptr ? prev_->next_ : arena_.holders_) = next_;
-        if (next_ != nullptr) next_->prev_ = prev_;
+        {
+            const std::lock_guard hold(arena_.holders_lock_);
+            if (!std::exchange(listed_, false)) return;
+            (prev_ != nullptr ? prev_->next_ : arena_.holders_) = next_;
+            if (next_ != nullptr) next_->prev_ = prev_;
+            for (detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
+                if (w->then == this) w->then = next_;
+        }
+        while (is_asked()) yield();
     }
     const char* name() const noexcept { return name_; }
     std::size_t held() const noexcept { return held_(self_); }
@@ -43,6 +65,13 @@ class arena_holder {
     const arena_holder* next() const noexcept { return next_; }
 
   private:
+    bool is_asked() const noexcept {
+        const std::lock_guard hold(arena_.holders_lock_);
+        for (const detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
+            if (w->now == this && w->thread != sys::thread_token()) return true;
+        return false;
+    }
+
     arena_base& arena_;
     const char* name_;
     std::size_t (*held_)(const void*);
@@ -54,9 +83,21 @@ class arena_holder {
 };
 
 inline std::size_t arena_base::ask_holders() noexcept {
-    const std::lock_guard hold(holders_lock_);
+    detail::holder_walk walk;
     std::size_t pages = 0;
-    for (const arena_holder* h = holders_; h != nullptr; h = h->next()) pages += h->reclaim();
+    holders_lock_.lock();
+    walk.next = walks_;
+    walks_ = &walk;
+    for (walk.now = holders_; walk.now != nullptr; walk.now = walk.then) {
+        walk.then = walk.now->next();
+        holders_lock_.unlock();
+        pages += walk.now->reclaim();
+        holders_lock_.lock();
+    }
+    detail::holder_walk** at = &walks_;
+    while (*at != &walk) at = &(*at)->next;
+    *at = walk.next;
+    holders_lock_.unlock();
     return pages;
 }
 

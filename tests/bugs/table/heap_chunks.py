@@ -53,11 +53,12 @@ BUGS = {
     "new_chunk_is_anybodys": (
         "threads/chunk_arena.cpp", "heap/chunk_heap.hpp",
         "            if (added) got = cut_held(c, align, out, many);\n            else", "            if (!added)",
-        "        if (added) family_.settled();\n",
-        "        if (added) {\n            " + wait(4, 20) + "\n            return std::max(cut(c, align, out, many), 0U);\n        }\n",
-        "            if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too\n"
-        "            if (chunk == least) break;\n",
-        "            if (got == 0) break;\n",
+        "        taken.end();\n        family_.settled();\n        return got;\n",
+        "        taken.end();\n        " + wait(4, 20) + "\n        return cut(c, align, out, many);\n",
+        "                if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too\n"
+        "                if (chunk == least) break;\n",
+        "                if (got == 0) break;\n",
+        "while (got == 0 && short_of_pages.looks_again());", "while (false);",
         "#include <allot/sync/spin_lock.hpp>\n", "#include <allot/sync/spin_lock.hpp>\n#include <allot/sync/pause.hpp>\n"),
     "device_chunks_look_like_the_hosts": (
         "unit/buffer/device.cpp", "heap/chunk_policies.hpp", "provided_by<answer<category::page>>::template has<property::host_accessible>", "true"),
@@ -94,8 +95,42 @@ BUGS = {
     "large_pages_uncharged": (
         "conform/chunks.cpp", "heap/chunk_heap.hpp", "        large_pages_.fetch_sub(pages, std::memory_order_relaxed);\n", ""),
     "pages_grown_past_the_limit": (
-        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp", "        if (!family_.ledger().try_charge(more)) return false;\n", ""),
+        "unit/heap/chunk_arena.cpp", "heap/chunk_heap.hpp",
+        "        if (!family_.grow(p, now, pages, taken)) return false;\n        taken.end();\n",
+        "        if (!arena().grow_up(p, now, pages)) return false;\n"),
     "resized_block_keeps_its_class": (
         "unit/heap/chunk_arena.cpp", "heap/chunk_arena.hpp",
         "            if (now != from) core_.map().set(at, map::live(now));\n            else if", "            if"),
+    "request_for_blocks_looks_once": (
+        "threads/chunk_arena.cpp", "heap/chunk_heap.hpp", "while (got == 0 && short_of_pages.looks_again());", "while (false);"),
+    "request_for_pages_looks_once": (
+        "threads/chunk_arena.cpp", "heap/chunk_heap.hpp", "while (p == nullptr && short_of_pages.looks_again());", "while (false);"),
+    "requests_look_once_and_pages_go_slowly": (
+        "threads/chunk_arena.cpp", "heap/chunk_heap.hpp", "while (got == 0 && short_of_pages.looks_again());", "while (false);",
+        "            family_.give(first, n, [&]", "            " + wait(7, 30) + "\n            family_.give(first, n, [&]"),
+    "pages_given_back_unseen": (
+        "threads/chunk_arena.cpp", "heap/chunk_heap.hpp",
+        "                    given.begin();\n", "", "family_.give(first, n, [&] { given.end(); });", "family_.give(first, n);"),
+    "pages_seen_once_they_are_charged": (
+        "threads/chunk_arena.cpp", "heap/family.hpp",
+        "        if constexpr (!calls_listeners) move.begin();\n", "",
+        "            if constexpr (!calls_listeners) move.end();\n            return {};", "            return {};",
+        "        if constexpr (calls_listeners) move.begin();\n        const auto got = get();\n        if (got) return ledger_.confirm(bytes), got;\n"
+        "        ledger_.cancel(bytes);\n",
+        "        const auto got = get();\n        if (got) return ledger_.confirm(bytes), move.begin(), got;\n"
+        "        ledger_.cancel(bytes);\n        move.begin();\n"),
+    "charge_is_told_inside_a_move": (
+        "threads/chunk_arena.cpp", "heap/family.hpp",
+        "        if constexpr (!calls_listeners) move.begin();\n", "        move.begin();\n",
+        "            if constexpr (!calls_listeners) move.end();\n", "            move.end();\n",
+        "        if constexpr (calls_listeners) move.begin();\n", ""),
+    "move_that_ended_meanwhile_forgotten": (
+        "threads/chunk_arena.cpp", "heap/pages_under_way.hpp", "r->moved_ = r->moved_ || r->thread_ != thread_;", "r->moved_ = false;"),
+    "request_waits_for_its_own_move": (
+        "threads/chunk_arena.cpp", "heap/pages_under_way.hpp", "            if (m->thread_ == thread) return false;\n", ""),
+    "who_is_asked_does_not_wait": (
+        "threads/chunk_arena.cpp", "heap/chunk_heap.hpp",
+        "if (pages_under_way::request{under_way_}.wait()) pages += give_back(true, arena().page_bytes());", ""),
+    "last_look_only_where_holders_gave": (
+        "threads/chunk_arena.cpp", "heap/family.hpp", "        arena_.ask_holders(); // where", "        if (arena_.ask_holders() == 0) return nullptr; // where"),
 }

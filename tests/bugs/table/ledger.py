@@ -125,4 +125,7 @@ BUGS = {
         "        if (used + bytes <= limit_.load(std::memory_order_relaxed)) return true;\n"
         "        used_.fetch_sub(bytes, std::memory_order_relaxed);\n"
         "        return false;\n        do {"),
+    "refund_is_told_inside_a_move": (
+        "threads/chunk_arena.cpp", "ledger/account_calls.hpp",
+        "            landed();\n            return told.each(*this, tell);", "            told.each(*this, tell);\n            return landed();"),
 }

@@ -29,4 +29,14 @@ BUGS = {
         "good = (words_[w].fetch_and(~mask) & mask) == mask && good;",
         f"const std::uint64_t was = words_[w].load();\n            {wait(512, 20)}\n            words_[w].store(was & ~mask);\n"
         "            good = (was & mask) == mask && good;"),
+    "holders_asked_with_the_lock": (
+        "unit/heap/chunk_accounts.cpp", "page/arena_holder.hpp",
+        "        holders_lock_.unlock();\n        pages += walk.now->reclaim();\n        holders_lock_.lock();\n",
+        "        pages += walk.now->reclaim();\n"),
+    "holder_goes_while_it_is_asked": (
+        "threads/arena.cpp", "page/arena_holder.hpp", "        while (is_asked()) yield();\n", ""),
+    "holder_that_went_is_asked": (
+        "threads/arena.cpp", "page/arena_holder.hpp", "                if (w->then == this) w->then = next_;\n", "                static_cast<void>(w);\n"),
+    "holder_waits_for_its_own_thread": (
+        "threads/arena.cpp", "page/arena_holder.hpp", "w->now == this && w->thread != sys::thread_token()", "w->now == this"),
 }

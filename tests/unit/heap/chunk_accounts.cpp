@@ -1,12 +1,15 @@
 // A chunk arena under ledger::tree: its pages are charged to an account of its own, below the one that it was given.
 #include <support/catch.hpp>
+#include <support/rescue.hpp>
 
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/report/accounts.hpp>
+#include <allot/row_manager.hpp>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -146,6 +149,59 @@ TEST_CASE("pages that the arena cannot give are in no account's peak", "[account
     CHECK(query.peak() <= 512_KiB);
     CHECK(query.used() == blocks.figures().held);
     for (void* const p : held) blocks.deallocate(p);
+}
+
+TEST_CASE("who hears of pages that were asked for may ask, make and end others on the same arena", "[accounts][chunks]") {
+    struct tenant : allot::policies<allot::page::of<allot::arena<>>, allot::oom::null> {};
+    const support::rescue ends{"a listener of who is asked for pages"};
+    allot::arena<> pages{small, limit{1_MiB}};
+    account query{name{"query"}};
+    allot::chunk_arena<borrowing> one{pages, query, name{"one"}, chunk};
+    auto leaver = std::make_unique<allot::chunk_arena<borrowing>>(pages, query, name{"leaver"}, chunk);
+    auto next = std::make_unique<allot::row_manager<tenant>>(pages, name{"next"}); // asked after two
+    allot::chunk_arena<borrowing> two{pages, query, name{"two"}, chunk};
+    struct listener : allot::account_listener {
+        allot::arena<>& pages;
+        allot::chunk_arena<borrowing>&two;
+        std::unique_ptr<allot::chunk_arena<borrowing>>& leaver;
+        std::unique_ptr<allot::row_manager<tenant>>& next;
+        unsigned calls = 0, refused = 0;
+        std::string told{};
+        listener(allot::arena<>& p, allot::chunk_arena<borrowing>& t, std::unique_ptr<allot::chunk_arena<borrowing>>& l, std::unique_ptr<allot::row_manager<tenant>>& n)
+            : pages(p), two(t), leaver(l), next(n) {}
+        void released(const account&, std::size_t) noexcept override {
+            if (calls++ != 0) return;
+            char page[4096];
+            allot::text_writer out{page};
+            two.report(out);
+            told = std::string{out.view()};
+            next.reset(); // no longer asked
+            leaver.reset();
+            allot::row_manager<tenant> rows{pages, name{"inside"}};
+            std::vector<void*> all;
+            while (void* const row = rows.try_allocate(10'000)) all.push_back(row); // asks everybody
+            refused += !two.try_allocate(1_MiB);
+            for (void* const row : all) rows.release(row);
+        }
+    } hears{pages, two, leaver, next};
+    std::vector<void*> held;
+    for (int i = 0; i != 4; ++i) held.push_back(two.allocate(256_KiB).address);
+    REQUIRE(one.arena().figures().free == 0);
+    two.deallocate(held.back());
+    held.pop_back();
+    two.account().add(hears);
+    const allot::block b = one.allocate(100'000); // two gives it up
+    CHECK(b);
+    CHECK(hears.calls != 0);
+    CHECK(hears.refused == 1);
+    CHECK_THAT(hears.told, ContainsSubstring("held by two"));
+    CHECK(two.account().remove(hears));
+    one.deallocate(b.address);
+    for (void* const p : held) two.deallocate(p);
+    one.release_empty_pages();
+    two.release_empty_pages();
+    CHECK(pages.figures().taken == 0);
+    CHECK(query.verify());
 }
 
 TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and its leaks told to its sink", "[accounts][chunks]") {
