@@ -263,11 +263,12 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
         account from{root, name{"from"}}, other{root, name{"other"}};
         const auto to = std::make_unique<account>(root, name{"to"});
         buffer view = memory.allocate(from, 64), shared = round % 2 == 0 ? view.retain(other) : buffer{};
+        bool drained = false;
         std::atomic<bool> go{false}; // no barrier: who is woken there comes too late, or first, each time
         std::thread closes{[&] {
             while (!go) allot::yield();
             for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
-            to->close_when_drained([](account&, void*) noexcept {});
+            drained = to->close_when_drained([](account&, void*) noexcept {});
         }};
         allot::yield();
         go = true;
@@ -275,6 +276,7 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
         if (round % 3 == 0) allot::yield();
         auto [theirs, how] = round % 4 < 2 ? std::move(view).transfer(*to) : std::as_const(view).transfer(*to);
         closes.join();
+        good = good && !(drained && theirs);
         if (!theirs) { // nothing has changed
             ++refused;
             good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from && view.charged() == &from && view.valid();
@@ -301,11 +303,12 @@ TEST_CASE("buffers: an account closes while two views come to it", "[buffer][thr
         account from{root, name{"from"}}, other{root, name{"other"}}, last{root, name{"last"}};
         const auto to = std::make_unique<account>(root, name{"to"});
         buffer view = memory.allocate(from, 64), shared = view.retain(other), kept = view.retain(last), theirs;
+        bool drained = false;
         std::atomic<bool> go{false};
         std::thread closes{[&] {
             while (!go) allot::yield();
             for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
-            to->close_when_drained([](account&, void*) noexcept {});
+            drained = to->close_when_drained([](account&, void*) noexcept {});
         }};
         std::thread retains{[&] {
             while (!go) allot::yield();
@@ -317,7 +320,7 @@ TEST_CASE("buffers: an account closes while two views come to it", "[buffer][thr
         if (round % 3 == 0) allot::yield();
         auto [mine, how] = std::move(view).transfer(*to);
         closes.join(), retains.join();
-        good = good && (!theirs || theirs.holder() == to.get());
+        good = good && (!theirs || theirs.holder() == to.get()) && !(drained && (theirs || mine));
         if (mine) good = good && mine.holder() == to.get() && mine.charged() == to.get() && mine.valid();
         else { // nothing has changed: not the order in which they inherit either
             good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from && view.charged() == &from && view.valid();
@@ -328,6 +331,34 @@ TEST_CASE("buffers: an account closes while two views come to it", "[buffer][thr
         mine.release(), theirs.release(), view.release(), shared.release(), kept.release();
         good = good && root.used() == 0 && pool.live == 0;
         for (const account* const a : {&from, &other, &last}) good = good && a->figures().buffers == 0;
+    }
+    CHECK(good);
+    CHECK(root.verify());
+}
+
+TEST_CASE("buffers: an account that has ended gets no view", "[buffer][threads]") {
+    counted_memory pool;
+    buffer_memory memory{pool};
+    account root{name{"root"}};
+    bool good = true;
+    for (unsigned round = 0; round != 3000; ++round) {
+        account from{root, name{"from"}};
+        const auto to = std::make_unique<account>(root, name{"to"});
+        buffer view = memory.allocate(from, 64);
+        bool drained = false;
+        std::atomic<bool> go{false};
+        std::thread closes{[&] {
+            while (!go) allot::yield();
+            for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
+            drained = to->close_when_drained([](account&, void*) noexcept {});
+        }};
+        allot::yield();
+        go = true;
+        for (unsigned spin = round / 64 % 64; spin != 0; --spin) allot::pause();
+        if (round % 3 == 0) allot::yield();
+        buffer theirs = view.retain(*to);
+        closes.join();
+        good = good && !(drained && theirs);
     }
     CHECK(good);
     CHECK(root.verify());

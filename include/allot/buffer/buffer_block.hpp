@@ -168,6 +168,14 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
 
 constexpr charge_status no_memory(std::size_t bytes) noexcept { return {charge_outcome::no_memory, nullptr, bytes, 0, 0}; }
 
+// One more is open there, before anybody can let go of it, so who closes the account waits for it. False: it closes already. Without
+// the block's lock: the account may end in it.
+inline bool count_open(account& by) noexcept {
+    by.count(counted::buffers, 1);
+    if (ALLOT_LIKELY(by.is_open())) return true;
+    by.count(counted::buffers, -1);
+    return false;
+}
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {
@@ -176,12 +184,12 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
     }
     auto* const fresh = new (std::nothrow) buffer_ledger{.by = &by, .block = &b};
     if (fresh == nullptr) return nullptr;
+    if (!count_open(by)) return delete fresh, nullptr;
     b.lock.lock();
     buffer_ledger* const has = b.view_of(by);
     if (has == nullptr) b.append(*fresh);
     b.lock.unlock();
-    if (has != nullptr) return delete fresh, has;
-    by.count(counted::buffers, 1);
+    if (has != nullptr) return by.count(counted::buffers, -1), delete fresh, has;
     b.note("retain", by);
     return fresh;
 }
@@ -259,7 +267,7 @@ ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
 
 // As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`, unless the status says that it could
 // not be charged. False: it is not so, or others have views and could come to the ledger while the charge is on its way.
-inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
+inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
     std::unique_lock hold(b.lock);
@@ -281,16 +289,20 @@ inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexce
             end_move(b, from, status);
             return true;
         }
-        to.count(counted::buffers, 1);
         left = l.left;
         end_move(b, from, status); // from now on another thread may end the block, if a call gave it a view
     } else {
         hold.unlock();
-        to.count(counted::buffers, 1);
     }
     from.count(counted::buffers, -1); // `from` may end with it, and tell: without the lock
     if (ALLOT_UNLIKELY(left)) end_ledger(l);
     return true;
+}
+inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
+    if (!count_open(to)) return false;
+    const bool done = relabel_counted(l, to, status);
+    if (!done || ALLOT_UNLIKELY(!status.charged())) to.count(counted::buffers, -1);
+    return done;
 }
 
 } // namespace detail

@@ -125,5 +125,9 @@ BUGS = {
         "unit/buffer/value_vectors.cpp", "buffer/bytes_vector.hpp", "return view_for(to, most_);", "return view_for(to, size_);"),
     "buffer_counts_down_with_its_lock_held": (
         "unit/buffer/owners.cpp", "buffer/buffer_block.hpp",
-        "        hold.unlock();\n        to.count(counted::buffers, 1);\n", "        to.count(counted::buffers, 1);\n"),
+        "    } else {\n        hold.unlock();\n    }\n", "    }\n"),
+    "buffer_comes_to_an_account_that_has_ended": (
+        "threads/buffers.cpp", "buffer/buffer_block.hpp",
+        "    by.count(counted::buffers, 1);\n    if (ALLOT_LIKELY(by.is_open())) return true;\n    by.count(counted::buffers, -1);\n    return false;\n",
+        "    " + wait(3, 30) + "\n    by.count(counted::buffers, 1);\n    return true;\n"),
 }

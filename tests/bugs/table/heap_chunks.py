@@ -116,7 +116,7 @@ BUGS = {
         "        if constexpr (!calls_listeners) move.begin();\n", "",
         "            if constexpr (!calls_listeners) move.end();\n            return {};", "            return {};",
         "        if constexpr (calls_listeners) move.begin();\n        const auto got = get();\n        if (got) return ledger_.confirm(bytes), got;\n"
-        "        ledger_.cancel(bytes);\n",
+        "        if constexpr (calls_listeners) move.end(); // they hear of it\n        ledger_.cancel(bytes);\n",
         "        const auto got = get();\n        if (got) return ledger_.confirm(bytes), move.begin(), got;\n"
         "        ledger_.cancel(bytes);\n        move.begin();\n"),
     "charge_is_told_inside_a_move": (

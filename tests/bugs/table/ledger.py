@@ -21,7 +21,7 @@ BUGS = {
     "forced_waits_for_what_is_held": (
         "unit/ledger/held.cpp", "ledger/account_hold.hpp", "        } else if (found.only_pending() && wait()) {", "        }\n        if (found.only_pending() && wait()) {"),
     "cancelled_and_nobody_hears": (
-        "unit/ledger/held.cpp", "ledger/account_calls.hpp", "    give_back_told(\"cancel\", bytes, [&] { cancel_now(bytes); });\n", "    cancel_now(bytes);\n"),
+        "unit/ledger/held.cpp", "ledger/account_calls.hpp", "    give_back_told(\"cancel\", bytes, [&] { cancel_now(bytes); }, [] {});\n", "    cancel_now(bytes);\n"),
     "more_kept_than_charged": (
         "unit/ledger/account.cpp", "ledger/account_climb.hpp",
         "    if (const std::size_t kept = keep_.load(std::memory_order_relaxed); kept > own()) keep_at_most(kept);\n", ""),
