@@ -100,7 +100,7 @@ inline void account::cancel(std::size_t bytes) noexcept {
     by_its_thread();
     give_back_told("cancel", bytes, [&] { cancel_now(bytes); }, [] {});
 }
-template <class Now, class Landed> inline void account::give_back_told(const char* what, std::size_t bytes, Now now, Landed landed) noexcept {
+template <class Now, class Landed> ALLOT_ALWAYS_INLINE void account::give_back_told(const char* what, std::size_t bytes, Now now, Landed landed) noexcept {
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: nothing of the account may be touched after it
     if (!heard()) return now(), landed();
     const auto tell = [&](account_listener& l, const account&) { return l.released(*this, bytes), true; };

@@ -207,9 +207,9 @@ inline void account::finish_drained() noexcept {
     void* const context = ended_context_;
     account* const above = keep_parent();
     close();
-    account* next = above != nullptr ? above->let_go() : nullptr;
+    account* const next = above != nullptr ? above->let_go() : nullptr;
     ended(*this, context); // nothing is touched behind it but what waits to be ended
-    while (next != nullptr) std::exchange(next, next->next_drained_)->finish_drained();
+    hold::finish_all(next);
 }
 // The parent, which does not end by itself until let_go(); null: there is none.
 inline account* account::keep_parent() noexcept {

@@ -21,11 +21,11 @@ struct account::hold {
     hold(const account& a, std::adopt_lock_t) noexcept : root(*a.root_), ends_(true) { root.settle_noted(); }
     hold(const hold&) = delete;
     hold& operator=(const hold&) = delete;
-    ~hold() {
+    ALLOT_ALWAYS_INLINE ~hold() {
         if (ALLOT_UNLIKELY(root.peak_copy_ != nullptr)) root.copy_peak();
-        account* ended = ends_ ? std::exchange(root.drained_, nullptr) : nullptr;
+        account* const ended = ends_ && root.drained_ != nullptr ? std::exchange(root.drained_, nullptr) : nullptr;
         root.lock_.unlock();
-        while (ended != nullptr) std::exchange(ended, ended->next_drained_)->finish_drained(); // the root may be gone after the last
+        if (ALLOT_UNLIKELY(ended != nullptr)) finish_all(ended);
     }
     // Lets others in for a moment.
     void breathe() noexcept {
@@ -35,6 +35,11 @@ struct account::hold {
         root.settle_noted();
     }
     account& root;
+
+    // The root may be gone behind the last.
+    static ALLOT_COLD void finish_all(account* ended) noexcept {
+        while (ended != nullptr) std::exchange(ended, ended->next_drained_)->finish_drained();
+    }
 
   private:
     const bool ends_;
