@@ -96,6 +96,7 @@ inline charge_status account::charge_slowly(std::size_t bytes, how mode) noexcep
 template <class Landed> inline void account::refund_slowly(std::size_t bytes, Landed landed) noexcept {
     give_back_told("refund", bytes, [&] { refund_now(bytes); }, landed);
 }
+inline void account::refund_slowly(std::size_t bytes) noexcept { refund_slowly(bytes, [] {}); }
 inline void account::cancel(std::size_t bytes) noexcept {
     by_its_thread();
     give_back_told("cancel", bytes, [&] { cancel_now(bytes); }, [] {});

@@ -99,7 +99,7 @@ class alignas(64) account {
     // By any thread (the account's own, where it is one_thread). Bytes that were never charged are told as misuse.
     ALLOT_ALWAYS_INLINE void refund(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(give_room(bytes))) return;
-        refund_slowly(bytes, [] {});
+        refund_slowly(bytes);
     }
     // The same; `landed` is called when others may charge them, before listeners are.
     template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept {
@@ -277,6 +277,7 @@ class alignas(64) account {
 
     charge_status charge_slowly(std::size_t bytes, how mode) noexcept;
     charge_status charge_locked(std::size_t bytes, how mode) noexcept;
+    void refund_slowly(std::size_t bytes) noexcept;
     template <class Landed> void refund_slowly(std::size_t bytes, Landed landed) noexcept;
     void refund_now(std::size_t bytes) noexcept;
     void cancel_now(std::size_t bytes) noexcept;
