@@ -253,6 +253,36 @@ TEST_CASE("buffers: an account ends with its last view while others are charged"
     CHECK(root.verify());
 }
 
+namespace {
+
+// Another thread that closes the account, some steps after go(). No barrier: who is woken there comes too late, or first, each time.
+class closer {
+public:
+    closer(account& to, unsigned steps)
+        : thread_([this, &to, steps] {
+              while (!gone()) allot::yield();
+              for (unsigned spin = steps; spin != 0; --spin) allot::pause();
+              drained_ = to.close_when_drained([](account&, void*) noexcept {});
+          }) {}
+    void go() {
+        allot::yield();
+        go_ = true;
+    }
+    bool gone() const { return go_; }
+    // Whether it has ended there and then.
+    bool drained() {
+        thread_.join();
+        return drained_;
+    }
+
+private:
+    std::atomic<bool> go_{false};
+    bool drained_ = false;
+    std::thread thread_; // last: it uses the others
+};
+
+} // namespace
+
 TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threads]") {
     counted_memory pool;
     buffer_memory memory{pool};
@@ -263,19 +293,12 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
         account from{root, name{"from"}}, other{root, name{"other"}};
         const auto to = std::make_unique<account>(root, name{"to"});
         buffer view = memory.allocate(from, 64), shared = round % 2 == 0 ? view.retain(other) : buffer{};
-        bool drained = false;
-        std::atomic<bool> go{false}; // no barrier: who is woken there comes too late, or first, each time
-        std::thread closes{[&] {
-            while (!go) allot::yield();
-            for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
-            drained = to->close_when_drained([](account&, void*) noexcept {});
-        }};
-        allot::yield();
-        go = true;
+        closer closes{*to, round % 64};
+        closes.go();
         for (unsigned spin = round / 64 % 64; spin != 0; --spin) allot::pause();
         if (round % 3 == 0) allot::yield();
         auto [theirs, how] = round % 4 < 2 ? std::move(view).transfer(*to) : std::as_const(view).transfer(*to);
-        closes.join();
+        const bool drained = closes.drained();
         good = good && !(drained && theirs);
         if (!theirs) { // nothing has changed
             ++refused;
@@ -303,23 +326,17 @@ TEST_CASE("buffers: an account closes while two views come to it", "[buffer][thr
         account from{root, name{"from"}}, other{root, name{"other"}}, last{root, name{"last"}};
         const auto to = std::make_unique<account>(root, name{"to"});
         buffer view = memory.allocate(from, 64), shared = view.retain(other), kept = view.retain(last), theirs;
-        bool drained = false;
-        std::atomic<bool> go{false};
-        std::thread closes{[&] {
-            while (!go) allot::yield();
-            for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
-            drained = to->close_when_drained([](account&, void*) noexcept {});
-        }};
+        closer closes{*to, round % 64};
         std::thread retains{[&] {
-            while (!go) allot::yield();
+            while (!closes.gone()) allot::yield();
             for (unsigned spin = round / 8 % 64; spin != 0; --spin) allot::pause();
             theirs = shared.retain(*to);
         }};
-        allot::yield();
-        go = true;
+        closes.go();
         if (round % 3 == 0) allot::yield();
         auto [mine, how] = std::move(view).transfer(*to);
-        closes.join(), retains.join();
+        retains.join();
+        const bool drained = closes.drained();
         good = good && (!theirs || theirs.holder() == to.get()) && !(drained && (theirs || mine));
         if (mine) good = good && mine.holder() == to.get() && mine.charged() == to.get() && mine.valid();
         else { // nothing has changed: not the order in which they inherit either
@@ -345,19 +362,12 @@ TEST_CASE("buffers: an account that has ended gets no view", "[buffer][threads]"
         account from{root, name{"from"}};
         const auto to = std::make_unique<account>(root, name{"to"});
         buffer view = memory.allocate(from, 64);
-        bool drained = false;
-        std::atomic<bool> go{false};
-        std::thread closes{[&] {
-            while (!go) allot::yield();
-            for (unsigned spin = round % 64; spin != 0; --spin) allot::pause();
-            drained = to->close_when_drained([](account&, void*) noexcept {});
-        }};
-        allot::yield();
-        go = true;
+        closer closes{*to, round % 64};
+        closes.go();
         for (unsigned spin = round / 64 % 64; spin != 0; --spin) allot::pause();
         if (round % 3 == 0) allot::yield();
         buffer theirs = view.retain(*to);
-        closes.join();
+        const bool drained = closes.drained();
         good = good && !(drained && theirs);
     }
     CHECK(good);

@@ -168,14 +168,6 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
 
 constexpr charge_status no_memory(std::size_t bytes) noexcept { return {charge_outcome::no_memory, nullptr, bytes, 0, 0}; }
 
-// One more is open there, before anybody can let go of it, so who closes the account waits for it. False: it closes already. Without
-// the block's lock: the account may end in it.
-inline bool count_open(account& by) noexcept {
-    by.count(counted::buffers, 1);
-    if (ALLOT_LIKELY(by.is_open())) return true;
-    by.count(counted::buffers, -1);
-    return false;
-}
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {
@@ -184,7 +176,7 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
     }
     auto* const fresh = new (std::nothrow) buffer_ledger{.by = &by, .block = &b};
     if (fresh == nullptr) return nullptr;
-    if (!count_open(by)) return delete fresh, nullptr;
+    if (!by.count_if_open(counted::buffers)) return delete fresh, nullptr; // before anybody can let go of it
     b.lock.lock();
     buffer_ledger* const has = b.view_of(by);
     if (has == nullptr) b.append(*fresh);
@@ -299,7 +291,7 @@ inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status
     return true;
 }
 inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
-    if (!count_open(to)) return false;
+    if (!to.count_if_open(counted::buffers)) return false;
     const bool done = relabel_counted(l, to, status);
     if (!done || ALLOT_UNLIKELY(!status.charged())) to.count(counted::buffers, -1);
     return done;

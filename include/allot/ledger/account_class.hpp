@@ -170,6 +170,13 @@ class alignas(64) account {
     // the account may be touched after what was counted last went, and its charge with it: count down before the refund. May end
     // the account where it is closing: without the caller's locks. By 1, any thread; one atomic addition while it is open.
     ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept { count_in(static_cast<unsigned>(what), by); }
+    // One more, where the account is open: who closes it from now on waits for it. False: it closes, and nothing was counted.
+    bool count_if_open(counted what) noexcept {
+        std::atomic<std::uint32_t>& open = open_[static_cast<unsigned>(what)];
+        if (ALLOT_LIKELY(open.fetch_add(1, std::memory_order_relaxed) < counts_left)) return true;
+        open.fetch_sub(1, std::memory_order_relaxed); // the number says nothing now
+        return false;
+    }
     // Keeps the first and the last events of this account with stack traces, every nth one; null: no longer. Fast paths are off.
     void set_log(account_log* log) noexcept;
     account_log* log() const noexcept { return log_.load(std::memory_order_acquire); }

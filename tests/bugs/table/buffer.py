@@ -128,6 +128,6 @@ BUGS = {
         "    } else {\n        hold.unlock();\n    }\n", "    }\n"),
     "buffer_comes_to_an_account_that_has_ended": (
         "threads/buffers.cpp", "buffer/buffer_block.hpp",
-        "    by.count(counted::buffers, 1);\n    if (ALLOT_LIKELY(by.is_open())) return true;\n    by.count(counted::buffers, -1);\n    return false;\n",
-        "    " + wait(3, 30) + "\n    by.count(counted::buffers, 1);\n    return true;\n"),
+        "    if (!by.count_if_open(counted::buffers)) return delete fresh, nullptr; // before",
+        "    " + wait(3, 30) + "\n    by.count(counted::buffers, 1); // before"),
 }
