@@ -1,4 +1,5 @@
-// allot_accounts: what charges cost, beside one uncontended atomic addition in the same run; a Markdown table for docs/bench/accounts.md.
+// allot_accounts: what charges cost, beside one uncontended atomic addition in the same run; a Markdown table for
+// docs/bench/accounts.md.
 //
 //     allot_accounts [--smoke]
 //
@@ -43,11 +44,12 @@ template <class Step> double on_two(std::size_t n, Step step) {
 }
 
 struct four_levels {
-    account root{name{"root"}, limit{1_GiB}}, query{root, name{"query"}}, part{query, name{"part"}}, leaf{part, name{"leaf"}},
-        beside{part, name{"beside"}}, away{root, name{"away"}};
+    account root{name{"root"}, limit{1_GiB}}, query{root, name{"query"}}, part{query, name{"part"}},
+        leaf{part, name{"leaf"}}, beside{part, name{"beside"}}, away{root, name{"away"}};
 };
 struct four_added {
-    allot::ledger::add_then_check_account root{1_GiB}, query{SIZE_MAX, &root}, part{SIZE_MAX, &query}, leaf{SIZE_MAX, &part};
+    allot::ledger::add_then_check_account root{1_GiB}, query{SIZE_MAX, &root}, part{SIZE_MAX, &query},
+        leaf{SIZE_MAX, &part};
 };
 struct eight_leaves {
     account root{name{"root"}, limit{1_GiB}};
@@ -69,7 +71,8 @@ int main(int argc, char** argv) {
     alignas(64) std::atomic<std::size_t> word{0};
     allot::page_ledger counter{1_GiB};
     account root{name{"root"}, limit{1_GiB}};
-    account leaf{root, name{"leaf"}, allot::steps{1_MiB}}, mine{root, name{"mine"}, allot::steps{1_MiB}, allot::one_thread{}};
+    account leaf{root, name{"leaf"}, allot::steps{1_MiB}},
+        mine{root, name{"mine"}, allot::steps{1_MiB}, allot::one_thread{}};
     account exact{root, name{"exact"}};
     four_levels four;
     four_added added;
@@ -77,58 +80,89 @@ int main(int argc, char** argv) {
     static_cast<void>(four.leaf.try_charge(1_MiB));
 
     const std::vector<bench::subject> all{
-        {"one atomic addition, nobody else", "", 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { word.fetch_add(1, std::memory_order_relaxed); }); }},
-        {"charge + refund, a leaf with steps", "<= 2.5", 1, [&](std::size_t k) {
-             return timed(k, [&](std::size_t) { static_cast<void>(leaf.try_charge(4096)), bench::escape(&leaf), leaf.refund(4096), bench::escape(&leaf); });
-         }},
-        {"charge + refund, a leaf of one thread", "", 1, [&](std::size_t k) {
-             return timed(k, [&](std::size_t) { static_cast<void>(mine.try_charge(4096)), bench::escape(&mine), mine.refund(4096), bench::escape(&mine); });
-         }},
-        {"charge + refund, a row manager's counter", "", 1, [&](std::size_t k) {
-             return timed(k, [&](std::size_t) { static_cast<void>(counter.try_charge(4096)), counter.confirm(4096), counter.refund(4096); });
-         }},
-        {"charge + refund, no steps, two levels", "", 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { static_cast<void>(exact.try_charge(4096)), exact.refund(4096); }); }},
-        {"charge + refund, no steps, four levels", "", 1, [&](std::size_t k) {
-             return timed(k, [&](std::size_t) { static_cast<void>(four.leaf.try_charge(4096)), four.leaf.refund(4096); });
-         }},
-        {"the same, added first and checked then", "", 1, [&](std::size_t k) {
-             return timed(k, [&](std::size_t) { static_cast<void>(added.leaf.try_charge(4096)), added.leaf.refund(4096); });
-         }},
-        {"a refused charge, four levels", "", 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { static_cast<void>(four.leaf.try_charge(2_GiB)); }); }},
-        {"transfer to a sibling and back, each", "", 2, [&](std::size_t k) {
+        {"one atomic addition, nobody else", "", 1,
+         [&](std::size_t k) { return timed(k, [&](std::size_t) { word.fetch_add(1, std::memory_order_relaxed); }); }},
+        {"charge + refund, a leaf with steps", "<= 2.5", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
-                 static_cast<void>(account::transfer(four.leaf, four.beside, 4096)), static_cast<void>(account::transfer(four.beside, four.leaf, 4096));
+                 static_cast<void>(leaf.try_charge(4096)), bench::escape(&leaf), leaf.refund(4096),
+                     bench::escape(&leaf);
              });
          }},
-        {"transfer across the tree and back, each", "", 2, [&](std::size_t k) {
+        {"charge + refund, a leaf of one thread", "", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
-                 static_cast<void>(account::transfer(four.leaf, four.away, 4096)), static_cast<void>(account::transfer(four.away, four.leaf, 4096));
+                 static_cast<void>(mine.try_charge(4096)), bench::escape(&mine), mine.refund(4096),
+                     bench::escape(&mine);
              });
          }},
-        {"one atomic addition, two threads, each its own word", "", 1, [&](std::size_t k) {
+        {"charge + refund, a row manager's counter", "", 1,
+         [&](std::size_t k) {
+             return timed(k, [&](std::size_t) {
+                 static_cast<void>(counter.try_charge(4096)), counter.confirm(4096), counter.refund(4096);
+             });
+         }},
+        {"charge + refund, no steps, two levels", "", 1,
+         [&](std::size_t k) {
+             return timed(k, [&](std::size_t) { static_cast<void>(exact.try_charge(4096)), exact.refund(4096); });
+         }},
+        {"charge + refund, no steps, four levels", "", 1,
+         [&](std::size_t k) {
+             return timed(k,
+                          [&](std::size_t) { static_cast<void>(four.leaf.try_charge(4096)), four.leaf.refund(4096); });
+         }},
+        {"the same, added first and checked then", "", 1,
+         [&](std::size_t k) {
+             return timed(
+                 k, [&](std::size_t) { static_cast<void>(added.leaf.try_charge(4096)), added.leaf.refund(4096); });
+         }},
+        {"a refused charge, four levels", "", 1,
+         [&](std::size_t k) { return timed(k, [&](std::size_t) { static_cast<void>(four.leaf.try_charge(2_GiB)); }); }},
+        {"transfer to a sibling and back, each", "", 2,
+         [&](std::size_t k) {
+             return timed(k, [&](std::size_t) {
+                 static_cast<void>(account::transfer(four.leaf, four.beside, 4096)),
+                     static_cast<void>(account::transfer(four.beside, four.leaf, 4096));
+             });
+         }},
+        {"transfer across the tree and back, each", "", 2,
+         [&](std::size_t k) {
+             return timed(k, [&](std::size_t) {
+                 static_cast<void>(account::transfer(four.leaf, four.away, 4096)),
+                     static_cast<void>(account::transfer(four.away, four.leaf, 4096));
+             });
+         }},
+        {"one atomic addition, two threads, each its own word", "", 1,
+         [&](std::size_t k) {
              struct alignas(128) own {
                  std::atomic<std::size_t> word{0};
              };
              static own words[2];
-             return on_two(k, [&](std::size_t t, std::size_t) { words[t].word.fetch_add(1, std::memory_order_relaxed); });
+             return on_two(k,
+                           [&](std::size_t t, std::size_t) { words[t].word.fetch_add(1, std::memory_order_relaxed); });
          }},
-        {"charge + refund, eight leaves with steps, two threads, each", "<= 4", 1, [&](std::size_t k) {
+        {"charge + refund, eight leaves with steps, two threads, each", "<= 4", 1,
+         [&](std::size_t k) {
              return on_two(k, [&](std::size_t t, std::size_t i) {
                  account& a = *eight.leaves[2 * (i % 4) + t];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);
              });
          }},
-        {"the same, each thread at any of the eight", "", 1, [&](std::size_t k) {
+        {"the same, each thread at any of the eight", "", 1,
+         [&](std::size_t k) {
              return on_two(k, [&](std::size_t t, std::size_t i) {
                  account& a = *eight.leaves[(i * 5 + t * 3) % 8];
                  static_cast<void>(a.try_charge(4096)), a.refund(4096);
              });
          }},
-        {"the same, eight leaves without steps", "", 1, [&](std::size_t k) {
-             return on_two(k / 8, [&](std::size_t t, std::size_t i) {
-                 account& a = *eight_exact.leaves[2 * (i % 4) + t];
-                 static_cast<void>(a.try_charge(4096)), a.refund(4096);
-             }) * 8;
+        {"the same, eight leaves without steps", "", 1,
+         [&](std::size_t k) {
+             return on_two(k / 8,
+                           [&](std::size_t t, std::size_t i) {
+                               account& a = *eight_exact.leaves[2 * (i % 4) + t];
+                               static_cast<void>(a.try_charge(4096)), a.refund(4096);
+                           }) *
+                    8;
          }},
     };
     bench::write_turns(all, bench::take_turns(all, n, rounds), "one addition");

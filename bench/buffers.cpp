@@ -1,8 +1,10 @@
-// allot_buffers: what views, transfers and buffers cost, beside atomic additions and the process' heap; a Markdown table for docs/bench/buffers.md.
+// allot_buffers: what views, transfers and buffers cost, beside atomic additions and the process' heap; a Markdown
+// table for docs/bench/buffers.md.
 //
 //     allot_buffers [--smoke | libmimalloc.so]      a mimalloc other than the installed one
 //
-// Subjects take turns, round by round; a figure is the median of 15 rounds of thread CPU time, its ratio the median of the rounds' own ratios.
+// Subjects take turns, round by round; a figure is the median of 15 rounds of thread CPU time, its ratio the median of
+// the rounds' own ratios.
 #include <harness/mimalloc.hpp>
 #include <harness/turns.hpp>
 
@@ -29,7 +31,8 @@ using bench::timed;
 struct pool : allot::policies<> {};
 struct blocks : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
 
-// So many live ones, of which each step replaces one; of 1 it is the last. Goes through malloc and free, a chunk arena, buffers.
+// So many live ones, of which each step replaces one; of 1 it is the last. Goes through malloc and free, a chunk arena,
+// buffers.
 template <class Held, class Make> double replaced(std::size_t n, std::size_t live, Make make) {
     std::vector<Held> held(live);
     bench::random_source random;
@@ -70,17 +73,28 @@ struct of_buffer {
 };
 
 // Blocks and buffers of a size beside mimalloc's malloc + free; a line of the table.
-void compare_blocks(const bench::mimalloc& peer, allot::chunk_arena<blocks>& arena, account& stepped, account& exact, std::size_t bytes,
-                    std::size_t live, std::size_t n, int rounds, const char* goal) {
+void compare_blocks(const bench::mimalloc& peer, allot::chunk_arena<blocks>& arena, account& stepped, account& exact,
+                    std::size_t bytes, std::size_t live, std::size_t n, int rounds, const char* goal) {
     const allot::buffer_memory memory{arena};
     const std::vector<bench::subject> all{
-        {"mimalloc", "", 1, [&](std::size_t k) { return replaced<of_peer>(k, live, [&] { return of_peer{peer.allocate(bytes), peer.release}; }); }},
-        {"block", "", 1, [&](std::size_t k) { return replaced<of_arena>(k, live, [&] { return of_arena{arena, bytes}; }); }},
-        {"buffer, steps", "", 1, [&](std::size_t k) { return replaced<of_buffer>(k, live, [&] { return of_buffer{memory.allocate(stepped, bytes)}; }); }},
-        {"buffer", "", 1, [&](std::size_t k) { return replaced<of_buffer>(k, live, [&] { return of_buffer{memory.allocate(exact, bytes)}; }); }},
+        {"mimalloc", "", 1,
+         [&](std::size_t k) {
+             return replaced<of_peer>(k, live, [&] { return of_peer{peer.allocate(bytes), peer.release}; });
+         }},
+        {"block", "", 1,
+         [&](std::size_t k) { return replaced<of_arena>(k, live, [&] { return of_arena{arena, bytes}; }); }},
+        {"buffer, steps", "", 1,
+         [&](std::size_t k) {
+             return replaced<of_buffer>(k, live, [&] { return of_buffer{memory.allocate(stepped, bytes)}; });
+         }},
+        {"buffer", "", 1,
+         [&](std::size_t k) {
+             return replaced<of_buffer>(k, live, [&] { return of_buffer{memory.allocate(exact, bytes)}; });
+         }},
     };
     const bench::turns ns = bench::take_turns(all, n, rounds);
-    std::printf("| %zu KiB | %s | %.1f |", bytes >> 10, live == 1 ? "the last" : (std::to_string(live) + " live").c_str(), bench::spread_of(ns[0]).median);
+    std::printf("| %zu KiB | %s | %.1f |", bytes >> 10,
+                live == 1 ? "the last" : (std::to_string(live) + " live").c_str(), bench::spread_of(ns[0]).median);
     for (std::size_t s = 1; s != all.size(); ++s) {
         const auto [q1, ratio, q3] = bench::ratio_of(ns[s], ns[0]);
         std::printf(" %.1f: %.2f (%.2f to %.2f) |", bench::spread_of(ns[s]).median, ratio, q1, q3);
@@ -101,30 +115,41 @@ int main(int argc, char** argv) {
     allot::row_manager<pool> rows{allot::limit{64_MiB}};
     const allot::buffer_memory from_heap{heap}, from_rows{rows};
     account root{name{"root"}, allot::limit{4_GiB}};
-    account query{root, name{"query"}}, a{query, name{"a"}}, b{query, name{"b"}}, stepped{query, name{"stepped"}, allot::steps{1_MiB}};
-    buffer one = from_heap.allocate(a, 4096), moving = from_heap.allocate(a, 4096), shared = from_heap.allocate(a, 4096), also = shared.retain(b);
+    account query{root, name{"query"}}, a{query, name{"a"}}, b{query, name{"b"}},
+        stepped{query, name{"stepped"}, allot::steps{1_MiB}};
+    buffer one = from_heap.allocate(a, 4096), moving = from_heap.allocate(a, 4096),
+           shared = from_heap.allocate(a, 4096), also = shared.retain(b);
 
     const std::vector<bench::subject> all{
-        {"two atomic additions, nobody else", "", 1, [&](std::size_t k) { return timed(k, [&](std::size_t) { word.fetch_add(1, std::memory_order_relaxed), word.fetch_sub(1, std::memory_order_acq_rel); }); }},
-        {"slice + release", "<= 3", 1, [&](std::size_t k) {
+        {"two atomic additions, nobody else", "", 1,
+         [&](std::size_t k) {
+             return timed(k, [&](std::size_t) {
+                 word.fetch_add(1, std::memory_order_relaxed), word.fetch_sub(1, std::memory_order_acq_rel);
+             });
+         }},
+        {"slice + release", "<= 3", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t i) {
                  const buffer s = one.slice(i % 64, 100);
                  bench::escape(&s);
              });
          }},
-        {"retain by an account that has views + release", "", 1, [&](std::size_t k) {
+        {"retain by an account that has views + release", "", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  const buffer s = shared.retain(b);
                  bench::escape(&s);
              });
          }},
-        {"retain by one that has none + release", "", 1, [&](std::size_t k) {
+        {"retain by one that has none + release", "", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  const buffer s = one.retain(b);
                  bench::escape(&s);
              });
          }},
-        {"transfer to a sibling and back, each", "60 ns", 2, [&](std::size_t k) {
+        {"transfer to a sibling and back, each", "60 ns", 2,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  moving = std::move(moving).transfer(b).view;
                  bench::escape(&moving);
@@ -132,31 +157,36 @@ int main(int argc, char** argv) {
                  bench::escape(&moving);
              });
          }},
-        {"of which the accounts' part", "", 2, [&](std::size_t k) {
+        {"of which the accounts' part", "", 2,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  static_cast<void>(account::transfer(a, b, 4096)), static_cast<void>(account::transfer(b, a, 4096));
              });
          }},
-        {"malloc + free of 4 KiB, glibc", "", 1, [&](std::size_t k) {
+        {"malloc + free of 4 KiB, glibc", "", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  void* const p = std::malloc(4096);
                  bench::escape(p);
                  std::free(p);
              });
          }},
-        {"buffer of 4 KiB, the process' heap", "", 1, [&](std::size_t k) {
+        {"buffer of 4 KiB, the process' heap", "", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  const buffer s = from_heap.allocate(a, 4096);
                  bench::escape(&s);
              });
          }},
-        {"buffer of 4 KiB, the process' heap, a leaf with steps", "", 1, [&](std::size_t k) {
+        {"buffer of 4 KiB, the process' heap, a leaf with steps", "", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  const buffer s = from_heap.allocate(stepped, 4096);
                  bench::escape(&s);
              });
          }},
-        {"buffer of 4 KiB, rows, a leaf with steps", "", 1, [&](std::size_t k) {
+        {"buffer of 4 KiB, rows, a leaf with steps", "", 1,
+         [&](std::size_t k) {
              return timed(k, [&](std::size_t) {
                  const buffer s = from_rows.allocate(stepped, 4096);
                  bench::escape(&s);
@@ -167,11 +197,15 @@ int main(int argc, char** argv) {
 
     if (const auto peer = bench::mimalloc::find(library)) {
         std::printf("Made and given back, %s in ns; then ns and the ratio to it.\n\n", peer.file);
-        std::printf("| bytes | of | malloc + free | block of a chunk arena | buffer, leaf with steps | buffer, leaf without | goal |\n|---|---|---:|---:|---:|---:|---|\n");
+        std::printf("| bytes | of | malloc + free | block of a chunk arena | buffer, leaf with steps | buffer, leaf "
+                    "without | goal |\n|---|---|---:|---:|---:|---:|---|\n");
         allot::chunk_arena<blocks> arena{allot::limit{2_GiB}};
         for (const std::size_t bytes : {4_KiB, 64_KiB, 1_MiB, 16_MiB})
-            for (const std::size_t live : {std::size_t{1}, bytes == 4_KiB ? std::size_t{512} : bytes == 16_MiB ? std::size_t{8} : std::size_t{64}})
-                compare_blocks(peer, arena, stepped, query, bytes, live, bytes >= 1_MiB ? n / 50 : n / 2, rounds, bytes == 4_KiB ? "<= 1" : "<= 0.5");
+            for (const std::size_t live : {std::size_t{1}, bytes == 4_KiB    ? std::size_t{512}
+                                                           : bytes == 16_MiB ? std::size_t{8}
+                                                                             : std::size_t{64}})
+                compare_blocks(peer, arena, stepped, query, bytes, live, bytes >= 1_MiB ? n / 50 : n / 2, rounds,
+                               bytes == 4_KiB ? "<= 1" : "<= 0.5");
     } else {
         std::printf("mimalloc is not here: blocks are not compared.\n");
     }

@@ -1,11 +1,12 @@
-// allot_chunks: what a pair of allocate and give back costs in a chunk arena, beside mimalloc, malloc and whole pages: Markdown
-// tables for docs/bench/chunks.md.
+// allot_chunks: what a pair of allocate and give back costs in a chunk arena, beside mimalloc, malloc and whole pages:
+// Markdown tables for docs/bench/chunks.md.
 //
 //   allot_chunks [rounds] [subject]        default: 9 rounds of all; a subject alone is for valgrind --tool=callgrind
 //
-// Subjects take turns, round by round, in one process. pair: a block is given back before the next is asked for. window:
-// so many live blocks, of which a random one is replaced. mixed: window of sizes from 256 bytes to 1 MiB, by doublings. The first
-// byte of each block is written, no other. fill: how full an arena of 256 MiB is at the first refusal. Thread CPU time; the median of rounds, and its ratio to mimalloc's.
+// Subjects take turns, round by round, in one process. pair: a block is given back before the next is asked for.
+// window: so many live blocks, of which a random one is replaced. mixed: window of sizes from 256 bytes to 1 MiB, by
+// doublings. The first byte of each block is written, no other. fill: how full an arena of 256 MiB is at the first
+// refusal. Thread CPU time; the median of rounds, and its ratio to mimalloc's.
 #include <allot/chunk_arena.hpp>
 
 #include <harness/measure.hpp>
@@ -26,7 +27,8 @@ using namespace allot::literals;
 namespace {
 
 struct runs_of_threads : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
-struct runs_unwatched : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null, allot::watch::none> {};
+struct runs_unwatched
+    : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null, allot::watch::none> {};
 struct runs_shared : allot::policies<allot::fit::runs, allot::oom::null> {};
 struct buddies : allot::policies<allot::fit::buddy, allot::heap::per_thread, allot::oom::null> {};
 struct best : allot::policies<allot::fit::best, allot::heap::per_thread, allot::oom::null> {};
@@ -100,7 +102,8 @@ template <class Set> void fill(const char* name) {
             std::vector<void*> all;
             std::size_t sum = 0;
             for (;;) {
-                const std::size_t n = 256 + random() % ((by_doubling ? std::size_t{256} << random() % 13 : 1_MiB) - 255);
+                const std::size_t n =
+                    256 + random() % ((by_doubling ? std::size_t{256} << random() % 13 : 1_MiB) - 255);
                 void* const p = blocks.try_allocate(n).address;
                 if (p == nullptr) break;
                 all.push_back(p);
@@ -112,7 +115,8 @@ template <class Set> void fill(const char* name) {
         }
         std::sort(live.begin(), live.end());
         std::sort(asked.begin(), asked.end());
-        std::printf("| %s | %s | %.1f | %.1f | %.1f |\n", name, by_doubling ? "by doublings" : "even", live[4], live[0], asked[4]);
+        std::printf("| %s | %s | %.1f | %.1f | %.1f |\n", name, by_doubling ? "by doublings" : "even", live[4], live[0],
+                    asked[4]);
     }
 }
 
@@ -121,7 +125,8 @@ template <class Set> void fill(const char* name) {
 int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : 9;
     std::vector<std::pair<std::string, std::unique_ptr<subject>>> all;
-    if (const auto peer = bench::mimalloc::find()) all.emplace_back("mimalloc", std::make_unique<hosts>(peer.allocate, peer.release));
+    if (const auto peer = bench::mimalloc::find())
+        all.emplace_back("mimalloc", std::make_unique<hosts>(peer.allocate, peer.release));
     const bool has_peer = !all.empty();
     all.emplace_back("malloc", std::make_unique<hosts>(&std::malloc, &std::free));
     all.emplace_back("runs, per_thread", std::make_unique<ours<runs_of_threads, false>>());
@@ -138,7 +143,8 @@ int main(int argc, char** argv) {
         std::size_t bytes, live;
     };
     std::vector<load> loads;
-    for (const std::size_t n : {1_KiB, 4_KiB, 16_KiB, 64_KiB, 256_KiB, 1_MiB, 4_MiB, 16_MiB}) loads.push_back({"pair", n, 0});
+    for (const std::size_t n : {1_KiB, 4_KiB, 16_KiB, 64_KiB, 256_KiB, 1_MiB, 4_MiB, 16_MiB})
+        loads.push_back({"pair", n, 0});
     for (const std::size_t n : {4_KiB, 64_KiB, 1_MiB}) loads.push_back({"window", n, n == 4_KiB ? 512U : 64U});
     loads.push_back({"mixed", 0, 512});
     std::printf("| load |");
@@ -176,7 +182,8 @@ int main(int argc, char** argv) {
         }
         std::printf("\n");
     }
-    std::printf("\n| fill at the first refusal | sizes | in blocks, %% | at least | asked for |\n|---|---|---:|---:|---:|\n");
+    std::printf(
+        "\n| fill at the first refusal | sizes | in blocks, %% | at least | asked for |\n|---|---|---:|---:|---:|\n");
     fill<runs_of_threads>("runs");
     fill<buddies>("buddy");
     fill<best>("best");

@@ -2,9 +2,10 @@
 //
 //   allot_device [rounds] [live blocks...]          default: 9 rounds of 100, 1000 and 10000
 //
-// A steady state: so many live blocks of some streams, a random one is freed on its stream and another allocated there. Over a
-// device whose calls do nothing; over the simulated one, and the simulator's part of that alone (whose stream, whether
-// captured, marks), which is to be taken off. Subjects take turns on the same requests; thread CPU time, medians.
+// A steady state: so many live blocks of some streams, a random one is freed on its stream and another allocated there.
+// Over a device whose calls do nothing; over the simulated one, and the simulator's part of that alone (whose stream,
+// whether captured, marks), which is to be taken off. Subjects take turns on the same requests; thread CPU time,
+// medians.
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 
@@ -28,7 +29,9 @@
 namespace {
 
 namespace device = allot::device;
-template <class Api> struct memory : allot::policies<allot::page::on_device<Api>, allot::fit::best, allot::order::stream, allot::oom::null> {};
+template <class Api>
+struct memory : allot::policies<allot::page::on_device<Api>, allot::fit::best, allot::order::stream, allot::oom::null> {
+};
 
 struct request {
     std::uint32_t which;
@@ -52,7 +55,8 @@ template <class Api> struct ours : subject {
     ours(const Api& a, std::vector<stream> s) : api{a}, handles{std::move(s)} {}
     std::uint32_t streams = 1;
     void start(std::size_t live, std::uint32_t n, std::size_t bytes) override {
-        gpu = std::make_unique<allot::device_allocator<memory<Api>>>(api, allot::limit{bytes}, allot::leak_sink{[](void*, std::string_view) noexcept {}});
+        gpu = std::make_unique<allot::device_allocator<memory<Api>>>(
+            api, allot::limit{bytes}, allot::leak_sink{[](void*, std::string_view) noexcept {}});
         at.assign(live, nullptr);
         streams = n;
     }
@@ -67,8 +71,10 @@ template <class Api> struct ours : subject {
     std::string more() const override {
         const auto f = gpu->figures();
         char text[160];
-        std::snprintf(text, sizeof text, "events/free %.4f waits/free %.4f from others %.4f refused %llu", static_cast<double>(f.events) / static_cast<double>(f.frees),
-                      static_cast<double>(f.waits) / static_cast<double>(f.frees), static_cast<double>(f.steals) / static_cast<double>(f.frees),
+        std::snprintf(text, sizeof text, "events/free %.4f waits/free %.4f from others %.4f refused %llu",
+                      static_cast<double>(f.events) / static_cast<double>(f.frees),
+                      static_cast<double>(f.waits) / static_cast<double>(f.frees),
+                      static_cast<double>(f.steals) / static_cast<double>(f.frees),
                       static_cast<unsigned long long>(f.refused));
         return text;
     }
@@ -83,7 +89,8 @@ struct simulator_alone : subject {
     std::uint32_t streams = 1;
     static constexpr std::size_t room = std::size_t{1} << 20;
 
-    simulator_alone(const device::simulated& a, std::vector<device::simulated::stream_type> s) : api{a}, handles{std::move(s)} {}
+    simulator_alone(const device::simulated& a, std::vector<device::simulated::stream_type> s)
+        : api{a}, handles{std::move(s)} {}
     ~simulator_alone() override {
         if (base != nullptr) (void)api.deallocate({0}, base);
     }
@@ -181,7 +188,8 @@ int main(int argc, char** argv) {
         handles.push_back(api.create_stream({0}, device::stream_kind::non_blocking).value_or({}));
     }
     std::vector<std::pair<std::string, std::unique_ptr<subject>>> all;
-    all.emplace_back("device_allocator, null device", std::make_unique<ours<bench::null_device>>(bench::null_device{}, numbers));
+    all.emplace_back("device_allocator, null device",
+                     std::make_unique<ours<bench::null_device>>(bench::null_device{}, numbers));
     all.reserve(8);
     all.emplace_back("device_allocator, simulated", std::make_unique<ours<device::simulated>>(api, handles));
     all.emplace_back("the simulator's part of it", std::make_unique<simulator_alone>(api, handles));
@@ -196,13 +204,16 @@ int main(int argc, char** argv) {
                 const auto bytes = [&] {
                     if (kind == "one") return std::size_t{4096};
                     if (kind == "classes") return (std::size_t{256} << random() % 12) + (random() % 2 != 0 ? 0 : 256);
-                    return std::min<std::size_t>(256 + static_cast<std::size_t>(lognormal(random)), std::size_t{64} << 20);
+                    return std::min<std::size_t>(256 + static_cast<std::size_t>(lognormal(random)),
+                                                 std::size_t{64} << 20);
                 };
                 std::size_t sum = 0;
                 std::vector<request> first(live);
-                for (std::size_t i = 0; i != live; ++i) sum += allot::align_up((first[i] = {static_cast<std::uint32_t>(i), bytes()}).bytes, 256);
+                for (std::size_t i = 0; i != live; ++i)
+                    sum += allot::align_up((first[i] = {static_cast<std::uint32_t>(i), bytes()}).bytes, 256);
                 for (auto& [name, s] : all) {
-                    s->start(live, streams, allot::align_up(sum / 2 * 3, std::size_t{2} << 20) + (std::size_t{16} << 20));
+                    s->start(live, streams,
+                             allot::align_up(sum / 2 * 3, std::size_t{2} << 20) + (std::size_t{16} << 20));
                     s->replace(first);
                 }
                 const std::size_t steps = std::max<std::size_t>(2 * live, 100'000);
@@ -219,7 +230,8 @@ int main(int argc, char** argv) {
                 }
                 for (std::size_t s = 0; s != all.size(); ++s) {
                     const auto [q1, median, q3] = bench::spread_of(ns[s]);
-                    std::printf("%-7zu %-8u %-10s %-30s %8.1f %8.1f %8.1f  %s\n", live, streams, kind.c_str(), all[s].first.c_str(), median, q1, q3, all[s].second->more().c_str());
+                    std::printf("%-7zu %-8u %-10s %-30s %8.1f %8.1f %8.1f  %s\n", live, streams, kind.c_str(),
+                                all[s].first.c_str(), median, q1, q3, all[s].second->more().c_str());
                 }
                 std::fflush(stdout);
             }

@@ -18,7 +18,10 @@ namespace {
 
 struct machine {
     explicit machine(std::size_t n)
-        : sim{{.total_bytes = std::size_t{1} << 40, .execution = device::execution::none, .sink = device::hazard_sink::quiet()}}, api{sim} {
+        : sim{{.total_bytes = std::size_t{1} << 40,
+               .execution = device::execution::none,
+               .sink = device::hazard_sink::quiet()}},
+          api{sim} {
         segment = static_cast<std::byte*>(*api.allocate({0}, std::size_t{1} << 30));
         for (std::size_t i = 0; i != n; ++i) {
             streams.push_back(*api.create_stream({0}, device::stream_kind::non_blocking));
@@ -51,11 +54,18 @@ struct measured {
 
 constexpr measured all[] = {
     {"stream_id", 200, [](machine& m, std::size_t i) { (void)m.api.stream_id(m.streams[i % m.streams.size()]); }},
-    {"record", 400, [](machine& m, std::size_t i) { (void)m.api.record(m.events[i % m.events.size()], m.streams[i % m.events.size()]); }},
-    {"wait", 700, [](machine& m, std::size_t i) { (void)m.api.wait(m.streams[(i + 1) % m.streams.size()], m.events[i % m.events.size()]); }},
+    {"record", 400,
+     [](machine& m, std::size_t i) {
+         (void)m.api.record(m.events[i % m.events.size()], m.streams[i % m.events.size()]);
+     }},
+    {"wait", 700,
+     [](machine& m, std::size_t i) {
+         (void)m.api.wait(m.streams[(i + 1) % m.streams.size()], m.events[i % m.events.size()]);
+     }},
     {"query an event", 700, [](machine& m, std::size_t i) { (void)m.api.query(m.events[i % m.events.size()]); }},
     {"launch, no memory", 300, [](machine& m, std::size_t) { (void)m.sim.launch(m.streams[0], {}, {}); }},
-    {"launch, one block", 400, [](machine& m, std::size_t) { (void)m.sim.launch(m.streams[0], {}, {{m.block(0), 4096}}); }},
+    {"launch, one block", 400,
+     [](machine& m, std::size_t) { (void)m.sim.launch(m.streams[0], {}, {{m.block(0), 4096}}); }},
     {"free, allocate and write one of 10,000 blocks", 3000,
      [](machine& m, std::size_t) {
          const std::size_t k = m.random() % machine::blocks;

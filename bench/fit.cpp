@@ -11,7 +11,6 @@
 #include <harness/mimalloc.hpp>
 #include <harness/statistics.hpp>
 
-
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -227,10 +226,12 @@ int main(int argc, char** argv) {
     all.emplace_back("fit::best, a stream", std::make_unique<ours_tagged<1>>());
     all.emplace_back("fit::best, 8 streams", std::make_unique<ours_tagged<streams>>());
     all.emplace_back("std::set, unordered_map", std::make_unique<of_std>());
-    if (const auto peer = bench::mimalloc::find()) all.emplace_back("mimalloc, a 32nd", std::make_unique<host_malloc>(peer.allocate, peer.release));
+    if (const auto peer = bench::mimalloc::find())
+        all.emplace_back("mimalloc, a 32nd", std::make_unique<host_malloc>(peer.allocate, peer.release));
     all.emplace_back("lists of classes", std::make_unique<lists>());
 
-    std::printf("%-9s %-12s %-26s %8s %8s %8s  %s\n", "live", "sizes", "subject", "ns/pair", "q1", "q3", "metadata a run");
+    std::printf("%-9s %-12s %-26s %8s %8s %8s  %s\n", "live", "sizes", "subject", "ns/pair", "q1", "q3",
+                "metadata a run");
     for (const std::size_t live : counts)
         for (const std::string kind : {"one", "classes", "mixed", "one, hot", "classes, hot", "mixed, hot"}) {
             std::mt19937_64 random{live};
@@ -240,7 +241,8 @@ int main(int argc, char** argv) {
             const std::size_t steps = std::max<std::size_t>(2 * live, 200'000);
             std::vector<std::vector<double>> ns(all.size());
             for (auto& [name, s] : all)
-                if (!s->start(allot::align_up(bytes / 3 * 4, 256), live) || !s->fill(first)) std::printf("%s: cannot start\n", name.c_str());
+                if (!s->start(allot::align_up(bytes / 3 * 4, 256), live) || !s->fill(first))
+                    std::printf("%s: cannot start\n", name.c_str());
             for (int round = -1; round < rounds; ++round) { // the first one reaches the steady state
                 std::vector<std::uint32_t> which(steps);
                 std::vector<std::size_t> sizes(steps);
@@ -255,8 +257,8 @@ int main(int argc, char** argv) {
             }
             for (std::size_t s = 0; s != all.size(); ++s) {
                 const auto [q1, median, q3] = bench::spread_of(ns[s]);
-                std::printf("%-9zu %-12s %-26s %8.1f %8.1f %8.1f  %.0f\n", live, kind.c_str(), all[s].first.c_str(), median, q1, q3,
-                            static_cast<double>(all[s].second->metadata()) / static_cast<double>(live));
+                std::printf("%-9zu %-12s %-26s %8.1f %8.1f %8.1f  %.0f\n", live, kind.c_str(), all[s].first.c_str(),
+                            median, q1, q3, static_cast<double>(all[s].second->metadata()) / static_cast<double>(live));
             }
         }
 }

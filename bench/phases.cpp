@@ -1,10 +1,11 @@
-// allot_phases: 100,000 rows allocated and released, some times over, by one subject alone: for cachegrind and callgrind, which
-// count what the clock of a shared machine cannot tell. "null" is the loops themselves.
+// allot_phases: 100,000 rows allocated and released, some times over, by one subject alone: for cachegrind and
+// callgrind, which count what the clock of a shared machine cannot tell. "null" is the loops themselves.
 //
 //     valgrind --tool=cachegrind --cache-sim=yes --D1=32768,8,64 --LL=524288,8,64 allot_phases rows.local first mixed
 //     allot_phases rows.local|uncounted|null|LIBRARY.so [last|first|random] [mixed|BYTES] [TIMES]
 //
-// LIBRARY.so is a malloc's; its rows have a count in front, as in allot_bench. Prints the rows that passed, to divide by.
+// LIBRARY.so is a malloc's; its rows have a count in front, as in allot_bench. Prints the rows that passed, to divide
+// by.
 #include <bounds/free_list.hpp>
 #include <ours/list.hpp>
 #include <peers/list.hpp>
@@ -24,7 +25,8 @@ struct asked {
     int times = 6;
 };
 
-template <class Subject, class Sizes, class... From> void run(const asked& ask, const Sizes& sizes, const bench::job& what, From&&... from) {
+template <class Subject, class Sizes, class... From>
+void run(const asked& ask, const Sizes& sizes, const bench::job& what, From&&... from) {
     Subject subject(what, from...);
     typename Subject::user user(subject);
     std::vector<bench::word> rows(live);
@@ -66,7 +68,8 @@ int main(int count, char** words) {
     const std::size_t bytes = ask.sizes == "mixed" ? 0 : std::strtoul(words[3], nullptr, 10);
     if (count < 2 || count > 5 || ask.times <= 0 || (ask.sizes != "mixed" && bytes == 0) ||
         (ask.order != "last" && ask.order != "first" && ask.order != "random")) {
-        std::fputs("allot_phases rows.local|uncounted|null|LIBRARY.so [last|first|random] [mixed|BYTES] [TIMES]\n", stderr);
+        std::fputs("allot_phases rows.local|uncounted|null|LIBRARY.so [last|first|random] [mixed|BYTES] [TIMES]\n",
+                   stderr);
         return 2;
     }
     return bytes == 0 ? with(ask, bench::mixed_sizes{}, 0) : with(ask, bench::one_size{bytes}, bytes);

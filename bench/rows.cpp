@@ -49,8 +49,9 @@ std::vector<subject> all_subjects(const std::vector<peer>& peers) {
     all.push_back(make_subject<mapped_list_bound<true, true>>("free lists, huge pages, given back", kind::bound));
     add_ours(all);
     for (subject& s : all)
-        for (const char* name : {"free list", "free list, counted", "heap.local bitmap", "heap.local linked", "heap.local packed",
-                                 "heap.local scanning", "rows.local bitmap", "heap.local uncounted"})
+        for (const char* name :
+             {"free list", "free list, counted", "heap.local bitmap", "heap.local linked", "heap.local packed",
+              "heap.local scanning", "rows.local bitmap", "heap.local uncounted"})
             s.few = s.few || s.name == name;
     add_peers<true>(all, peers);
     add_peers<false>(all, peers);
@@ -76,11 +77,12 @@ std::vector<planned> plan(const options& asked, const std::vector<subject>& subj
         const planned one{{&of, size == "mixed" ? 0 : number(size, 8, 65536), asked.smoke ? smoke_scale : 1},
                           counted ? 1 : std::min(asked.rounds, of.most_rounds)};
         if (one.what.large() && one.what.memory() > memory) {
-            std::fprintf(stderr, "skipped - %s at %s: it takes %zu MiB, and %zu are free\n", std::string(of.name).c_str(),
-                         size.c_str(), one.what.memory() >> 20, memory >> 20);
+            std::fprintf(stderr, "skipped - %s at %s: it takes %zu MiB, and %zu are free\n",
+                         std::string(of.name).c_str(), size.c_str(), one.what.memory() >> 20, memory >> 20);
             return;
         }
-        const auto n = std::count_if(subjects.begin(), subjects.end(), [&](const subject& s) { return takes_part(s, one.what); });
+        const auto n =
+            std::count_if(subjects.begin(), subjects.end(), [&](const subject& s) { return takes_part(s, one.what); });
         seconds += static_cast<double>(n) * static_cast<double>(one.rounds) * one.what.seconds();
         all.push_back(one);
     };
@@ -93,7 +95,8 @@ std::vector<planned> plan(const options& asked, const std::vector<subject>& subj
         add(of, "64");
         if (of.mixed_too && mixed) add(of, "mixed");
     }
-    std::printf("%-24s%zu, about %.0f minutes where nobody else uses the cores\n", "cells", all.size(), seconds / 60 + 0.5);
+    std::printf("%-24s%zu, about %.0f minutes where nobody else uses the cores\n", "cells", all.size(),
+                seconds / 60 + 0.5);
     std::fflush(stdout);
     return all;
 }

@@ -35,13 +35,11 @@ int main() {
     // The limit is hard. Who runs into it gets one page: request, limit, and who holds the memory.
     std::vector<void*> held;
     try {
-        for (;;)
-            held.push_back(orders.allocate());
+        for (;;) held.push_back(orders.allocate());
     } catch (const allot::out_of_memory& e) {
         std::printf("%zu orders fit\n%s\n", held.size(), e.report());
     }
-    for (void* row : held)
-        orders.release(row);
+    for (void* row : held) orders.release(row);
     rows.release(text);
     std::printf("rows left: %zu\n", rows.live_rows()); // first and again still hold theirs
     return rows.live_rows() == 1 && !held.empty() ? 0 : 1;

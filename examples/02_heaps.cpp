@@ -18,8 +18,7 @@ struct sample {
 int main() {
     allot::row_manager<job_rows> rows{allot::limit{64_MiB}, allot::name{"job"}};
     static constexpr allot::row_type sample_type{.name = "sample", .align = 4};
-    auto samples =
-        rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(sample), sample_type);
+    auto samples = rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(sample), sample_type);
 
     constexpr std::uint32_t threads = 2, each = 50'000;
     std::vector<std::thread> team;
@@ -30,13 +29,11 @@ int main() {
                 auto* s = static_cast<sample*>(mine.allocate());
                 s->thread = t;
                 s->number = n;
-                if (n % 2 == 1)
-                    mine.release(s);
+                if (n % 2 == 1) mine.release(s);
             }
         });
     }
-    for (std::thread& t : team)
-        t.join();
+    for (std::thread& t : team) t.join();
 
     const std::size_t live = samples.live_rows();
     std::printf("%zu rows of %zu bytes, charged %zu\n", live, sizeof(sample), rows.used());

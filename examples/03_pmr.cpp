@@ -20,19 +20,16 @@ int main() {
         // std::pmr: the type of the container does not name the row manager.
         allot::adapt::memory_resource memory{rows};
         std::pmr::unordered_map<std::pmr::string, int> words{&memory};
-        for (const char* w :
-             {"a word", "another word", "a word", "one more that is too long for the string itself"})
+        for (const char* w : {"a word", "another word", "a word", "one more that is too long for the string itself"})
             ++words[std::pmr::string{w, &memory}];
-        for (const auto& [word, count] : words)
-            std::printf("%d x %s\n", count, word.c_str());
+        for (const auto& [word, count] : words) std::printf("%d x %s\n", count, word.c_str());
         std::printf("the map holds %zu rows\n", rows.live_rows());
 
         // A std allocator: the type names it, and no call is virtual.
         allot::adapt::std_allocator<long, manager> allocator{rows};
         std::vector<long, decltype(allocator)> numbers{allocator};
         try {
-            for (long n = 0;; ++n)
-                numbers.push_back(n);
+            for (long n = 0;; ++n) numbers.push_back(n);
         } catch (const std::bad_alloc& e) { // allot::out_of_memory is one
             std::printf("%zu numbers fit: %s\n", numbers_held = numbers.size(), e.what());
         }

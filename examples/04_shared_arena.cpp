@@ -11,8 +11,7 @@ using pages = allot::arena<>;
 struct on_pages : allot::policies<allot::page::of<pages>> {};
 
 static std::size_t fill(allot::row_manager<on_pages>& rows, std::vector<void*>& held) {
-    while (void* row = rows.try_allocate(1000))
-        held.push_back(row);
+    while (void* row = rows.try_allocate(1000)) held.push_back(row);
     return held.size();
 }
 
@@ -27,13 +26,11 @@ int main() {
     std::printf("writer: %zu rows, up to what the arena has left\n", before);
 
     // The free function finds the arena, and in it the row, by the address alone.
-    for (void* row : read)
-        allot::release(row);
+    for (void* row : read) allot::release(row);
     reader.release_empty_pages();
 
     const std::size_t after = fill(writer, written);
     std::printf("writer: %zu rows, now that the reader's pages are back\n", after);
-    for (void* row : written)
-        writer.release(row);
+    for (void* row : written) writer.release(row);
     return before < after && reader.live_rows() + writer.live_rows() == 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Who may have how much: a tree of accounts with limits and promises, row managers that charge to it, a leaf that takes room
-// ahead, a transfer that no level above notices, and the page that tells who holds what.
+// Who may have how much: a tree of accounts with limits and promises, row managers that charge to it, a leaf that takes
+// room ahead, a transfer that no level above notices, and the page that tells who holds what.
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
 #include <cstdio>
@@ -13,7 +13,8 @@ static char text[16 * 1024];
 
 // Hears of all below the account that it is added to.
 struct printer : allot::account_listener {
-    void transferred(const allot::account& from, const allot::account& to, std::size_t bytes, const allot::charge_status&) noexcept override {
+    void transferred(const allot::account& from, const allot::account& to, std::size_t bytes,
+                     const allot::charge_status&) noexcept override {
         std::printf("%zu KiB went from %s to %s\n", bytes / 1024, from.name(), to.name());
     }
     unsigned failed(const allot::account& at, const allot::charge_status& s) noexcept override {
@@ -32,7 +33,8 @@ int main() {
     join.charge(10_MiB); // or out_of_memory, whose page names who has it
 
     if (const allot::charge_status s = join.try_charge(7_MiB); !s)
-        std::printf("%s refuses %zu MiB: %zu of %zu MiB used\n", s.at->name(), s.asked >> 20, s.used >> 20, s.limit >> 20);
+        std::printf("%s refuses %zu MiB: %zu of %zu MiB used\n", s.at->name(), s.asked >> 20, s.used >> 20,
+                    s.limit >> 20);
 
     printer listener;
     query.add(listener);
@@ -40,10 +42,12 @@ int main() {
     if (!allot::account::transfer(join, scan, 4_MiB).fitted() || query.used() != before) return 2;
 
     {
-        allot::row_manager<engine_rows> rows{query, allot::name{"hash table"}, allot::limit{12_MiB}, allot::page_bytes{256_KiB}};
+        allot::row_manager<engine_rows> rows{query, allot::name{"hash table"}, allot::limit{12_MiB},
+                                             allot::page_bytes{256_KiB}};
         std::vector<void*> held;
         while (void* const row = rows.allocate(1000)) held.push_back(row);
-        std::printf("%zu rows; %zu MiB used by the query, peak %zu MiB\n", held.size(), query.used() >> 20, query.peak() >> 20);
+        std::printf("%zu rows; %zu MiB used by the query, peak %zu MiB\n", held.size(), query.used() >> 20,
+                    query.peak() >> 20);
         allot::text_writer out{text};
         allot::write_accounts(out, engine);
         std::puts(text);

@@ -1,5 +1,5 @@
-// Memory that goes from operator to operator without a copy: views, who is charged, a reservation, foreign memory, and what
-// happens when the owner lets go first.
+// Memory that goes from operator to operator without a copy: views, who is charged, a reservation, foreign memory, and
+// what happens when the owner lets go first.
 #include <allot/buffers.hpp>
 #include <allot/row_manager.hpp>
 #include <cstdio>
@@ -13,16 +13,17 @@ int main() {
     allot::buffer_memory memory{rows}; // or a chunk arena, the process' heap, a device allocator at a stream
 
     allot::account query{allot::name{"query"}, allot::limit{1_MiB}};
-    allot::account scan{query, allot::name{"scan"}}, join{query, allot::name{"join"}}, sort{query, allot::name{"sort"}, allot::limit{4_KiB}};
+    allot::account scan{query, allot::name{"scan"}}, join{query, allot::name{"join"}},
+        sort{query, allot::name{"sort"}, allot::limit{4_KiB}};
 
     allot::buffer block = memory.allocate(scan, 8'000); // charged by what it really takes
     block.set<std::uint32_t>(0, 42);
-    allot::buffer head = block.slice(0, 100);           // one atomic addition
-    allot::buffer theirs = head.retain(join);           // join sees the same bytes; scan stays charged
+    allot::buffer head = block.slice(0, 100); // one atomic addition
+    allot::buffer theirs = head.retain(join); // join sees the same bytes; scan stays charged
     std::printf("scan %zu, join %zu bytes\n", scan.used(), join.used());
     if (scan.used() != block.block_bytes() || join.used() != 0 || theirs.get<std::uint32_t>(0) != 42) return 1;
 
-    block.release(), head.release();                    // scan lets go: join, who has a view, is charged from now on
+    block.release(), head.release(); // scan lets go: join, who has a view, is charged from now on
     if (scan.used() != 0 || theirs.charged() != &join) return 2;
 
     const std::size_t before = query.used(), peak = query.peak();
@@ -30,7 +31,7 @@ int main() {
     std::printf("sort has it; %s\n", how.fitted() ? "it fits" : "it is over its limit");
     if (how.fitted() || query.used() != before || query.peak() != peak) return 3; // nobody above has noticed
 
-    allot::buffer_reservation result{memory, join};      // sizes first, one allocation then
+    allot::buffer_reservation result{memory, join}; // sizes first, one allocation then
     if (!result.add(3_KiB) || !result.add(1_KiB) || result.add(2_MiB)) return 4;
     allot::buffer page = result.allocate();
     if (page.size() != 4_KiB || page.charged() != &join) return 5;

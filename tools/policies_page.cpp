@@ -152,7 +152,7 @@ int main() {
                  "categories\n"
                  "and refuses policies of others. `row_heap` is one heap of a row manager: what `as<...>` "
                  "may say.\n";
-    sections(types<category::page, category::size, category::slots, category::fit, category::heap,
-                   category::refill, category::count, category::order, category::ledger, category::spill, category::oom,
-                   category::retain, category::guard, category::watch>{});
+    sections(types<category::page, category::size, category::slots, category::fit, category::heap, category::refill,
+                   category::count, category::order, category::ledger, category::spill, category::oom, category::retain,
+                   category::guard, category::watch>{});
 }

@@ -90,8 +90,7 @@ template <bool Counted> struct free_list_bound : bound_traits {
             char* row = first;
             if (row != nullptr) [[likely]]
                 std::memcpy(&first, row, sizeof first);
-            else
-                row = carves.carve(stride) + count::header;
+            else row = carves.carve(stride) + count::header;
             count::start(row);
             return row;
         }
@@ -124,8 +123,7 @@ template <bool Counted> struct classed_list_bound : bound_traits {
             char* row = first[list];
             if (row != nullptr) [[likely]]
                 std::memcpy(&first[list], row, sizeof(char*));
-            else
-                row = carves.carve(list * 8 + count::header) + count::header;
+            else row = carves.carve(list * 8 + count::header) + count::header;
             count::start(row);
             return row;
         }
@@ -147,9 +145,7 @@ template <bool Counted> struct classed_list_bound : bound_traits {
 
 struct two_adds_bound : bound_traits {
     static constexpr bool threads = false, constants = true;
-    static bool fits(const job& what) noexcept {
-        return what.of->id == work::link || what.of->id == work::constant;
-    }
+    static bool fits(const job& what) noexcept { return what.of->id == work::link || what.of->id == work::constant; }
     explicit two_adds_bound(const job&) {}
 
     struct user {

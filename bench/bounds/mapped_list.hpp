@@ -1,5 +1,6 @@
-// The bound of a walk: released rows in a list for every 8 bytes, carved from one mapping, with huge OS pages asked for or
-// refused. `Back`: when all rows were released the mapping's memory goes back to the system, and the lists start anew.
+// The bound of a walk: released rows in a list for every 8 bytes, carved from one mapping, with huge OS pages asked for
+// or refused. `Back`: when all rows were released the mapping's memory goes back to the system, and the lists start
+// anew.
 #pragma once
 
 #include <bounds/free_list.hpp>
@@ -43,7 +44,8 @@ template <bool Huge, bool Back> struct mapped_list_bound : bound_traits {
         BENCH_INLINE void* allocate(std::size_t bytes) noexcept {
             char*& list = of.first[(bytes + 7) / 8];
             char* const row = list != nullptr ? list : of.next;
-            if (list != nullptr) [[likely]] std::memcpy(&list, row, sizeof list);
+            if (list != nullptr) [[likely]]
+                std::memcpy(&list, row, sizeof list);
             else of.next += (bytes + 7) / 8 * 8;
             return row;
         }

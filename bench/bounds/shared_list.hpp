@@ -42,8 +42,8 @@ struct shared_list_bound : bound_traits {
             std::uint64_t was = __atomic_load_n(&state, __ATOMIC_RELAXED);
             do __atomic_store_n(static_cast<std::uint64_t*>(p), was >> 16, __ATOMIC_RELAXED);
             while (!__atomic_compare_exchange_n(&state, &was,
-                                                reinterpret_cast<std::uint64_t>(p) << 16 | ((was + 1) & 0xFFFF),
-                                                false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+                                                reinterpret_cast<std::uint64_t>(p) << 16 | ((was + 1) & 0xFFFF), false,
+                                                __ATOMIC_RELEASE, __ATOMIC_RELAXED));
         }
         head* heads;
         carver carves;

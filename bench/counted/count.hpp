@@ -1,5 +1,5 @@
-// What bench/instructions.py counts under callgrind. Each measured function is an instance measured::allocate<Variant, Rows>
-// that is called once, so callgrind's inclusive cost of that call is its count.
+// What bench/instructions.py counts under callgrind. Each measured function is an instance measured::allocate<Variant,
+// Rows> that is called once, so callgrind's inclusive cost of that call is its count.
 //
 //   in cache     32 rows from a handle that has 64 free slots, and back: the shortest path
 //   in batches   20000 rows and back: refilling and spilling shared out over the rows
@@ -15,15 +15,13 @@
 
 namespace measured {
 
-template <int Variant, int Rows, class User>
-[[gnu::noinline]] void allocate(User& user, std::vector<void*>& rows) {
+template <int Variant, int Rows, class User> [[gnu::noinline]] void allocate(User& user, std::vector<void*>& rows) {
     for (void*& row : rows) {
         row = user.allocate(64);
         bench::escape(row);
     }
 }
-template <int Variant, int Rows, class User>
-[[gnu::noinline]] void release(User& user, std::vector<void*>& rows) {
+template <int Variant, int Rows, class User> [[gnu::noinline]] void release(User& user, std::vector<void*>& rows) {
     for (void* row : rows) user.release(row, 64);
 }
 

@@ -1,10 +1,11 @@
-// Traces on allocators of device memory: what a call costs the host, how much memory is held, and how fast a request fails.
+// Traces on allocators of device memory: what a call costs the host, how much memory is held, and how fast a request
+// fails.
 //
 //   allocators [--simulated] [--rounds N] [--seconds S] [--subject NAME] TRACE...
 //   allocators --list
 //
-// Exit code: 0, 77 without a GPU, 1 where a request was not met. A process has one subject at a time from tools/gpu-check,
-// so that none inherits another's memory. To add an allocator: one line in on_device.
+// Exit code: 0, 77 without a GPU, 1 where a request was not met. A process has one subject at a time from
+// tools/gpu-check, so that none inherits another's memory. To add an allocator: one line in on_device.
 #include "replay.hpp"
 #include "subjects.hpp"
 #include "subjects_cuda.hpp"
@@ -51,7 +52,8 @@ void on_device(asked& ask) {
     ask.on(api, "cudaMallocAsync_own_pool", [] { return gpu::own_pool{}; });
     ask.on(api, "cub_caching", [] { return gpu::cub_cache{}; });
     ask.on(api, "thrust_pool", [] { return gpu::thrust_pool<thrust::mr::disjoint_unsynchronized_pool_resource>{}; });
-    ask.on(api, "thrust_pool_locked", [] { return gpu::thrust_pool<thrust::mr::disjoint_synchronized_pool_resource>{}; });
+    ask.on(api, "thrust_pool_locked",
+           [] { return gpu::thrust_pool<thrust::mr::disjoint_synchronized_pool_resource>{}; });
 }
 
 // The same code over the simulated device: it finds mistakes in traces and replay, and its times say nothing of a GPU.
@@ -95,7 +97,8 @@ int main(int argc, char** argv) try {
         std::fprintf(stderr, "allocators: no such subject, or no trace\n");
         return 1;
     }
-    if (wrong != 0) std::fprintf(stderr, "allocators: %llu hazards and leaks\n", static_cast<unsigned long long>(wrong));
+    if (wrong != 0)
+        std::fprintf(stderr, "allocators: %llu hazards and leaks\n", static_cast<unsigned long long>(wrong));
     return ask.failed == 0 && wrong == 0 ? 0 : 1;
 } catch (const std::exception& e) {
     std::fprintf(stderr, "allocators: %s\n", e.what());

@@ -24,7 +24,8 @@ inline void no_figure(const std::string& name, const char* why) {
 
 inline double now_ns() {
     return static_cast<double>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+            .count());
 }
 
 struct quantiles {
@@ -33,7 +34,9 @@ struct quantiles {
 inline quantiles quantiles_of(std::vector<std::uint32_t>& samples) {
     if (samples.empty()) return {};
     std::sort(samples.begin(), samples.end());
-    const auto at = [&](std::size_t percent) { return static_cast<double>(samples[(samples.size() - 1) * percent / 100]); };
+    const auto at = [&](std::size_t percent) {
+        return static_cast<double>(samples[(samples.size() - 1) * percent / 100]);
+    };
     return {at(50), at(99), at(100)};
 }
 

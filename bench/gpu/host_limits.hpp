@@ -71,12 +71,15 @@ template <class Api> void mapping_limits(const Api& api, std::size_t bytes) {
             return static_cast<bool>(made);
         });
         step(1, [&](int i) { return static_cast<bool>(api.map(at(i), memory[static_cast<std::size_t>(i)], bytes)); });
-        step(2, [&](int i) { return static_cast<bool>(api.set_access(at(i), bytes, {0}, allot::device::access::read_write)); });
+        step(2, [&](int i) {
+            return static_cast<bool>(api.set_access(at(i), bytes, {0}, allot::device::access::read_write));
+        });
         step(3, [&](int i) { return static_cast<bool>(api.unmap(at(i), bytes)); });
         step(4, [&](int i) { return static_cast<bool>(api.release(memory[static_cast<std::size_t>(i)])); });
     }
     const char* const names[] = {"cuMemCreate", "cuMemMap", "cuMemSetAccess", "cuMemUnmap", "cuMemRelease"};
-    for (int i = 0; i != 5; ++i) good ? figure(names[i] + of, took[i], "ns") : no_figure(names[i] + of, "a call failed");
+    for (int i = 0; i != 5; ++i)
+        good ? figure(names[i] + of, took[i], "ns") : no_figure(names[i] + of, "a call failed");
     (void)api.free_address(start, handles * bytes);
 }
 

@@ -44,7 +44,8 @@ __global__ void count_by_atomics(std::uint32_t* counters, std::uint32_t mask, st
     const std::uint32_t id = blockIdx.x * blockDim.x + threadIdx.x;
     std::uint32_t sum = 0;
     for (unsigned i = 0; i != rounds; ++i)
-        sum ^= scoped<thread_scope::device>(counters[std::size_t{id & mask} * 8]).fetch_add(1U, ordered::relaxed); // 32 bytes apart
+        sum ^= scoped<thread_scope::device>(counters[std::size_t{id & mask} * 8])
+                   .fetch_add(1U, ordered::relaxed); // 32 bytes apart
     out[id] = sum;
 }
 __global__ void count_by_bump(std::uint32_t* counters, std::uint32_t mask, std::uint32_t* out) {
@@ -85,11 +86,17 @@ void copies(cudaStream_t stream, int multiprocessors) {
     const auto rate = [&](double ms) { return ms > 0 ? 2.0 * static_cast<double>(bytes) / ms / 1e6 : 0; };
     const auto blocks = static_cast<unsigned>(multiprocessors * 16);
     gpu::figure("device copy by a kernel, read + write",
-                rate(device_ms(stream, [&] { copy_words<<<blocks, threads, 0, stream>>>(static_cast<uint4*>(a), static_cast<uint4*>(b), bytes / 16); })),
+                rate(device_ms(stream,
+                               [&] {
+                                   copy_words<<<blocks, threads, 0, stream>>>(static_cast<uint4*>(a),
+                                                                              static_cast<uint4*>(b), bytes / 16);
+                               })),
                 "GB/s");
     gpu::figure("device copy by cudaMemcpyAsync, read + write",
-                rate(device_ms(stream, [&] { (void)cudaMemcpyAsync(a, b, bytes, cudaMemcpyDeviceToDevice, stream); })), "GB/s");
-    gpu::figure("cudaMemsetAsync, write", rate(device_ms(stream, [&] { (void)cudaMemsetAsync(a, 1, bytes, stream); })) / 2, "GB/s");
+                rate(device_ms(stream, [&] { (void)cudaMemcpyAsync(a, b, bytes, cudaMemcpyDeviceToDevice, stream); })),
+                "GB/s");
+    gpu::figure("cudaMemsetAsync, write",
+                rate(device_ms(stream, [&] { (void)cudaMemsetAsync(a, 1, bytes, stream); })) / 2, "GB/s");
     (void)cudaFree(a);
     (void)cudaFree(b);
 }
@@ -145,12 +152,14 @@ void pools(cudaStream_t stream) {
     what.allocType = cudaMemAllocationTypePinned;
     what.location.type = cudaMemLocationTypeDevice;
     std::uint64_t keep = UINT64_MAX;
-    if (!good(cudaMemPoolCreate(&own, &what), "cudaMemPoolCreate") || !good(cudaDeviceGetDefaultMemPool(&usual, 0), "pool")) return;
+    if (!good(cudaMemPoolCreate(&own, &what), "cudaMemPoolCreate") ||
+        !good(cudaDeviceGetDefaultMemPool(&usual, 0), "pool"))
+        return;
     (void)cudaMemPoolSetAttribute(own, cudaMemPoolAttrReleaseThreshold, &keep);
     const auto pair = [&](cudaMemPool_t pool, bool waits) {
         void* p = nullptr;
-        return cudaMallocFromPoolAsync(&p, 2 << 20, pool, stream) == cudaSuccess && cudaFreeAsync(p, stream) == cudaSuccess &&
-               (!waits || cudaStreamSynchronize(stream) == cudaSuccess);
+        return cudaMallocFromPoolAsync(&p, 2 << 20, pool, stream) == cudaSuccess &&
+               cudaFreeAsync(p, stream) == cudaSuccess && (!waits || cudaStreamSynchronize(stream) == cudaSuccess);
     };
     for (const bool waits : {false, true}) {
         const std::string of = waits ? " + synchronize, 2 MiB" : ", 2 MiB";

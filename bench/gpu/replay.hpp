@@ -1,9 +1,9 @@
 // A trace replayed on an allocator: what each call costs the host, and how much memory the allocator holds for it.
 //
-// A subject has `void* try_allocate(bytes, align, stream)`, null when there is no memory, and `deallocate(p, bytes, stream)`
-// or `deallocate(p, stream)`.
-// Each block is written by its stream after it was allocated (4 KiB of it at most), so streams have work when it is freed;
-// that, waits and the questions about memory are outside what is timed, a clock's two readings inside. Round 0 is cold.
+// A subject has `void* try_allocate(bytes, align, stream)`, null when there is no memory, and `deallocate(p, bytes,
+// stream)` or `deallocate(p, stream)`. Each block is written by its stream after it was allocated (4 KiB of it at
+// most), so streams have work when it is freed; that, waits and the questions about memory are outside what is timed, a
+// clock's two readings inside. Round 0 is cold.
 #pragma once
 
 #include "figures.hpp"
@@ -33,8 +33,9 @@ template <class Api> std::size_t used_memory(const Api& api) {
 }
 
 template <class Api, class Subject>
-round_figures replay_once(const Api& api, Subject& subject, const trace& t, const std::vector<typename Api::stream_type>& streams,
-                          std::size_t used_before, double until_ns) {
+round_figures replay_once(const Api& api, Subject& subject, const trace& t,
+                          const std::vector<typename Api::stream_type>& streams, std::size_t used_before,
+                          double until_ns) {
     round_figures r;
     std::vector<std::pair<void*, std::size_t>> blocks(t.ids);
     const auto event = api.create_event({0}).value_or({});
@@ -99,12 +100,13 @@ std::size_t replay(const Api& api, const char* name, Make&& make, const trace& t
         for (int round = 0; round != rounds; ++round) {
             round_figures r = replay_once(api, subject, t, streams, before, until);
             const quantiles a = quantiles_of(r.allocate_ns), d = quantiles_of(r.deallocate_ns);
-            std::printf("{\"trace\": \"%s\", \"subject\": \"%s\", \"round\": %d, \"operations\": %zu, \"of\": %zu, \"failed\": %zu, "
+            std::printf("{\"trace\": \"%s\", \"subject\": \"%s\", \"round\": %d, \"operations\": %zu, \"of\": %zu, "
+                        "\"failed\": %zu, "
                         "\"allocate_p50_ns\": %.0f, \"allocate_p99_ns\": %.0f, \"allocate_max_ns\": %.0f, "
                         "\"deallocate_p50_ns\": %.0f, \"deallocate_p99_ns\": %.0f, \"deallocate_max_ns\": %.0f, "
                         "\"wall_ms\": %.2f, \"peak_live_bytes\": %zu, \"held_at_peak_bytes\": %zu}\n",
-                        t.name.c_str(), name, round, r.done, t.operations.size(), r.failed, a.p50, a.p99, a.max, d.p50, d.p99, d.max,
-                        r.wall_ns / 1e6, t.peak_live, r.held);
+                        t.name.c_str(), name, round, r.done, t.operations.size(), r.failed, a.p50, a.p99, a.max, d.p50,
+                        d.p99, d.max, r.wall_ns / 1e6, t.peak_live, r.held);
             std::fflush(stdout);
             failed += r.failed;
             if (r.cut) break;

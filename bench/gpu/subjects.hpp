@@ -19,7 +19,9 @@ template <class Api> struct plain {
 template <class Api> struct pooled {
     Api api;
     using stream = typename Api::stream_type;
-    void* try_allocate(std::size_t bytes, std::size_t, stream s) { return api.allocate_async(bytes, s).value_or(nullptr); }
+    void* try_allocate(std::size_t bytes, std::size_t, stream s) {
+        return api.allocate_async(bytes, s).value_or(nullptr);
+    }
     void deallocate(void* p, std::size_t, stream s) { (void)api.deallocate_async(p, s); }
 };
 

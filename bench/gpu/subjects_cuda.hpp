@@ -115,8 +115,8 @@ template <template <class, class> class Pool> class thrust_pool {
         return o;
     }
     std::unique_ptr<thrust_memory> memory_ = std::make_unique<thrust_memory>();
-    std::unique_ptr<pool> pool_ =
-        std::make_unique<pool>(memory_.get(), thrust::mr::get_global_resource<thrust::mr::new_delete_resource>(), options());
+    std::unique_ptr<pool> pool_ = std::make_unique<pool>(
+        memory_.get(), thrust::mr::get_global_resource<thrust::mr::new_delete_resource>(), options());
 };
 
 } // namespace gpu

@@ -50,7 +50,8 @@ inline trace read_trace(const std::string& path) {
         if (what == 'a') line >> o.id >> o.bytes >> o.align >> o.stream;
         else if (what == 'f') line >> o.id >> o.stream;
         else if (what == 'w') line >> o.stream >> o.other;
-        if (!line || (what != 'a' && what != 'f' && what != 'w') || (what == 'f' && (o.id >= live.size() || live[o.id] == 0)) ||
+        if (!line || (what != 'a' && what != 'f' && what != 'w') ||
+            (what == 'f' && (o.id >= live.size() || live[o.id] == 0)) ||
             (what == 'a' && (o.id != live.size() || o.bytes == 0)))
             throw std::runtime_error(path + ":" + std::to_string(number) + ": " + text);
         o.what = what == 'a' ? operation::allocate : what == 'f' ? operation::deallocate : operation::wait;

@@ -61,12 +61,9 @@ class json_writer {
     void quoted(const std::string& value) {
         std::fputc('"', to_);
         for (const char c : value) {
-            if (c == '\n')
-                std::fputs("\\n", to_);
-            else if (c == '"' || c == '\\')
-                std::fprintf(to_, "\\%c", c);
-            else if (static_cast<unsigned char>(c) >= 32)
-                std::fputc(c, to_);
+            if (c == '\n') std::fputs("\\n", to_);
+            else if (c == '"' || c == '\\') std::fprintf(to_, "\\%c", c);
+            else if (static_cast<unsigned char>(c) >= 32) std::fputc(c, to_);
         }
         std::fputc('"', to_);
     }

@@ -35,8 +35,7 @@ inline std::vector<std::pair<std::string, std::string>> machine() {
     utsname kernel{};
     uname(&kernel);
     std::string huge = field_of("/sys/kernel/mm/transparent_hugepage/enabled", "");
-    if (const auto open = huge.find('['); open != huge.npos)
-        huge = huge.substr(open + 1, huge.find(']') - open - 1);
+    if (const auto open = huge.find('['); open != huge.npos) huge = huge.substr(open + 1, huge.find(']') - open - 1);
     std::string cpu = field_of("/proc/cpuinfo", "model name");
     if (cpu == "unknown") cpu = kernel.machine;
     const std::time_t now = std::time(nullptr);

@@ -23,14 +23,18 @@ class null_device {
     using graph_type = handle<3>;
     static constexpr const char* name = "null";
 
-    result<void*> allocate(device_id, std::size_t) const noexcept { return reinterpret_cast<void*>(std::uintptr_t{1} << 44); }
+    result<void*> allocate(device_id, std::size_t) const noexcept {
+        return reinterpret_cast<void*>(std::uintptr_t{1} << 44);
+    }
     result<> deallocate(device_id, void*) const noexcept { return {}; }
     result<void*> allocate_async(std::size_t, stream_type) const noexcept { return nullptr; }
     result<> deallocate_async(void*, stream_type) const noexcept { return {}; }
     result<void*> allocate_pinned(std::size_t) const noexcept { return nullptr; }
     result<> deallocate_pinned(void*) const noexcept { return {}; }
     result<std::size_t> granularity(device_id) const noexcept { return std::size_t{2} << 20; }
-    result<void*> reserve(device_id, std::size_t, std::size_t) const noexcept { return reinterpret_cast<void*>(std::uintptr_t{1} << 45); }
+    result<void*> reserve(device_id, std::size_t, std::size_t) const noexcept {
+        return reinterpret_cast<void*>(std::uintptr_t{1} << 45);
+    }
     result<> free_address(void*, std::size_t) const noexcept { return {}; }
     result<memory_type> create(device_id, std::size_t) const noexcept { return memory_type{}; }
     result<> release(memory_type) const noexcept { return {}; }
@@ -55,7 +59,9 @@ class null_device {
     result<bool> query(event_type) const noexcept { return true; }
     result<> synchronize(event_type) const noexcept { return {}; }
     result<> copy_async(void*, const void*, std::size_t, stream_type) const noexcept { return {}; }
-    result<> copy_peer_async(void*, device_id, const void*, device_id, std::size_t, stream_type) const noexcept { return {}; }
+    result<> copy_peer_async(void*, device_id, const void*, device_id, std::size_t, stream_type) const noexcept {
+        return {};
+    }
     result<> fill_async(void*, unsigned char, std::size_t, stream_type) const noexcept { return {}; }
     result<int> device_count() const noexcept { return 1; }
     result<allot::device::properties> properties_of(device_id) const noexcept {
@@ -63,11 +69,17 @@ class null_device {
         p.total_bytes = std::size_t{1} << 40;
         return p;
     }
-    result<allot::device::memory_figures> memory_of(device_id) const noexcept { return allot::device::memory_figures{}; }
+    result<allot::device::memory_figures> memory_of(device_id) const noexcept {
+        return allot::device::memory_figures{};
+    }
     result<bool> can_access_peer(device_id, device_id) const noexcept { return false; }
     result<> enable_peer(device_id, device_id) const noexcept { return {}; }
-    result<allot::device::capture_state> capturing(stream_type) const noexcept { return allot::device::capture_state::none; }
-    result<allot::device::capture_mode> exchange_capture_mode(allot::device::capture_mode m) const noexcept { return m; }
+    result<allot::device::capture_state> capturing(stream_type) const noexcept {
+        return allot::device::capture_state::none;
+    }
+    result<allot::device::capture_mode> exchange_capture_mode(allot::device::capture_mode m) const noexcept {
+        return m;
+    }
     result<> begin_capture(stream_type, allot::device::capture_mode) const noexcept { return {}; }
     result<graph_type> end_capture(stream_type) const noexcept { return graph_type{}; }
     result<> launch_graph(graph_type, stream_type) const noexcept { return {}; }

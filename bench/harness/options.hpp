@@ -18,8 +18,8 @@ namespace bench {
 struct options {
     std::size_t rounds = 5;
     std::vector<std::string> sizes{"64", "mixed"};
-    std::vector<std::string> works; // empty: all
-    std::vector<std::string> subjects; // empty: all
+    std::vector<std::string> works;                         // empty: all
+    std::vector<std::string> subjects;                      // empty: all
     std::vector<std::pair<std::string, std::string>> peers; // name, library
     std::string json;
     std::string command;
@@ -64,8 +64,7 @@ inline std::size_t number(const std::string& text, std::size_t least, std::size_
     std::size_t n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
     if (error != std::errc{} || end != text.data() + text.size() || n < least || n > most)
-        refuse("'" + text + "' is not a number from " + std::to_string(least) + " to " +
-               std::to_string(most));
+        refuse("'" + text + "' is not a number from " + std::to_string(least) + " to " + std::to_string(most));
     return n;
 }
 
@@ -81,36 +80,28 @@ inline bool named(const std::vector<std::string>& asked, std::string_view name) 
 
 inline options parse(int argc, char** argv) {
     options all;
-    for (int i = 0; i < argc; ++i)
-        all.command.append(i == 0 ? "allot_bench" : argv[i]).append(i + 1 < argc ? " " : "");
+    for (int i = 0; i < argc; ++i) all.command.append(i == 0 ? "allot_bench" : argv[i]).append(i + 1 < argc ? " " : "");
     for (int i = 1; i < argc; ++i) {
         const std::string_view flag = argv[i];
         const auto value = [&] {
             if (++i == argc) refuse(std::string(flag) + " needs a value");
             return std::string(argv[i]);
         };
-        if (flag == "--rounds")
-            all.rounds = number(value(), 1, 10'000);
-        else if (flag == "--sizes")
-            all.sizes = split(value());
-        else if (flag == "--workloads")
-            all.works = split(value());
-        else if (flag == "--subjects")
-            all.subjects = split(value());
+        if (flag == "--rounds") all.rounds = number(value(), 1, 10'000);
+        else if (flag == "--sizes") all.sizes = split(value());
+        else if (flag == "--workloads") all.works = split(value());
+        else if (flag == "--subjects") all.subjects = split(value());
         else if (flag == "--peer") {
             const std::string text = value();
             const auto at = text.find('=');
             if (at == text.npos || at == 0 || at + 1 == text.size()) refuse("--peer takes NAME=LIBRARY");
             all.peers.emplace_back(text.substr(0, at), text.substr(at + 1));
-        } else if (flag == "--json")
-            all.json = value();
-        else if (flag == "--smoke")
-            all.smoke = true;
+        } else if (flag == "--json") all.json = value();
+        else if (flag == "--smoke") all.smoke = true;
         else if (flag == "--help") {
             tell_usage(stdout);
             std::exit(0);
-        } else
-            refuse("what is '" + std::string(flag) + "'?");
+        } else refuse("what is '" + std::string(flag) + "'?");
     }
     for (const auto& size : all.sizes)
         if (size != "mixed") number(size, 8, 65536);

@@ -26,7 +26,8 @@ inline std::string ratio_text(const series& of, const series* to) {
 // Medians of every figure, the quartiles of the first.
 inline void print_cell(const cell& c) {
     const workload& of = *c.what.of;
-    std::printf("\n%s, %s bytes: %s;", std::string(of.name).c_str(), c.what.size().c_str(), std::string(of.about).c_str());
+    std::printf("\n%s, %s bytes: %s;", std::string(of.name).c_str(), c.what.size().c_str(),
+                std::string(of.about).c_str());
     for (const auto name : of.figures)
         if (!name.empty()) std::printf(" %s,", std::string(name).c_str());
     std::printf(" ratios to the bound, best peer's rows, best raw peer\n");

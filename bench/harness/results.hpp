@@ -44,8 +44,8 @@ struct cell {
     // What the ratios are taken of: the bare list, where there is none the next best.
     const series* bound() const noexcept {
         for (const std::string_view name :
-             {"free list", "free lists, classed", "two atomic adds", "free list, counted", "free lists, classed, counted", "shared list",
-              "free lists, huge pages, kept"})
+             {"free list", "free lists, classed", "two atomic adds", "free list, counted",
+              "free lists, classed, counted", "shared list", "free lists, huge pages, kept"})
             for (const auto& s : all)
                 if (s.subject == name && !s.empty()) return &s;
         return nullptr;

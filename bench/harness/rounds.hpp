@@ -32,17 +32,17 @@ inline bool takes_part(const subject& one, const job& what) { return one.fits(wh
 
 // A subject of type `Type`, made from the job and `from...` in the measuring process.
 template <class Type, class... From> subject make_subject(std::string name, kind what, From... from) {
-    return {
-        std::move(name), what, [](const job& j) { return fits<Type>(j); },
-        [from...](const job& j) { return run_job(*new Type(j, from...), j); }}; // its process ends with it
+    return {std::move(name), what, [](const job& j) { return fits<Type>(j); },
+            [from...](const job& j) { return run_job(*new Type(j, from...), j); }}; // its process ends with it
 }
 
 // Touches so much memory in a process of its own. A virtual machine's host finds memory for what is touched the first
-// time, in up to 2 ms for a huge page, and the system hands out first what was freed last: so every subject meets memory
-// that the host has found, and not the first one alone pays.
+// time, in up to 2 ms for a huge page, and the system hands out first what was freed last: so every subject meets
+// memory that the host has found, and not the first one alone pays.
 inline void back_memory(std::size_t bytes) {
     isolated(600, [bytes] {
-        void* const all = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void* const all =
+            mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (all == MAP_FAILED) return 0;
         madvise(all, bytes, MADV_HUGEPAGE);
         for (std::size_t at = 0; at < bytes; at += 4096) static_cast<volatile char*>(all)[at] = 1;

@@ -48,10 +48,8 @@ class tracer {
         for (;;) {
             const pid_t thread = waitpid(-1, &status, __WALL);
             if (thread < 0) return false;
-            if (WIFSTOPPED(status))
-                stopped(thread, status);
-            else if (thread == child_)
-                return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+            if (WIFSTOPPED(status)) stopped(thread, status);
+            else if (thread == child_) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
         }
     }
     sample per_operation(std::uint64_t operations) const noexcept {
@@ -91,7 +89,9 @@ class tracer {
         if (event || first_stop) return resume(thread, 0);
         if (signal != SIGTRAP) return resume(thread, signal);
         if (!t.stepping) {
-            t = {.known = true, .stepping = true, .of = static_cast<part>(peek(thread, offsetof(user_regs_struct, rax)))};
+            t = {.known = true,
+                 .stepping = true,
+                 .of = static_cast<part>(peek(thread, offsetof(user_regs_struct, rax)))};
         } else if (t.next == step::mark) {
             t.stepping = false;
             if (t.of != part::operations) calls_[t.of == part::release].push_back(t.instructions);
@@ -113,8 +113,7 @@ class tracer {
     }
     step kind_at(pid_t thread, std::uint64_t address) {
         const auto [at, is_new] = known_code_.try_emplace(address, step::plain);
-        if (is_new)
-            at->second = decode(static_cast<std::uint64_t>(ptrace(PTRACE_PEEKTEXT, thread, address, nullptr)));
+        if (is_new) at->second = decode(static_cast<std::uint64_t>(ptrace(PTRACE_PEEKTEXT, thread, address, nullptr)));
         return at->second;
     }
     static step decode(std::uint64_t bytes) noexcept {
@@ -123,9 +122,18 @@ class tracer {
             switch (byte) {
             case 0xCC: return step::mark;
             case 0xF0: return step::locked;
-            case 0x26: case 0x2E: case 0x36: case 0x3E: case 0x64: case 0x65: case 0x66: case 0x67:
-            case 0xF2: case 0xF3: continue; // prefixes
-            case 0x86: case 0x87: return (bytes >> 8 & 0xC0) != 0xC0 ? step::locked : step::plain; // xchg
+            case 0x26:
+            case 0x2E:
+            case 0x36:
+            case 0x3E:
+            case 0x64:
+            case 0x65:
+            case 0x66:
+            case 0x67:
+            case 0xF2:
+            case 0xF3: continue; // prefixes
+            case 0x86:
+            case 0x87: return (bytes >> 8 & 0xC0) != 0xC0 ? step::locked : step::plain; // xchg
             default:
                 if ((byte & 0xF0) != 0x40) return step::plain; // else a REX prefix
             }
@@ -156,10 +164,10 @@ inline bool can_count() {
 }
 
 // Runs `measure()` in a child process, its timed parts step by step. `calls`: the marks are around single calls.
-template <class Measure>
-std::optional<sample> counted(unsigned seconds, bool calls, Measure&& measure) {
+template <class Measure> std::optional<sample> counted(unsigned seconds, bool calls, Measure&& measure) {
 #if BENCH_TRACES
-    void* const shared = mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void* const shared =
+        mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) return {};
     auto* const operations = static_cast<std::uint64_t*>(shared);
     cpu_set_t before;

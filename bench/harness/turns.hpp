@@ -1,4 +1,5 @@
-// Subjects that take turns, round by round, so that no state of the machine favours one; a Markdown table of their medians.
+// Subjects that take turns, round by round, so that no state of the machine favours one; a Markdown table of their
+// medians.
 #pragma once
 
 #include <harness/measure.hpp>
@@ -15,8 +16,8 @@ namespace bench {
 
 struct subject {
     std::string what;
-    std::string goal; // as the table tells it; none: empty
-    double per;       // operations of a step
+    std::string goal;                       // as the table tells it; none: empty
+    double per;                             // operations of a step
     std::function<double(std::size_t)> run; // ns of so many steps
 };
 
@@ -46,7 +47,8 @@ inline void write_turns(const std::vector<subject>& all, const turns& ns, const 
     std::printf("| what | ns | to %s | goal |\n|---|---:|---:|---:|\n", first);
     for (std::size_t s = 0; s != all.size(); ++s) {
         const auto [q1, ratio, q3] = ratio_of(ns[s], ns[0]);
-        std::printf("| %s | %.1f | %.2f (%.2f to %.2f) | %s |\n", all[s].what.c_str(), spread_of(ns[s]).median, ratio, q1, q3, all[s].goal.c_str());
+        std::printf("| %s | %.1f | %.2f (%.2f to %.2f) | %s |\n", all[s].what.c_str(), spread_of(ns[s]).median, ratio,
+                    q1, q3, all[s].goal.c_str());
     }
     std::printf("\n");
 }

@@ -1,5 +1,5 @@
-// Our subjects of the walk: an answer to `page` beside one to `retain`. Rows of one size come from a unique heap, rows of
-// mixed sizes from rows.local().
+// Our subjects of the walk: an answer to `page` beside one to `retain`. Rows of one size come from a unique heap, rows
+// of mixed sizes from rows.local().
 #pragma once
 
 #include <ours/subjects.hpp>
@@ -23,8 +23,8 @@ using transparent_pages = allot::page::mapped<>;
 using preallocated_pages = allot::page::huge_pages<>;
 using soon_idle = allot::retain::idle<allot::time_span{20}>;
 
-template <class Page, class Retain> struct walk_rows
-    : allot::policies<allot::slots::bitmap, allot::size::bucketed<allot::size::list::fine>, Page, Retain> {
+template <class Page, class Retain>
+struct walk_rows : allot::policies<allot::slots::bitmap, allot::size::bucketed<allot::size::list::fine>, Page, Retain> {
     static constexpr bool preallocated = std::is_same_v<Page, preallocated_pages>;
     using retain = Retain;
 };
@@ -43,7 +43,8 @@ template <class Set, class Subject> struct walk_subject : Subject {
         if constexpr (requires { retain::after; }) { // a timer's calls, for as long as it takes two looks
             for (int i = 0; i < 12; ++i) {
                 usleep(static_cast<useconds_t>(retain::after.ms) * 250);
-                while (arena.trim_idle() != 0) {}
+                while (arena.trim_idle() != 0) {
+                }
             }
         } else if constexpr (!retain::under_pressure) {
             arena.trim(); // retain::never keeps them all the same
@@ -76,8 +77,7 @@ template <class Add> void add_walks(Add add) {
         if (line.starts_with("HugePages_Free:")) pages = std::stoul(line.substr(15));
         if (line.starts_with("Hugepagesize:")) each = std::stoul(line.substr(13)) * 1024;
     }
-    if (pages * each >= wanted)
-        both.template operator()<preallocated_pages, never>("preallocated huge pages");
+    if (pages * each >= wanted) both.template operator()<preallocated_pages, never>("preallocated huge pages");
     else
         std::fprintf(stderr, "skipped - walk over preallocated huge pages: %zu MiB of them are free, 2048 are wanted\n",
                      pages * each >> 20);

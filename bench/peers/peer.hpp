@@ -49,8 +49,7 @@ inline std::string mimalloc_version(void* library) {
     return std::to_string(v / 100) + "." + std::to_string(v / 10 % 10) + "." + std::to_string(v % 10);
 }
 inline std::string jemalloc_version(void* library) {
-    const auto ask =
-        symbol<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(library, "mallctl");
+    const auto ask = symbol<int (*)(const char*, void*, std::size_t*, void*, std::size_t)>(library, "mallctl");
     const char* v = "";
     std::size_t size = sizeof v;
     if (ask != nullptr) ask("version", &v, &size, nullptr, 0);
@@ -94,8 +93,9 @@ inline const char* fault_of(const peer& p) {
                 std::memset(rows[i], static_cast<int>(i), 64);
             }
             for (std::size_t i = 0; i < rows.size(); ++i)
-                if (rows[i][0] != static_cast<char>(i) || rows[i][63] != static_cast<char>(i)) return found::overlapping;
-            for (char* row : rows) p.release_sized != nullptr && round == 1 ? p.release_sized(row, 64) : p.release(row);
+                if (rows[i][0] != static_cast<char>(i) || rows[i][63] != static_cast<char>(i))
+                    return found::overlapping;
+            for (char* row : rows) p.release_sized != nullptr&& round == 1 ? p.release_sized(row, 64) : p.release(row);
         }
         // Whoever hands on to glibc's free has just filled its cache.
         void* const last = p.allocate(64);
@@ -121,8 +121,7 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
     void* library = nullptr;
     std::string why;
     for (const std::string& file : files) {
-        if (library == nullptr && !file.empty())
-            library = dlopen(file.c_str(), RTLD_LOCAL | RTLD_NOW | RTLD_DEEPBIND);
+        if (library == nullptr && !file.empty()) library = dlopen(file.c_str(), RTLD_LOCAL | RTLD_NOW | RTLD_DEEPBIND);
         if (library == nullptr)
             if (const char* told = dlerror()) why = told;
     }
@@ -132,7 +131,9 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
     if (library == nullptr) return skip(why);
     why = "it has no malloc and free";
     for (const std::string& prefix : prefixes) {
-        peer p{.name = name, .version = "", .allocate = symbol<void* (*)(std::size_t)>(library, prefix + "malloc"),
+        peer p{.name = name,
+               .version = "",
+               .allocate = symbol<void* (*)(std::size_t)>(library, prefix + "malloc"),
                .release = symbol<void (*)(void*)>(library, prefix + "free")};
         if (p.allocate == nullptr || p.release == nullptr) continue;
         void* const taken = reinterpret_cast<void*>(p.allocate);
@@ -141,8 +142,7 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
             continue;
         }
         for (const std::string& sized : {prefix + "free_sized", prefix + "free_size"})
-            if (p.release_sized == nullptr)
-                p.release_sized = symbol<void (*)(void*, std::size_t)>(library, sized);
+            if (p.release_sized == nullptr) p.release_sized = symbol<void (*)(void*, std::size_t)>(library, sized);
         for (const peer& known : to)
             if (object_of(reinterpret_cast<void*>(known.allocate)) == object_of(taken))
                 return skip("it is the same library as " + known.name);
@@ -172,13 +172,12 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
 inline std::vector<peer> open_peers(const std::vector<std::pair<std::string, std::string>>& more) {
     using namespace detail;
     std::vector<peer> all{{"glibc", gnu_get_libc_version(), &std::malloc, &std::free}};
-    open_peer(all, "mimalloc",
-              {ALLOT_BENCH_MIMALLOC, "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"}, {"mi_"},
-              &mimalloc_version);
+    open_peer(all, "mimalloc", {ALLOT_BENCH_MIMALLOC, "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"},
+              {"mi_"}, &mimalloc_version);
     open_peer(all, "jemalloc", {ALLOT_BENCH_JEMALLOC, "libjemalloc.so.2", "libjemalloc.so"}, {"", "je_"},
               &jemalloc_version);
-    open_peer(all, "tcmalloc", {ALLOT_BENCH_TCMALLOC, "libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"},
-              {"tc_"}, &tcmalloc_version);
+    open_peer(all, "tcmalloc", {ALLOT_BENCH_TCMALLOC, "libtcmalloc_minimal.so.4", "libtcmalloc_minimal.so"}, {"tc_"},
+              &tcmalloc_version);
     open_peer(all, "tbb", {ALLOT_BENCH_TBB, "libtbbmalloc.so.2", "libtbbmalloc.so"}, {"scalable_"}, nullptr);
     for (const auto& [name, file] : more) {
         if (std::any_of(all.begin(), all.end(), [&](const peer& p) { return p.name == name; })) {
@@ -190,7 +189,8 @@ inline std::vector<peer> open_peers(const std::vector<std::pair<std::string, std
     return all;
 }
 
-// A row over `Memory`, which allocates bytes and releases them told their size: the row alone, or a link count in front.
+// A row over `Memory`, which allocates bytes and releases them told their size: the row alone, or a link count in
+// front.
 template <bool Rows, class Memory> struct counted_over {
     explicit counted_over(Memory m) noexcept : memory(m) {}
     BENCH_INLINE void* allocate(std::size_t bytes) {

@@ -1,6 +1,6 @@
 // What a row of 64 bytes takes: charged bytes and the process's resident bytes for one more row, every row written; and
-// how much of the growth goes back when all rows are released and the arena is trimmed. Peers have no charge and are not
-// asked to trim.
+// how much of the growth goes back when all rows are released and the arena is trimmed. Peers have no charge and are
+// not asked to trim.
 //
 // For one more row: both are looked at when some 1 M rows fill whole pages, and again when about five times as many do,
 // and divided by the rows between. Charged bytes over the rows at exactly 1 M are told beside it: they hold the last

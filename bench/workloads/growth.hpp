@@ -25,8 +25,8 @@ template <class User, class Sizes> sample run_growth(User& user, const Sizes& si
     const std::size_t before = resident_bytes();
     const double build = timed(rows.size(), [&] { fill(user, sizes, rows); }) / n;
     const double resident = static_cast<double>(resident_bytes() - before) / static_cast<double>(payload);
-    const double again = timed(replaced, [&] { replace(user, sizes, rows, replaced, random); }) /
-                         static_cast<double>(replaced);
+    const double again =
+        timed(replaced, [&] { replace(user, sizes, rows, replaced, random); }) / static_cast<double>(replaced);
     const double teardown = timed(rows.size(), [&] { drain(user, sizes, rows); }) / n;
     return {build, again, teardown, resident};
 }

@@ -23,8 +23,7 @@ template <class User, class Sizes> BENCH_NOINLINE void pairs(User& user, const S
         user.release(row, bytes);
     }
 }
-template <class User, class Sizes>
-BENCH_NOINLINE void fill(User& user, const Sizes& sizes, std::vector<word>& rows) {
+template <class User, class Sizes> BENCH_NOINLINE void fill(User& user, const Sizes& sizes, std::vector<word>& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
         const std::size_t bytes = sizes(i);
         void* const row = user.allocate(bytes);
@@ -36,8 +35,7 @@ template <class User, class Sizes>
 BENCH_NOINLINE void drain_back(User& user, const Sizes& sizes, std::vector<word>& rows) {
     for (std::size_t i = rows.size(); i-- != 0;) user.release(sizes.row(rows[i]), sizes.size(rows[i]));
 }
-template <class User, class Sizes>
-BENCH_NOINLINE void drain(User& user, const Sizes& sizes, std::vector<word>& rows) {
+template <class User, class Sizes> BENCH_NOINLINE void drain(User& user, const Sizes& sizes, std::vector<word>& rows) {
     for (const word w : rows) user.release(sizes.row(w), sizes.size(w));
 }
 template <class User, class Sizes>

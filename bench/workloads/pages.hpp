@@ -20,9 +20,8 @@ namespace bench {
 using namespace allot::literals;
 
 // Huge OS pages would make 4000 pages with one row each resident as a whole.
-struct plain_pages
-    : allot::policies<allot::slots::bitmap,
-                      allot::page::mapped<allot::page::mapped_options{.transparent_huge = false}>> {};
+struct plain_pages : allot::policies<allot::slots::bitmap,
+                                     allot::page::mapped<allot::page::mapped_options{.transparent_huge = false}>> {};
 
 inline sample run_pages(const job& what) {
     const std::size_t others = what.of->n;
@@ -52,8 +51,7 @@ inline sample run_pages(const job& what) {
         if (time != 0) spent += cpu_ns() - start;
         for (void* row : taken) user.release(row);
         rows.release_empty_pages();
-        if (rows.used() > without + 2 * 64_KiB)
-            std::abort(); // the pages did not go back: nothing is measured
+        if (rows.used() > without + 2 * 64_KiB) std::abort(); // the pages did not go back: nothing is measured
     }
     static_cast<void>(new std::vector<heap_type>(std::move(other_heaps))); // the process ends with them
     return {spent / static_cast<double>(times * pages)};

@@ -1,7 +1,8 @@
 // From a job to the workload's code for a subject. A subject is shared by its users, one user a thread.
 //
 // A subject says what it can do: `threads`, several users at once; `hands_over`, rows that one allocates may all be
-// released by another; `walks`, over 1 GiB, where it is told; `any_size`, `one_size`; `any_order`, of releases; and `fits(job)` where it does only some jobs.
+// released by another; `walks`, over 1 GiB, where it is told; `any_size`, `one_size`; `any_order`, of releases; and
+// `fits(job)` where it does only some jobs.
 #pragma once
 
 #include <harness/job.hpp>
@@ -55,8 +56,7 @@ template <class Subject> scan_counts looks_of(Subject& subject) {
     return all;
 }
 
-template <class Subject, class Sizes>
-sample run_sized(Subject& subject, const Sizes& sizes, const job& what) {
+template <class Subject, class Sizes> sample run_sized(Subject& subject, const Sizes& sizes, const job& what) {
     const work id = what.of->id;
     if constexpr (Subject::threads)
         if (needs_threads(id)) {

@@ -2,9 +2,9 @@
 //
 // A subject under a limit fills its heap until nothing more goes in, others take as many rows as would fit; random
 // rows are released until the given share lives. Then 1 to 256 random rows are released and as many allocated, over and
-// over, each call on its own: a handle holds back 64, so spilling and refilling are met, with the free slots strewn over
-// all pages. Pages are committed and touched before. Reading the clock is subtracted. Heaps that search for free slots
-// tell, from their own counters, how many slots they looked at for each that they found.
+// over, each call on its own: a handle holds back 64, so spilling and refilling are met, with the free slots strewn
+// over all pages. Pages are committed and touched before. Reading the clock is subtracted. Heaps that search for free
+// slots tell, from their own counters, how many slots they looked at for each that they found.
 #pragma once
 
 #include <harness/job.hpp>

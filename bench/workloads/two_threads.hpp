@@ -115,8 +115,7 @@ template <class Body> void on_two_threads(Body body) {
     other.join();
 }
 
-template <class Subject, class Sizes>
-sample run_hand_over(Subject& subject, const Sizes& sizes, const job& what) {
+template <class Subject, class Sizes> sample run_hand_over(Subject& subject, const Sizes& sizes, const job& what) {
     const std::size_t chunks = what.scaled(4'000, 16);
     hand_over_ring ring;
     start_line line;
@@ -142,8 +141,7 @@ sample run_hand_over(Subject& subject, const Sizes& sizes, const job& what) {
         };
         const auto part = [&](std::size_t count) {
             double waited = 0;
-            for (std::size_t i = 0; i < count; ++i)
-                waited += thread == 0 ? ring.put(produce) : ring.take(consume);
+            for (std::size_t i = 0; i < count; ++i) waited += thread == 0 ? ring.put(produce) : ring.take(consume);
             return waited;
         };
         line.wait();
@@ -199,7 +197,8 @@ template <class Subject, class Sizes> sample run_two(Subject& subject, const Siz
 template <class Subject, class Sizes> sample run_larson(Subject& subject, const Sizes& sizes, const job& what) {
     constexpr std::size_t generations = 8;
     const std::size_t n = what.scaled(100'000, 16'000);
-    std::array<std::vector<word>, 2> rows{std::vector<word>(what.live_rows() / 2), std::vector<word>(what.live_rows() / 2)};
+    std::array<std::vector<word>, 2> rows{std::vector<word>(what.live_rows() / 2),
+                                          std::vector<word>(what.live_rows() / 2)};
     std::array<random_source, 2> random{{{88172645463325252ull}, {362436069362436069ull}}};
     const auto generation = [&](auto body) {
         std::array<std::thread, 2> threads;

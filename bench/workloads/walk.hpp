@@ -27,7 +27,8 @@
 namespace bench {
 
 // Rows from all of the memory, in random order.
-template <class Sizes> std::vector<char*> strewn(const Sizes& sizes, const std::vector<word>& rows, random_source& random) {
+template <class Sizes>
+std::vector<char*> strewn(const Sizes& sizes, const std::vector<word>& rows, random_source& random) {
     constexpr std::size_t most = 2'000'000;
     const std::size_t n = std::min(most, rows.size()), each = rows.size() / n;
     std::vector<char*> places(n);
@@ -37,7 +38,8 @@ template <class Sizes> std::vector<char*> strewn(const Sizes& sizes, const std::
 }
 
 BENCH_NOINLINE inline void chain(const std::vector<char*>& places) {
-    for (std::size_t i = 0; i < places.size(); ++i) std::memcpy(places[i], &places[(i + 1) % places.size()], sizeof(char*));
+    for (std::size_t i = 0; i < places.size(); ++i)
+        std::memcpy(places[i], &places[(i + 1) % places.size()], sizeof(char*));
 }
 BENCH_NOINLINE inline void follow(char* at, std::size_t steps) {
     for (std::size_t i = 0; i < steps; ++i) std::memcpy(&at, at, sizeof at);
@@ -83,17 +85,27 @@ template <class Subject, class Sizes> sample run_walk(Subject& subject, const Si
         read = timed(places.size(), [&] { read_all(places); }) / steps;
         write = timed(places.size(), [&] { write_all(places); }) / steps;
     }
-    const double back = timed(rows.size(), [&] {
-                            drain(user, sizes, rows);
-                            if constexpr (requires { subject.give_back(); }) subject.give_back();
-                        }) / n;
+    const double back = timed(rows.size(),
+                              [&] {
+                                  drain(user, sizes, rows);
+                                  if constexpr (requires { subject.give_back(); }) subject.give_back();
+                              }) /
+                        n;
     const double left = static_cast<double>(resident_now().bytes) - static_cast<double>(before.bytes);
     faults = page_faults();
     const double again = timed(rows.size(), [&] { fill(user, sizes, rows); }) / n;
     const std::size_t faults_again = page_faults() - faults;
-    return {step, read, write, cold, back, again, grown / static_cast<double>(payload),
-            100 * static_cast<double>(full.huge - std::min(full.huge, before.huge)) / grown, 100 * left / grown,
-            static_cast<double>(faults_cold), static_cast<double>(faults_again)};
+    return {step,
+            read,
+            write,
+            cold,
+            back,
+            again,
+            grown / static_cast<double>(payload),
+            100 * static_cast<double>(full.huge - std::min(full.huge, before.huge)) / grown,
+            100 * left / grown,
+            static_cast<double>(faults_cold),
+            static_cast<double>(faults_again)};
 }
 
 } // namespace bench

@@ -5,12 +5,8 @@
 
 namespace flights {
 
-cell date(int year, int month, int day) {
-    return fmt::format("{:04}-{:02}-{:02}", year, month, day);
-}
-cell checksum_text(std::uint64_t sum) {
-    return fmt::format("{:016x}", sum);
-}
+cell date(int year, int month, int day) { return fmt::format("{:04}-{:02}-{:02}", year, month, day); }
+cell checksum_text(std::uint64_t sum) { return fmt::format("{:016x}", sum); }
 
 std::string to_text(const cell& from) {
     struct {
@@ -23,11 +19,9 @@ std::string to_text(const cell& from) {
 }
 
 static std::string csv_field(const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos)
-        return text;
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
     std::string quoted = "\"";
-    for (char c : text)
-        quoted.append(c == '"' ? 2 : 1, c);
+    for (char c : text) quoted.append(c == '"' ? 2 : 1, c);
     return quoted + '"';
 }
 
@@ -42,23 +36,20 @@ std::string to_csv(const answer& from) {
         out += '\n';
     };
     line(from.columns, [](const std::string& s) { return s; });
-    for (const auto& row : from.rows)
-        line(row, to_text);
+    for (const auto& row : from.rows) line(row, to_text);
     return out;
 }
 
 std::string difference(const answer& from, const std::string& directory) {
     const std::string path = directory + '/' + from.name + ".csv";
     std::ifstream file(path, std::ios::binary);
-    if (!file)
-        return path + ": cannot be read";
+    if (!file) return path + ": cannot be read";
     std::istringstream ours(to_csv(from));
     for (std::size_t number = 1;; ++number) {
         std::string here, there;
         const bool more_here = static_cast<bool>(std::getline(ours, here));
         const bool more_there = static_cast<bool>(std::getline(file, there));
-        if (!more_here && !more_there)
-            return {};
+        if (!more_here && !more_there) return {};
         if (more_here != more_there || here != there)
             return fmt::format("{}:{}: expected \"{}\", got \"{}\"", path, number, there, here);
     }

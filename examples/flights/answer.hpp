@@ -30,15 +30,9 @@ struct answer {
     void add(std::initializer_list<cell> row) { rows.emplace_back(row); }
 };
 
-inline cell number(std::size_t n) {
-    return static_cast<std::int64_t>(n);
-}
-inline cell number_or_null(bool is_null, std::int64_t n) {
-    return is_null ? cell{} : cell{n};
-}
-inline cell text_or_null(std::string_view text) {
-    return text.empty() ? cell{} : cell{std::string(text)};
-}
+inline cell number(std::size_t n) { return static_cast<std::int64_t>(n); }
+inline cell number_or_null(bool is_null, std::int64_t n) { return is_null ? cell{} : cell{n}; }
+inline cell text_or_null(std::string_view text) { return text.empty() ? cell{} : cell{std::string(text)}; }
 cell date(int year, int month, int day);
 cell checksum_text(std::uint64_t sum);
 

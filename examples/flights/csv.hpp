@@ -33,16 +33,7 @@ struct input_error : std::runtime_error {
 };
 
 /// What can be wrong with one line.
-enum class flaw {
-    none,
-    field_count,
-    open_quote,
-    stray_quote,
-    text_after_quote,
-    too_long,
-    not_a_number,
-    out_of_range
-};
+enum class flaw { none, field_count, open_quote, stray_quote, text_after_quote, too_long, not_a_number, out_of_range };
 const char* explain(flaw what);
 
 struct bad_line {
@@ -53,7 +44,7 @@ struct bad_line {
 
 /// Counts bad lines and keeps the first few of them.
 class bad_lines {
-public:
+  public:
     static constexpr std::size_t kept = 5;
 
     void add(const bad_line& bad);
@@ -62,7 +53,7 @@ public:
     const bad_line* begin() const { return first_.data(); }
     const bad_line* end() const { return first_.data() + (count_ < kept ? count_ : kept); }
 
-private:
+  private:
     std::uint64_t count_ = 0;
     std::array<bad_line, kept> first_{}; // by line number
 };
@@ -87,18 +78,14 @@ char* record_end(char* at, char* end, bool more_may_come);
 flaw split(char* begin, char* end, record& out);
 
 /// A number that fills the whole text. Whole numbers may carry ".0", as tables that went through floats do.
-template <class Number>
-flaw read_number(std::string_view text, Number& out) {
+template <class Number> flaw read_number(std::string_view text, Number& out) {
     const char* const end = text.data() + text.size();
     auto [stop, error] = std::from_chars(text.data(), end, out);
-    if (error == std::errc::result_out_of_range)
-        return flaw::out_of_range;
-    if (error != std::errc{})
-        return flaw::not_a_number;
+    if (error == std::errc::result_out_of_range) return flaw::out_of_range;
+    if (error != std::errc{}) return flaw::not_a_number;
     if constexpr (std::is_integral_v<Number>)
         if (stop != end && *stop == '.')
-            for (++stop; stop != end && *stop == '0';)
-                ++stop;
+            for (++stop; stop != end && *stop == '0';) ++stop;
     return stop == end ? flaw::none : flaw::not_a_number;
 }
 
@@ -125,7 +112,7 @@ struct block {
 };
 
 class source {
-public:
+  public:
     /// Opens the file and reads its header. Throws input_error.
     source(std::string path, const block_memory& memory, progress& shown);
     ~source();
@@ -140,7 +127,7 @@ public:
     /// Fills `out` with the next records; false at the end of the file. Any thread.
     bool next(block& out);
 
-private:
+  private:
     std::size_t fill(char* at, std::size_t room);
     void read_header();
 

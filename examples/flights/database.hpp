@@ -9,8 +9,7 @@
 namespace flights {
 
 /// Where the rows of the four tables are kept; it outlives them.
-template <class Rows>
-struct sources {
+template <class Rows> struct sources {
     explicit sources(engine& memory) : load(memory, "load") {}
 
     query_account load;
@@ -22,8 +21,7 @@ struct sources {
 };
 
 /// What the program itself keeps about a device's chunks.
-template <class Rows>
-struct device_memory {
+template <class Rows> struct device_memory {
     explicit device_memory(engine& memory) : device(memory, "device") {}
 
     query_account device;
@@ -31,8 +29,7 @@ struct device_memory {
     table_memory<Rows> chunks{copy, "chunks"};
 };
 
-template <class Rows>
-struct database {
+template <class Rows> struct database {
     database(engine& of, sources<Rows>& from, unsigned threads)
         : memory(of), workers(threads), flights(from.flights.memory), airlines(from.airlines.memory),
           planes(from.planes.memory), airports(from.airports.memory) {}

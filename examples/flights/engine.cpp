@@ -11,8 +11,7 @@ memory_use engine::look(std::string when) const {
     use.committed = pages.figures().committed;
     use.resident = pages.resident();
     use.peak = account.peak();
-    for (const table_memory_base* t : tables_)
-        t->look(use);
+    for (const table_memory_base* t : tables_) t->look(use);
     std::sort(use.heaps.begin(), use.heaps.end(),
               [](const heap_line& a, const heap_line& b) { return a.bytes > b.bytes; });
     return use;
@@ -20,8 +19,7 @@ memory_use engine::look(std::string when) const {
 
 std::optional<refusal> engine::refused(const allot::out_of_memory& e) const {
     const std::lock_guard held{lock_};
-    if (!last_.by_operator)
-        return std::nullopt;
+    if (!last_.by_operator) return std::nullopt;
     const allot::charge_status& why = last_.why;
     char line[256];
     allot::text_writer out{line};

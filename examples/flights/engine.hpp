@@ -27,8 +27,7 @@ namespace flights {
 using page_arena = allot::arena<>;
 
 /// A set's answers over the engine's arena, charged to the account that is given.
-template <class Set>
-struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree> {};
+template <class Set> struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree> {};
 
 /// An operator's limit was too small.
 struct refusal {
@@ -42,29 +41,28 @@ struct operator_refused : std::runtime_error {
 
 /// One that holds rows, for the memory log.
 class table_memory_base {
-public:
+  public:
     virtual void look(memory_use& at) const = 0;
     virtual std::size_t release_empty_pages() = 0;
 
-protected:
+  protected:
     ~table_memory_base() = default;
 };
 
 class engine {
-public:
+  public:
     explicit engine(const options& from)
-        : asked(from), pages{allot::limit{from.memory}, allot::page_bytes{page_size(from.memory)},
-                             allot::name{"flights"}},
+        : asked(from),
+          pages{allot::limit{from.memory}, allot::page_bytes{page_size(from.memory)}, allot::name{"flights"}},
           account{allot::name{"flights"}, allot::limit{from.memory}} {
-        if (from.explain_memory)
-            account.keep_peak(&fullest_);
+        if (from.explain_memory) account.keep_peak(&fullest_);
     }
 
-private:
+  private:
     std::array<allot::account_line, 64> lines_;
     allot::account_peak fullest_{lines_};
 
-public:
+  public:
     const options& asked;
     page_arena pages;
     allot::account account;
@@ -81,8 +79,7 @@ public:
     void end(table_memory_base& table) { std::erase(tables_, &table); }
     memory_use look(std::string when) const;
     void release_empty_pages() {
-        for (table_memory_base* t : tables_)
-            t->release_empty_pages();
+        for (table_memory_base* t : tables_) t->release_empty_pages();
     }
 
     /// A request of an operator was refused, `here` or further up. Told where any operator has a limit.
@@ -95,11 +92,9 @@ public:
         last_ = {};
     }
 
-private:
+  private:
     /// Many small managers share the pages: a 256th of the limit each, 64 KiB at least.
-    static std::size_t page_size(std::size_t memory) {
-        return std::min(memory / 256, std::size_t{1} << 20);
-    }
+    static std::size_t page_size(std::size_t memory) { return std::min(memory / 256, std::size_t{1} << 20); }
 
     struct last_refusal {
         const char* by = "";
@@ -113,7 +108,7 @@ private:
 };
 
 class query_account {
-public:
+  public:
     query_account(engine& e, const char* name) : of(e), account{e.account, allot::name{name}} {}
 
     engine& of;
@@ -122,12 +117,11 @@ public:
 
 /// An operator of a query. Its limit, if it has one, is all that it and its tables may hold.
 class operator_account {
-public:
+  public:
     operator_account(query_account& query, const char* name)
         : of(query.of), name_(operator_named(query.account.name(), name)),
           account{query.account, allot::name{name_}, allot::limit{of.asked.operator_limit(name_)}} {
-        if (!of.asked.operator_limits.empty())
-            account.add(told_);
+        if (!of.asked.operator_limits.empty()) account.add(told_);
     }
     operator_account(const operator_account&) = delete;
     operator_account& operator=(const operator_account&) = delete;
@@ -135,7 +129,7 @@ public:
 
     engine& of;
 
-private:
+  private:
     struct listener final : allot::account_listener {
         explicit listener(operator_account& o) : its(o) {}
         unsigned failed(const allot::account&, const allot::charge_status& why) noexcept override {
@@ -148,14 +142,13 @@ private:
     const char* name_;
     listener told_{*this};
 
-public:
+  public:
     allot::account account;
 };
 
 /// What an operator holds in one row manager: rows, and containers through `memory`.
-template <class Rows>
-class table_memory final : table_memory_base {
-public:
+template <class Rows> class table_memory final : table_memory_base {
+  public:
     table_memory(operator_account& of, const char* what)
         : of_(of.of), name_(std::string(of.account.name()) + '/' + what),
           rows{of_.pages, of.account, allot::name{name_.c_str()}}, memory{rows} {
@@ -168,11 +161,11 @@ public:
     void look(memory_use& at) const override { look_at(rows, name_, at); }
     std::size_t release_empty_pages() override { return rows.release_empty_pages(); }
 
-private:
+  private:
     engine& of_;
     std::string name_;
 
-public:
+  public:
     Rows rows;
     allot::adapt::memory_resource<Rows> memory;
 };

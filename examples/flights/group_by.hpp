@@ -14,21 +14,17 @@
 namespace flights {
 
 /// A heap whose rows go, all at once, when it does.
-template <class Heap>
-struct emptied_heap {
+template <class Heap> struct emptied_heap {
     Heap heap;
     ~emptied_heap() { heap.release_all(); }
 };
 
-template <class Group, class Rows>
-class grouping {
-public:
+template <class Group, class Rows> class grouping {
+  public:
     /// Groups the rows of `from` for which key_of(row, key) is true.
     template <class Row, class KeyOf>
-    grouping(Rows& rows, std::pmr::memory_resource& memory, team& workers, const table<Row>& from,
-             KeyOf key_of)
-        : rows_{rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(Group), type)},
-          merged_(&memory) {
+    grouping(Rows& rows, std::pmr::memory_resource& memory, team& workers, const table<Row>& from, KeyOf key_of)
+        : rows_{rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(Group), type)}, merged_(&memory) {
         std::pmr::vector<hash_table<Group>> mine(&memory);
         mine.reserve(workers.workers());
         merged_.reserve(workers.workers());
@@ -42,8 +38,7 @@ public:
             for (std::size_t c = 0; chunks.next(c);) {
                 for (const auto& row : from.chunks[c]) {
                     typename Group::key key;
-                    if (!key_of(*row, key))
-                        continue;
+                    if (!key_of(*row, key)) continue;
                     auto same = [&](const Group& g) { return g.of == key; };
                     auto make = [&] { return ::new (groups.allocate()) Group(key); };
                     mine[worker].find_or_put(key.hash(), same, make).add(*row);
@@ -53,20 +48,17 @@ public:
         workers.run([&](unsigned worker) {
             for (const hash_table<Group>& table : mine) {
                 table.each([&](std::uint64_t hash, Group& group) {
-                    if (part_of(hash, mine.size()) != worker)
-                        return;
+                    if (part_of(hash, mine.size()) != worker) return;
                     auto same = [&](const Group& g) { return g.of == group.of; };
                     Group& kept = merged_[worker].find_or_put(hash, same, [&] { return &group; });
-                    if (&kept != &group)
-                        kept.merge(group);
+                    if (&kept != &group) kept.merge(group);
                 });
             }
         });
     }
     std::size_t size() const {
         std::size_t sum = 0;
-        for (const hash_table<Group>& part : merged_)
-            sum += part.size();
+        for (const hash_table<Group>& part : merged_) sum += part.size();
         return sum;
     }
 
@@ -81,7 +73,7 @@ public:
         return list;
     }
 
-private:
+  private:
     static constexpr allot::row_type type{.name = Group::row_name, .align = alignof(Group)};
     using heap_handle =
         decltype(std::declval<Rows&>().heap(allot::as<allot::heap::unique, allot::size::packed>, 1, type));

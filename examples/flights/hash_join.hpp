@@ -11,24 +11,19 @@
 
 namespace flights {
 
-template <class Row>
-class join_index {
-public:
+template <class Row> class join_index {
+  public:
     join_index(std::pmr::memory_resource& memory, team& workers, const table<Row>& from) : parts_(&memory) {
         parts_.reserve(workers.workers());
-        for (unsigned w = 0; w != workers.workers(); ++w)
-            parts_.emplace_back(&memory);
+        for (unsigned w = 0; w != workers.workers(); ++w) parts_.emplace_back(&memory);
         workers.run([&](unsigned worker) {
             for (const auto& chunk : from.chunks) {
-                if (workers.stopping())
-                    return;
+                if (workers.stopping()) return;
                 for (const auto& row : chunk) {
-                    if (text_is_null(*row, Row::key))
-                        continue;
+                    if (text_is_null(*row, Row::key)) continue;
                     const std::string_view key = text(*row, Row::key);
                     const std::uint64_t hash = hash_of(key);
-                    if (part_of(hash, parts_.size()) != worker)
-                        continue;
+                    if (part_of(hash, parts_.size()) != worker) continue;
                     auto same = [&](const Row& other) { return text(other, Row::key) == key; };
                     parts_[worker].find_or_put(hash, same, [&] { return row.get(); });
                 }
@@ -39,8 +34,7 @@ public:
     /// The row with this key, or null.
     Row* find(std::string_view key) const {
         const std::uint64_t hash = hash_of(key);
-        return parts_[part_of(hash, parts_.size())].find(
-            hash, [&](const Row& r) { return text(r, Row::key) == key; });
+        return parts_[part_of(hash, parts_.size())].find(hash, [&](const Row& r) { return text(r, Row::key) == key; });
     }
 
     /// A text of the row with this key; empty when there is no such row.
@@ -49,7 +43,7 @@ public:
         return row == nullptr ? std::string_view{} : text(*row, which);
     }
 
-private:
+  private:
     std::pmr::vector<hash_table<Row>> parts_;
 };
 

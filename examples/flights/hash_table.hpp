@@ -21,39 +21,29 @@ inline std::uint64_t spread(std::uint64_t x) {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
 }
-inline std::uint64_t hash_of(std::string_view text) {
-    return spread(std::hash<std::string_view>{}(text));
-}
-inline std::uint64_t hash_of(std::uint64_t number) {
-    return spread(number);
-}
-inline std::uint64_t hash_both(std::uint64_t a, std::uint64_t b) {
-    return spread(a + 0x9e3779b97f4a7c15u * b);
-}
+inline std::uint64_t hash_of(std::string_view text) { return spread(std::hash<std::string_view>{}(text)); }
+inline std::uint64_t hash_of(std::uint64_t number) { return spread(number); }
+inline std::uint64_t hash_both(std::uint64_t a, std::uint64_t b) { return spread(a + 0x9e3779b97f4a7c15u * b); }
 
 /// Which of `parts` a hash belongs to: by its high half, while the slot inside a table goes by the low bits.
 inline std::size_t part_of(std::uint64_t hash, std::size_t parts) {
     return static_cast<std::size_t>(((hash >> 32) * parts) >> 32);
 }
 
-template <class Row>
-class hash_table {
-public:
+template <class Row> class hash_table {
+  public:
     explicit hash_table(std::pmr::memory_resource* memory) : slots_(memory) {}
 
     std::size_t size() const { return size_; }
 
     /// The row with this hash for which same(row) holds, or null.
-    template <class Same>
-    Row* find(std::uint64_t hash, Same same) const {
+    template <class Same> Row* find(std::uint64_t hash, Same same) const {
         return slots_.empty() ? nullptr : slots_[probe(hash, same)].row;
     }
 
     /// As find; when there is none, the row that make() returns is put in.
-    template <class Same, class Make>
-    Row& find_or_put(std::uint64_t hash, Same same, Make make) {
-        if (2 * (size_ + 1) > slots_.size())
-            grow();
+    template <class Same, class Make> Row& find_or_put(std::uint64_t hash, Same same, Make make) {
+        if (2 * (size_ + 1) > slots_.size()) grow();
         const std::size_t at = probe(hash, same);
         if (slots_[at].row == nullptr) {
             slots_[at] = {hash, make()};
@@ -63,33 +53,28 @@ public:
     }
 
     /// fn(hash, row) for every row, in no order that means anything.
-    template <class Fn>
-    void each(Fn fn) const {
+    template <class Fn> void each(Fn fn) const {
         for (const slot& s : slots_)
-            if (s.row != nullptr)
-                fn(s.hash, *s.row);
+            if (s.row != nullptr) fn(s.hash, *s.row);
     }
 
-private:
+  private:
     struct slot {
         std::uint64_t hash = 0;
         Row* row = nullptr;
     };
 
-    template <class Same>
-    std::size_t probe(std::uint64_t hash, Same same) const {
+    template <class Same> std::size_t probe(std::uint64_t hash, Same same) const {
         const std::size_t mask = slots_.size() - 1;
         std::size_t at = static_cast<std::size_t>(hash) & mask;
-        while (slots_[at].row != nullptr && !(slots_[at].hash == hash && same(*slots_[at].row)))
-            at = (at + 1) & mask;
+        while (slots_[at].row != nullptr && !(slots_[at].hash == hash && same(*slots_[at].row))) at = (at + 1) & mask;
         return at;
     }
     void grow() {
         std::pmr::vector<slot> wider(slots_.empty() ? 64 : 2 * slots_.size(), slots_.get_allocator());
         wider.swap(slots_);
         for (const slot& s : wider)
-            if (s.row != nullptr)
-                slots_[probe(s.hash, [](const Row&) { return false; })] = s;
+            if (s.row != nullptr) slots_[probe(s.hash, [](const Row&) { return false; })] = s;
     }
 
     std::pmr::vector<slot> slots_;

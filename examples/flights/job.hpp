@@ -21,27 +21,24 @@
 namespace flights {
 
 class stopwatch {
-public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
+  public:
+    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-private:
+  private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-template <class Rows>
-using query = answer (*)(database<Rows>&);
+template <class Rows> using query = answer (*)(database<Rows>&);
 
 /// In the order of query_names.
 template <class Rows>
-inline constexpr std::array<query<Rows>, query_names.size()> queries{
-    carriers<Rows>, months<Rows>, routes<Rows>, delays<Rows>, sorted<Rows>};
+inline constexpr std::array<query<Rows>, query_names.size()> queries{carriers<Rows>, months<Rows>, routes<Rows>,
+                                                                     delays<Rows>, sorted<Rows>};
 
 /// Blocks of the files: buffers of use::drill over the engine's pages. The account is charged for the buffers;
 /// the pool is in no tree, and gives back what is free when the arena is short.
 class csv_blocks {
-public:
+  public:
     explicit csv_blocks(operator_account& read)
         : pool_{read.of.pages, allot::name{"blocks"}, allot::limit{read.of.asked.memory},
                 chunk_for(read.of.asked.memory)},
@@ -49,7 +46,7 @@ public:
 
     csv::block_memory memory() { return {pool_, account_}; }
 
-private:
+  private:
     struct drill_on_pages : allot::with<allot::use::drill, allot::page::of<page_arena>> {};
 
     /// Drill's 16 MiB where the limit is large, else a 32nd of it, a block at least.
@@ -60,8 +57,7 @@ private:
     allot::account account_;
 };
 
-template <class Rows>
-void read_tables(sources<Rows>& from, database<Rows>& db, const options& asked, outcome& out) {
+template <class Rows> void read_tables(sources<Rows>& from, database<Rows>& db, const options& asked, outcome& out) {
     csv_blocks files(from.read);
     const csv::block_memory blocks = files.memory();
     progress shown;
@@ -74,8 +70,7 @@ void read_tables(sources<Rows>& from, database<Rows>& db, const options& asked, 
 }
 
 /// A query whose operator is refused ends, and is told; any other lack of memory ends the job.
-template <class Rows>
-void answer_query(std::size_t q, database<Rows>& db, outcome& out) {
+template <class Rows> void answer_query(std::size_t q, database<Rows>& db, outcome& out) {
     db.memory.forget_refusals();
     const stopwatch answering;
     try {
@@ -83,31 +78,25 @@ void answer_query(std::size_t q, database<Rows>& db, outcome& out) {
         out.answers.back().seconds = answering.seconds();
     } catch (const allot::out_of_memory& e) {
         auto why = db.memory.refused(e);
-        if (!why)
-            throw;
+        if (!why) throw;
         out.refused.push_back(std::move(*why));
     }
 }
 
-template <class Rows>
-void read_and_answer(engine& memory, sources<Rows>& from, outcome& out) {
+template <class Rows> void read_and_answer(engine& memory, sources<Rows>& from, outcome& out) {
     const options& asked = memory.asked;
     database<Rows> db(memory, from, asked.threads);
     std::optional<device_memory<Rows>> beside;
-    if (asked.device != "none")
-        beside.emplace(memory);
+    if (asked.device != "none") beside.emplace(memory);
     const auto device = beside ? open_device(asked, db.flights, beside->chunks.memory) : nullptr;
     read_tables(from, db, asked, out);
     memory.release_empty_pages();
     db.note("after reading");
-    if (device)
-        device->keep();
+    if (device) device->keep();
 
     for (std::size_t q = 0; q != query_names.size(); ++q)
-        if (asked.asks_for(query_names[q]))
-            answer_query(q, db, out);
-    if (device)
-        out.device = device->finish();
+        if (asked.asks_for(query_names[q])) answer_query(q, db, out);
+    if (device) out.device = device->finish();
     out.fullest = db.log.fullest();
 }
 
@@ -122,8 +111,7 @@ inline void explain(engine& memory, outcome& out) {
     out.accounts_json = text.view();
 }
 
-template <class Set>
-outcome run_job(const options& asked) {
+template <class Set> outcome run_job(const options& asked) {
     engine memory{asked};
     outcome out;
     try {
@@ -132,12 +120,10 @@ outcome run_job(const options& asked) {
         memory.release_empty_pages();
         out.afterwards = memory.look("afterwards");
     } catch (const allot::out_of_memory& e) {
-        if (const auto why = memory.refused(e))
-            throw operator_refused(why->page); // of what comes before the queries
+        if (const auto why = memory.refused(e)) throw operator_refused(why->page); // of what comes before the queries
         throw;
     }
-    if (asked.explain_memory)
-        explain(memory, out);
+    if (asked.explain_memory) explain(memory, out);
     return out;
 }
 

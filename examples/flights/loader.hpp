@@ -20,21 +20,18 @@ struct file_read {
 };
 
 /// Where in the file each column of `Row` stands. Throws csv::input_error when one is not there.
-template <class Row>
-class column_places {
-public:
+template <class Row> class column_places {
+  public:
     explicit column_places(const csv::source& file) : count(file.columns().size()) {
         auto place = [&](std::string_view name) {
             const auto at = std::find(file.columns().begin(), file.columns().end(), name);
             if (at == file.columns().end())
-                throw csv::input_error(file.path() + ": no column \"" + std::string(name) +
-                                       "\" in its header");
+                throw csv::input_error(file.path() + ": no column \"" + std::string(name) + "\" in its header");
             return static_cast<std::size_t>(at - file.columns().begin());
         };
         std::size_t c = 0;
         std::apply([&](const auto&... column) { ((of[c++] = place(column.name)), ...); }, Row::numbers);
-        for (std::string_view name : Row::text_names)
-            of[c++] = place(name);
+        for (std::string_view name : Row::text_names) of[c++] = place(name);
     }
 
     std::array<std::size_t, text_column<Row>(Row::texts)> of{};
@@ -43,10 +40,8 @@ public:
 
 /// Turns the fields of one record into a row; says which column was at fault.
 template <class Row>
-csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, draft<Row>& row,
-                   std::string_view& at) {
-    if (fields.count != places.count)
-        return csv::flaw::field_count;
+csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, draft<Row>& row, std::string_view& at) {
+    if (fields.count != places.count) return csv::flaw::field_count;
     csv::flaw what = csv::flaw::none;
     std::size_t c = 0;
     auto number = [&](const auto& column) {
@@ -62,12 +57,10 @@ csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, 
     };
     row.fixed.nulls = 0;
     std::apply([&](const auto&... column) { (void)(number(column) && ...); }, Row::numbers);
-    if (what != csv::flaw::none)
-        return what;
+    if (what != csv::flaw::none) return what;
     for (std::string_view& text : row.text) {
         const csv::field& from = fields.fields[places.of[c]];
-        if (from.is_null())
-            row.fixed.nulls |= 1u << c;
+        if (from.is_null()) row.fixed.nulls |= 1u << c;
         text = from.is_null() ? std::string_view{} : from.text;
         ++c;
     }
@@ -90,12 +83,9 @@ typename table<Row>::chunk read_block(csv::block& block, const column_places<Row
         if (!blank) {
             std::string_view column;
             csv::flaw what = csv::split(at, end, fields);
-            if (what == csv::flaw::none)
-                what = read_row(fields, places, row, column);
-            if (what == csv::flaw::none)
-                chunk.push_back(store(local, row));
-            else
-                bad.add({line, what, column});
+            if (what == csv::flaw::none) what = read_row(fields, places, row, column);
+            if (what == csv::flaw::none) chunk.push_back(store(local, row));
+            else bad.add({line, what, column});
         }
         at = end;
         line += lines;
@@ -117,8 +107,7 @@ file_read load(table_memory<Rows>& kept, const csv::block_memory& blocks, team& 
         while (!workers.stopping() && file.next(block)) {
             auto chunk = read_block<Row>(block, places, local, bad, kept.memory);
             const std::lock_guard held{lock};
-            if (into.chunks.size() <= block.sequence)
-                into.chunks.resize(block.sequence + 1);
+            if (into.chunks.size() <= block.sequence) into.chunks.resize(block.sequence + 1);
             into.chunks[block.sequence] = std::move(chunk);
         }
         const std::lock_guard held{lock};

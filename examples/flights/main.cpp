@@ -15,13 +15,10 @@ static bool check(const outcome& result, const options& asked) {
     std::size_t equal = 0;
     for (const answer& a : result.answers) {
         const std::string differs = difference(a, asked.check);
-        if (differs.empty())
-            ++equal;
-        else
-            fmt::print(stderr, "{}\n", differs);
+        if (differs.empty()) ++equal;
+        else fmt::print(stderr, "{}\n", differs);
     }
-    if (!asked.json)
-        fmt::print("\n{} of {} answers equal those in {}\n", equal, result.answers.size(), asked.check);
+    if (!asked.json) fmt::print("\n{} of {} answers equal those in {}\n", equal, result.answers.size(), asked.check);
     return equal == result.answers.size();
 }
 
@@ -36,11 +33,9 @@ static int run(const options& asked) {
     const outcome result = set.run(asked);
     fmt::print(stderr, "{}", bad_lines_of(result));
     fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
-    for (const refusal& r : result.refused)
-        fmt::print(stderr, "{}\n", r.page);
+    for (const refusal& r : result.refused) fmt::print(stderr, "{}\n", r.page);
     const bool equal = asked.check.empty() || check(result, asked);
-    if (!equal || !result.device.good())
-        return exit_code::wrong_answer;
+    if (!equal || !result.device.good()) return exit_code::wrong_answer;
     return result.refused.empty() ? exit_code::done : exit_code::out_of_memory;
 }
 

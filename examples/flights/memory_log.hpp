@@ -22,11 +22,9 @@ struct memory_use {
 };
 
 /// Adds one manager's rows and heaps.
-template <class Rows>
-void look_at(const Rows& rows, const std::string& table, memory_use& use) {
+template <class Rows> void look_at(const Rows& rows, const std::string& table, memory_use& use) {
     rows.usage([&](const allot::heap_usage& heap) {
-        if (heap.live_rows == 0)
-            return;
+        if (heap.live_rows == 0) return;
         use.live_rows += heap.live_rows;
         use.heaps.push_back({table, heap.name, heap.type == nullptr ? "" : heap.type->name, heap.slot_bytes,
                              heap.live_rows, heap.row_bytes, heap.pages, heap.bytes, heap.overhead_per_row});
@@ -35,15 +33,13 @@ void look_at(const Rows& rows, const std::string& table, memory_use& use) {
 
 /// Keeps the fullest of the moments that are noted.
 class memory_log {
-public:
-    template <class Engine>
-    void note(const Engine& memory, const char* when) {
-        if (fullest_.when.empty() || memory.account.used() > fullest_.charged)
-            fullest_ = memory.look(when);
+  public:
+    template <class Engine> void note(const Engine& memory, const char* when) {
+        if (fullest_.when.empty() || memory.account.used() > fullest_.charged) fullest_ = memory.look(when);
     }
     const memory_use& fullest() const { return fullest_; }
 
-private:
+  private:
     memory_use fullest_;
 };
 

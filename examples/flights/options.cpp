@@ -23,9 +23,7 @@ bool options::asks_for(std::string_view query) const {
     return queries.empty() || named("all") || named(query);
 }
 
-static std::string_view last_name(std::string_view account) {
-    return account.substr(account.find('/') + 1);
-}
+static std::string_view last_name(std::string_view account) { return account.substr(account.find('/') + 1); }
 
 const char* operator_named(std::string_view query, std::string_view name) {
     return *std::find_if(operator_names.begin(), operator_names.end(), [&](std::string_view o) {
@@ -36,29 +34,24 @@ const char* operator_named(std::string_view query, std::string_view name) {
 std::size_t options::operator_limit(std::string_view account) const {
     std::size_t of_all = SIZE_MAX, own = SIZE_MAX; // one for this operator alone counts first, of each the last
     for (const limit_of_operator& l : operator_limits)
-        if (l.name == account)
-            own = l.bytes;
-        else if (l.name == last_name(account))
-            of_all = l.bytes;
+        if (l.name == account) own = l.bytes;
+        else if (l.name == last_name(account)) of_all = l.bytes;
     return own != SIZE_MAX ? own : of_all;
 }
 
 /// Reads NAME=SIZE; returns what is wrong with it.
 static std::string read_operator_limit(const std::string& text, limit_of_operator& out) {
     const std::size_t at = text.find('=');
-    if (at == std::string::npos)
-        return text + ": not NAME=SIZE";
+    if (at == std::string::npos) return text + ": not NAME=SIZE";
     out.name = text.substr(0, at);
     std::vector<std::string> names;
     for (const char* account : operator_names)
         for (const std::string_view name : {last_name(account), std::string_view{account}})
-            if (std::find(names.begin(), names.end(), name) == names.end())
-                names.emplace_back(name);
+            if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
     if (std::find(names.begin(), names.end(), out.name) == names.end())
         return "no operator \"" + out.name + "\"; there are " + CLI::detail::join(names, ", ");
     std::string size = text.substr(at + 1);
-    if (std::string wrong = CLI::AsSizeValue(false)(size); !wrong.empty())
-        return wrong;
+    if (std::string wrong = CLI::AsSizeValue(false)(size); !wrong.empty()) return wrong;
     return CLI::detail::lexical_cast(size, out.bytes) ? "" : size + ": not a size";
 }
 
@@ -66,16 +59,11 @@ bool parse(int argc, char** argv, options& out, int& code) {
     CLI::App app{about, "flights"};
     out.threads = std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::string> set_names, queries{"all"}, devices(device_names.begin(), device_names.end());
-    for (const set_entry& s : all_sets())
-        set_names.emplace_back(s.name);
-    for (std::string_view q : query_names)
-        queries.emplace_back(q);
+    for (const set_entry& s : all_sets()) set_names.emplace_back(s.name);
+    for (std::string_view q : query_names) queries.emplace_back(q);
 
-    const auto one_of = [](const std::vector<std::string>& names) {
-        return CLI::IsMember(names).description("");
-    };
-    app.add_option("--memory", out.memory,
-                   "Limit of all that grows with the data: 500K, 64M, 2G (default 16M)")
+    const auto one_of = [](const std::vector<std::string>& names) { return CLI::IsMember(names).description(""); };
+    app.add_option("--memory", out.memory, "Limit of all that grows with the data: 500K, 64M, 2G (default 16M)")
         ->transform(CLI::AsSizeValue(false).description(""))
         ->type_name("SIZE");
     std::vector<std::string> operator_limits;
@@ -98,8 +86,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_option("--threads", out.threads, "Threads that read and answer (default one a core)")
         ->check(CLI::Range(1u, 256u).description(""))
         ->type_name("N");
-    app.add_option("--query", out.queries,
-                   "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
+    app.add_option("--query", out.queries, "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
         ->check(one_of(queries))
         ->type_name("NAME");
     app.add_option("--device", out.device,
@@ -110,16 +97,13 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_option("--device-memory", out.device_memory, "Limit of what is held of the device (default 4M)")
         ->transform(CLI::AsSizeValue(false).description(""))
         ->type_name("SIZE");
-    app.add_option("--flights", out.flights, "CSV of flights (default the January of 2013)")
-        ->type_name("FILE");
+    app.add_option("--flights", out.flights, "CSV of flights (default the January of 2013)")->type_name("FILE");
     app.add_option("--airlines", out.airlines, "CSV of airlines")->type_name("FILE");
     app.add_option("--planes", out.planes, "CSV of planes")->type_name("FILE");
     app.add_option("--airports", out.airports, "CSV of airports")->type_name("FILE");
-    app.add_option("--rows", out.shown_rows, "Rows shown of each answer, 0 for all (default 5)")
-        ->type_name("N");
-    app.add_option(
-           "--check", out.check,
-           "Compare each answer with DIRECTORY/QUERY.csv (default, for our own files: with DuckDB's answers)")
+    app.add_option("--rows", out.shown_rows, "Rows shown of each answer, 0 for all (default 5)")->type_name("N");
+    app.add_option("--check", out.check,
+                   "Compare each answer with DIRECTORY/QUERY.csv (default, for our own files: with DuckDB's answers)")
         ->type_name("DIRECTORY");
     app.add_flag("--json", out.json, "Everything as one JSON object");
     app.add_flag("--describe", out.describe, "Tell the policies of the set, and do nothing else");
@@ -137,8 +121,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
     if (own_files && out.check.empty() && std::filesystem::is_directory(FLIGHTS_EXPECTED_DIR))
         out.check = FLIGHTS_EXPECTED_DIR;
     const auto fallback = [](std::string& path, const char* own) {
-        if (path.empty())
-            path = own;
+        if (path.empty()) path = own;
     };
     fallback(out.flights, FLIGHTS_DATA_DIR "/flights_2013_01.csv");
     fallback(out.airlines, FLIGHTS_DATA_DIR "/airlines.csv");

@@ -23,12 +23,11 @@ inline constexpr int out_of_memory =
 
 inline constexpr std::array<std::string_view, 3> device_names{"none", "simulated", "cuda"};
 
-inline constexpr std::array<std::string_view, 5> query_names{"carriers", "months", "routes", "delays",
-                                                             "sorted"};
+inline constexpr std::array<std::string_view, 5> query_names{"carriers", "months", "routes", "delays", "sorted"};
 
 /// The operators of each query, by the names of their accounts.
 inline constexpr std::array<const char*, 13> operator_names{
-    "load/read",   "carriers/join", "carriers/group", "carriers/sort", "months/group", "months/sort", "routes/join",
+    "load/read",    "carriers/join", "carriers/group", "carriers/sort", "months/group", "months/sort", "routes/join",
     "routes/group", "routes/sort",   "delays/join",    "delays/sort",   "sorted/sort",  "device/copy"};
 
 /// One of the list above, which it must be in.

@@ -13,12 +13,12 @@ namespace flights {
 struct outcome {
     std::vector<file_read> files;
     std::vector<answer> answers;
-    std::vector<refusal> refused; // queries that have no answer
-    memory_use fullest;    // the fullest moment that was noted
-    memory_use afterwards; // when every row was released
+    std::vector<refusal> refused;        // queries that have no answer
+    memory_use fullest;                  // the fullest moment that was noted
+    memory_use afterwards;               // when every row was released
     std::string accounts, accounts_json; // the tree at its peak, with --explain-memory
     device_outcome device;               // of none: no name
-    double reading = 0;    // seconds
+    double reading = 0;                  // seconds
 };
 
 } // namespace flights

@@ -15,11 +15,9 @@ void progress::begin(const std::string& title, std::uint64_t total) {
 }
 
 void progress::update(std::uint64_t done) {
-    if (!terminal_)
-        return;
+    if (!terminal_) return;
     const auto now = std::chrono::steady_clock::now();
-    if (now - drawn_ < std::chrono::milliseconds(50))
-        return;
+    if (now - drawn_ < std::chrono::milliseconds(50)) return;
     drawn_ = now;
     on_screen_ = true;
     if (total_ == 0) {
@@ -27,15 +25,13 @@ void progress::update(std::uint64_t done) {
     } else {
         constexpr std::uint64_t width = 30;
         const std::uint64_t share = done < total_ ? done * 100 / total_ : 100;
-        fmt::print(stderr, "\r\033[K{}  [{:-<{}}] {} %", title_, std::string(share * width / 100, '#'), width,
-                   share);
+        fmt::print(stderr, "\r\033[K{}  [{:-<{}}] {} %", title_, std::string(share * width / 100, '#'), width, share);
     }
     std::fflush(stderr);
 }
 
 void progress::end() {
-    if (!on_screen_)
-        return;
+    if (!on_screen_) return;
     on_screen_ = false;
     fmt::print(stderr, "\r\033[K");
     std::fflush(stderr);

@@ -7,7 +7,7 @@
 namespace flights {
 
 class progress {
-public:
+  public:
     progress();
     ~progress() { end(); }
     progress(const progress&) = delete;
@@ -17,7 +17,7 @@ public:
     void update(std::uint64_t done);                           // one caller at a time
     void end();                                                // wipes the line
 
-private:
+  private:
     std::string title_;
     std::uint64_t total_ = 0;
     std::chrono::steady_clock::time_point drawn_{};

@@ -12,33 +12,27 @@ constexpr std::size_t few_rows = 100; // heaps with fewer share one line
 
 std::string grouped(std::uint64_t n) {
     std::string digits = fmt::to_string(n);
-    for (std::size_t at = digits.size(); at > 3; at -= 3)
-        digits.insert(at - 3, 1, ',');
+    for (std::size_t at = digits.size(); at > 3; at -= 3) digits.insert(at - 3, 1, ',');
     return digits;
 }
 
 std::string bytes(std::size_t n) {
     const double kib = static_cast<double>(n) / 1024;
-    if (n < 10'240)
-        return fmt::format("{} B", n);
-    if (kib < 10'240)
-        return fmt::format("{:.0f} KiB", kib);
+    if (n < 10'240) return fmt::format("{} B", n);
+    if (kib < 10'240) return fmt::format("{:.0f} KiB", kib);
     return fmt::format("{:.1f} MiB", kib / 1024);
 }
 
-std::string milliseconds(double seconds) {
-    return fmt::format("{:.{}f} ms", seconds * 1000, seconds < 0.01 ? 1 : 0);
-}
+std::string milliseconds(double seconds) { return fmt::format("{:.{}f} ms", seconds * 1000, seconds < 0.01 ? 1 : 0); }
 
 /// Letters, not bytes, of a UTF-8 text.
 std::size_t width(std::string_view text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+    return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
 /// Columns of text as wide as they need be, numbers to the right.
 class text_table {
-public:
+  public:
     explicit text_table(std::vector<std::string> head) : right_(head.size(), true) {
         lines_.push_back(std::move(head));
     }
@@ -49,8 +43,7 @@ public:
     std::string draw(std::string_view indent) const {
         std::vector<std::size_t> widths(right_.size());
         for (const auto& line : lines_)
-            for (std::size_t c = 0; c != line.size(); ++c)
-                widths[c] = std::max(widths[c], width(line[c]));
+            for (std::size_t c = 0; c != line.size(); ++c) widths[c] = std::max(widths[c], width(line[c]));
         std::string out;
         for (const auto& line : lines_) {
             std::string drawn(indent);
@@ -65,20 +58,17 @@ public:
         return out;
     }
 
-private:
+  private:
     std::vector<bool> right_;
     std::vector<std::vector<std::string>> lines_;
 };
 
 /// Fit for one cell: no line breaks, and not too wide.
 std::string shortened(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
-    if (width(text) <= widest_cell)
-        return text;
+    std::replace_if(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
+    if (width(text) <= widest_cell) return text;
     std::size_t end = widest_cell - 2;
-    while (end != 0 && (text[end] & 0xC0) == 0x80)
-        --end;
+    while (end != 0 && (text[end] & 0xC0) == 0x80) --end;
     return text.substr(0, end) + "..";
 }
 
@@ -89,16 +79,14 @@ std::string draw(const answer& from, std::size_t limit) {
         std::vector<std::string> line;
         for (std::size_t c = 0; c != from.rows[r].size(); ++c) {
             const cell& value = from.rows[r][c];
-            if (std::holds_alternative<std::string>(value))
-                table.left(c);
+            if (std::holds_alternative<std::string>(value)) table.left(c);
             line.push_back(std::holds_alternative<std::monostate>(value) ? "-" : shortened(to_text(value)));
         }
         table.add(std::move(line));
     }
     std::string out = fmt::format("{}  [{}, {}]\n", from.title, from.name, milliseconds(from.seconds));
     out += table.draw("  ");
-    if (shown != from.rows.size())
-        out += fmt::format("  .. {} more: --rows 0\n", from.rows.size() - shown);
+    if (shown != from.rows.size()) out += fmt::format("  .. {} more: --rows 0\n", from.rows.size() - shown);
     return out + '\n';
 }
 
@@ -121,8 +109,8 @@ std::string draw(const memory_use& use, const memory_use& after) {
         }
     }
     if (with_few != 0)
-        table.add({fmt::format("{} heaps of few rows", with_few), "", grouped(few.rows), "", "",
-                   grouped(few.pages), bytes(few.bytes)});
+        table.add({fmt::format("{} heaps of few rows", with_few), "", grouped(few.rows), "", "", grouped(few.pages),
+                   bytes(few.bytes)});
     std::string out = fmt::format("Where the memory went, at its fullest [{}]\n", use.when);
     out += table.draw("  ");
     out += fmt::format("  limit {}: charged {}, committed {}, resident {}; peak {}\n", bytes(use.limit),
@@ -135,8 +123,8 @@ std::string draw(const device_outcome& from, std::size_t limit) {
     std::string out = fmt::format("On the device [{}], limit {}\n", from.device, bytes(limit));
     out += fmt::format("  {} columns of {} flights in {} chunks, on {} streams: {} copied there, {} chunks "
                        "dropped for room\n",
-                       from.columns, grouped(from.rows), grouped(from.chunks), from.streams,
-                       bytes(from.copied), grouped(from.dropped));
+                       from.columns, grouped(from.rows), grouped(from.chunks), from.streams, bytes(from.copied),
+                       grouped(from.dropped));
     out += fmt::format("  copied back by other streams: {} of {} columns as they were; {} events, {} waits, "
                        "{} hazards\n",
                        from.equal_columns, from.columns, grouped(from.afterwards.events),
@@ -153,15 +141,13 @@ std::string draw(const device_outcome& from, std::size_t limit) {
 std::string bad_lines_of(const outcome& from) {
     std::string out;
     for (const file_read& file : from.files) {
-        if (file.bad.count() == 0)
-            continue;
+        if (file.bad.count() == 0) continue;
         out += fmt::format("{}: {} bad line{} skipped\n", file.path, grouped(file.bad.count()),
                            file.bad.count() == 1 ? "" : "s");
         for (const csv::bad_line& bad : file.bad)
             out += fmt::format("  line {}: {}{}{}\n", bad.line, bad.column, bad.column.empty() ? "" : ": ",
                                csv::explain(bad.what));
-        if (file.bad.count() > csv::bad_lines::kept)
-            out += "  ..\n";
+        if (file.bad.count() > csv::bad_lines::kept) out += "  ..\n";
     }
     return out;
 }
@@ -173,20 +159,16 @@ std::string page_for(const outcome& from, const options& asked) {
         read += file.bytes;
         kept += file.row_bytes;
     }
-    std::string out =
-        fmt::format("{} rows: {} of CSV, {} as rows; read in {} by {} thread{}; set {}, limit {}\n\n",
-                    grouped(rows), bytes(read), bytes(kept), milliseconds(from.reading), asked.threads,
-                    asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
-    for (const answer& a : from.answers)
-        out += draw(a, asked.shown_rows);
+    std::string out = fmt::format("{} rows: {} of CSV, {} as rows; read in {} by {} thread{}; set {}, limit {}\n\n",
+                                  grouped(rows), bytes(read), bytes(kept), milliseconds(from.reading), asked.threads,
+                                  asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
+    for (const answer& a : from.answers) out += draw(a, asked.shown_rows);
     for (const refusal& r : from.refused)
         out += fmt::format("No answer: {} is refused {}, it uses {} of {}\n\n", r.by, bytes(r.asked), bytes(r.used),
                            bytes(r.limit));
-    if (!from.device.device.empty())
-        out += draw(from.device, asked.device_memory);
+    if (!from.device.device.empty()) out += draw(from.device, asked.device_memory);
     out += draw(from.fullest, from.afterwards);
-    if (!from.accounts.empty())
-        out += "\nWho held it, to the byte: " + from.accounts;
+    if (!from.accounts.empty()) out += "\nWho held it, to the byte: " + from.accounts;
     return out;
 }
 

@@ -37,8 +37,7 @@ static ordered_json to_json(const answer& from) {
     ordered_json rows = ordered_json::array();
     for (const auto& row : from.rows) {
         ordered_json line;
-        for (std::size_t c = 0; c != row.size(); ++c)
-            line[from.columns[c]] = to_json(row[c]);
+        for (std::size_t c = 0; c != row.size(); ++c) line[from.columns[c]] = to_json(row[c]);
         rows.push_back(std::move(line));
     }
     return {{"name", from.name}, {"title", from.title}, {"seconds", from.seconds}, {"rows", std::move(rows)}};
@@ -48,9 +47,8 @@ static ordered_json to_json(const file_read& from) {
     ordered_json bad = ordered_json::array();
     for (const csv::bad_line& line : from.bad)
         bad.push_back({{"line", line.line}, {"column", line.column}, {"reason", csv::explain(line.what)}});
-    return {
-        {"path", from.path},           {"bytes", from.bytes},           {"rows", from.rows},
-        {"row_bytes", from.row_bytes}, {"bad_lines", from.bad.count()}, {"first_bad_lines", std::move(bad)}};
+    return {{"path", from.path},           {"bytes", from.bytes},           {"rows", from.rows},
+            {"row_bytes", from.row_bytes}, {"bad_lines", from.bad.count()}, {"first_bad_lines", std::move(bad)}};
 }
 
 static ordered_json to_json(const device_outcome& from) {
@@ -69,10 +67,8 @@ static ordered_json to_json(const device_outcome& from) {
 
 std::string json_for(const outcome& from, const options& asked) {
     ordered_json files = ordered_json::array(), answers = ordered_json::array();
-    for (const file_read& file : from.files)
-        files.push_back(to_json(file));
-    for (const answer& a : from.answers)
-        answers.push_back(to_json(a));
+    for (const file_read& file : from.files) files.push_back(to_json(file));
+    for (const answer& a : from.answers) answers.push_back(to_json(a));
     ordered_json all{{"set", asked.set},
                      {"threads", asked.threads},
                      {"reading_seconds", from.reading},
@@ -82,10 +78,8 @@ std::string json_for(const outcome& from, const options& asked) {
                      {"afterwards", to_json(from.afterwards)}};
     for (const refusal& r : from.refused)
         all["refused"].push_back({{"operator", r.by}, {"asked", r.asked}, {"used", r.used}, {"limit", r.limit}});
-    if (!from.accounts_json.empty())
-        all["accounts_at_peak"] = ordered_json::parse(from.accounts_json);
-    if (!from.device.device.empty())
-        all["device"] = to_json(from.device);
+    if (!from.accounts_json.empty()) all["accounts_at_peak"] = ordered_json::parse(from.accounts_json);
+    if (!from.device.device.empty()) all["device"] = to_json(from.device);
     // A text that is not UTF-8 is shown with replacement characters, never a reason to fail.
     return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }

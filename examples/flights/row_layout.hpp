@@ -28,44 +28,35 @@ struct row_head {
     bool is_null(std::size_t column) const { return (nulls >> column & 1u) != 0; }
 };
 
-template <std::size_t Texts>
-using text_ends = std::array<std::uint16_t, Texts>;
+template <std::size_t Texts> using text_ends = std::array<std::uint16_t, Texts>;
 
 /// Text `which` of a stored row. The view lives as long as somebody holds a link to the row.
-template <class Row>
-std::string_view text(const Row& row, std::size_t which) {
+template <class Row> std::string_view text(const Row& row, std::size_t which) {
     const char* const tail = reinterpret_cast<const char*>(&row) + sizeof(Row);
     const std::size_t begin = which == 0 ? 0 : row.ends[which - 1];
     return {tail + begin, row.ends[which] - begin};
 }
 
 /// Nulls are numbered by column: first the numbers, then the texts.
-template <class Row>
-constexpr std::size_t text_column(std::size_t which) {
+template <class Row> constexpr std::size_t text_column(std::size_t which) {
     return std::tuple_size_v<decltype(Row::numbers)> + which;
 }
 
-template <class Row>
-bool text_is_null(const Row& row, std::size_t which) {
+template <class Row> bool text_is_null(const Row& row, std::size_t which) {
     return row.is_null(text_column<Row>(which));
 }
 
 /// What a stored row asked for, head and tail.
-template <class Row>
-std::size_t bytes_of(const Row& row) {
-    return sizeof(Row) + row.ends[Row::texts - 1];
-}
+template <class Row> std::size_t bytes_of(const Row& row) { return sizeof(Row) + row.ends[Row::texts - 1]; }
 
 /// A row while it is being read: the fixed part by value, the texts still in the read buffer.
-template <class Row>
-struct draft {
+template <class Row> struct draft {
     Row fixed{};
     std::array<std::string_view, Row::texts> text{};
 };
 
 /// Moves a draft into memory that `from` allocates: a row manager, or one thread's handle of it.
-template <class Row, class Allocates>
-allot::row_ptr<Row> store(Allocates& from, draft<Row>& row) {
+template <class Row, class Allocates> allot::row_ptr<Row> store(Allocates& from, draft<Row>& row) {
     std::size_t end = 0;
     for (std::size_t t = 0; t != Row::texts; ++t)
         row.fixed.ends[t] = static_cast<std::uint16_t>(end += row.text[t].size());
@@ -73,8 +64,7 @@ allot::row_ptr<Row> store(Allocates& from, draft<Row>& row) {
     Row* const stored = ::new (place) Row(row.fixed);
     char* tail = static_cast<char*>(place) + sizeof(Row);
     for (std::string_view t : row.text) {
-        if (!t.empty())
-            std::memcpy(tail, t.data(), t.size());
+        if (!t.empty()) std::memcpy(tail, t.data(), t.size());
         tail += t.size();
     }
     return allot::row_ptr<Row>::adopt(stored);

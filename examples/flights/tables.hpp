@@ -10,14 +10,12 @@
 
 namespace flights {
 
-template <class Row, class Number>
-struct number_column {
+template <class Row, class Number> struct number_column {
     using number = Number;
     std::string_view name;
-    Number Row::*member;
+    Number Row::* member;
 };
-template <class Row, class Number>
-number_column(const char*, Number Row::*) -> number_column<Row, Number>;
+template <class Row, class Number> number_column(const char*, Number Row::*) -> number_column<Row, Number>;
 
 struct flight : row_head {
     std::int32_t flight_number, distance;
@@ -81,8 +79,8 @@ struct plane : row_head {
         number_column{"seats", &plane::seats},
         number_column{"speed", &plane::speed},
     };
-    static constexpr std::array<std::string_view, texts> text_names{"tailnum", "type", "manufacturer",
-                                                                    "model", "engine"};
+    static constexpr std::array<std::string_view, texts> text_names{"tailnum", "type", "manufacturer", "model",
+                                                                    "engine"};
     static constexpr allot::row_type type{.name = "plane", .align = 4};
     static constexpr std::size_t key = tailnum;
 };
@@ -108,23 +106,19 @@ struct airport : row_head {
 /// The rows of one table, in the order of the file. They come in chunks, one a block of the file: a chunk is
 /// what one thread reads at a time, and later what one thread works through at a time (morsel-driven
 /// parallelism, Leis 2014).
-template <class Row>
-struct table {
+template <class Row> struct table {
     using chunk = std::pmr::vector<allot::row_ptr<Row>>;
 
     explicit table(std::pmr::memory_resource& memory) : chunks(&memory) {}
 
     std::size_t rows() const {
         std::size_t sum = 0;
-        for (const chunk& c : chunks)
-            sum += c.size();
+        for (const chunk& c : chunks) sum += c.size();
         return sum;
     }
-    template <class Fn>
-    void each(Fn fn) const {
+    template <class Fn> void each(Fn fn) const {
         for (const chunk& c : chunks)
-            for (const allot::row_ptr<Row>& row : c)
-                fn(*row);
+            for (const allot::row_ptr<Row>& row : c) fn(*row);
     }
 
     std::pmr::vector<chunk> chunks;

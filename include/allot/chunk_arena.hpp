@@ -1,4 +1,5 @@
-// Everything for blocks of bytes of any size: the chunk arena, its fits, where its pages come from, and units for its limits.
+// Everything for blocks of bytes of any size: the chunk arena, its fits, where its pages come from, and units for its
+// limits.
 #pragma once
 
 #include <allot/core/units.hpp>

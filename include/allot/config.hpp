@@ -99,7 +99,7 @@
 #define ALLOT_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
 #define ALLOT_SIGNATURE __PRETTY_FUNCTION__
 #define ALLOT_SHARED __attribute__((visibility("default"))) // by libraries, also if they hide their symbols
-#define ALLOT_FORGET(pointer) __asm__("" : "+r"(pointer)) // what the compiler knows of it
+#define ALLOT_FORGET(pointer) __asm__("" : "+r"(pointer))   // what the compiler knows of it
 #else
 #error "allot needs g++ 12, clang 14, nvcc 13, or a later one of them"
 #endif
@@ -142,9 +142,8 @@ namespace detail {
 }
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI
-#define ALLOT_ASSERT(condition, what)                                                                        \
-    (ALLOT_LIKELY(condition) ? static_cast<void>(0)                                                          \
-                             : ::allot::detail::assertion_failed(what, __FILE__, __LINE__))
+#define ALLOT_ASSERT(condition, what)                                                                                  \
+    (ALLOT_LIKELY(condition) ? static_cast<void>(0) : ::allot::detail::assertion_failed(what, __FILE__, __LINE__))
 #else
 #define ALLOT_ASSERT(condition, what) static_cast<void>(sizeof((condition) ? 1 : 0))
 #endif

@@ -1,5 +1,5 @@
-// What users of a chunk arena rely on, for every fit, over every kind of pages, with caches of the arena or of threads. A new
-// fit joins by a line in `sets`.
+// What users of a chunk arena rely on, for every fit, over every kind of pages, with caches of the arena or of threads.
+// A new fit joins by a line in `sets`.
 #include <support/catch.hpp>
 #include <support/chunk_sets.hpp>
 
@@ -112,7 +112,8 @@ TEMPLATE_LIST_TEST_CASE("blocks never overlap, keep their bytes, and nothing is 
     holder held{blocks, home.host};
     std::mt19937 random{23};
     for (int step = 0; step < 12000; ++step) {
-        const std::size_t bytes = random() % 100 == 0 ? random() % (8 << 20) : random() % (std::size_t{1} << random() % 19);
+        const std::size_t bytes =
+            random() % 100 == 0 ? random() % (8 << 20) : random() % (std::size_t{1} << random() % 19);
         const std::size_t align = std::size_t{1} << (random() % 4 != 0 ? random() % 7 : random() % 17);
         const std::size_t choice = random() % 100, allocate = step / 3000 % 2 == 0 ? 50U : 40U;
         if (held.size() == 0 || choice < allocate) {
@@ -155,20 +156,24 @@ TEMPLATE_LIST_TEST_CASE("told its bytes, a block goes back all the same", "[chun
 TEMPLATE_LIST_TEST_CASE("every size up to a chunk and beyond has the capacity of its class", "[chunks]", chunk_sets) {
     made<TestType> home{64_MiB};
     auto& blocks = *home;
-    constexpr bool twos = std::is_same_v<typename allot::resolved<TestType, allot::product::chunk_arena>::template answer<allot::category::fit>, allot::fit::buddy>;
+    constexpr bool twos = std::is_same_v<
+        typename allot::resolved<TestType, allot::product::chunk_arena>::template answer<allot::category::fit>,
+        allot::fit::buddy>;
     const std::size_t chunk = blocks.chunk_bytes(), page = blocks.arena().page_bytes();
     std::size_t last = 0;
     for (std::size_t n = 0; n <= chunk + page; n += n < 4096 ? 1 : n < 70'000 ? 127 : page / 64 + 1) {
         const allot::block b = blocks.try_allocate(n);
         REQUIRE((b && b.bytes >= n && b.bytes >= last));
         last = b.bytes;
-        if (n > 256 && n <= chunk) REQUIRE(static_cast<double>(b.bytes - n) < (twos ? 0.5 : 0.2) * static_cast<double>(b.bytes));
+        if (n > 256 && n <= chunk)
+            REQUIRE(static_cast<double>(b.bytes - n) < (twos ? 0.5 : 0.2) * static_cast<double>(b.bytes));
         if (n > chunk) REQUIRE(b.bytes == allot::align_up(n, page));
         blocks.deallocate(b.address);
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("the limit is hard, a refusal harms nobody, and pooled memory starves no large request", "[chunks]", chunk_sets) {
+TEMPLATE_LIST_TEST_CASE("the limit is hard, a refusal harms nobody, and pooled memory starves no large request",
+                        "[chunks]", chunk_sets) {
     made<TestType> home{32_MiB};
     auto& blocks = *home;
     const auto held = [&] { return blocks.figures().held; };
@@ -204,7 +209,8 @@ TEMPLATE_LIST_TEST_CASE("what is no block changes nothing", "[chunks]", chunk_se
         static int elsewhere = 0;
         auto* const p = static_cast<std::byte*>(a.address);
         for (void* const wrong : {static_cast<void*>(&elsewhere), static_cast<void*>(p + 1), static_cast<void*>(p + 64),
-                                  static_cast<void*>(static_cast<std::byte*>(large.address) + 64), static_cast<void*>(blocks.arena().end() - 64)}) {
+                                  static_cast<void*>(static_cast<std::byte*>(large.address) + 64),
+                                  static_cast<void*>(blocks.arena().end() - 64)}) {
             blocks.deallocate(wrong);
             CHECK(blocks.capacity(wrong) == 0);
             CHECK_FALSE(blocks.resize(wrong, 1));

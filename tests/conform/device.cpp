@@ -1,5 +1,5 @@
-// The simulated device answers as every model of the seam does, however its work runs, and the suite, a correct program,
-// has neither hazards nor leaks. The suite on a GPU: tests/cuda/.
+// The simulated device answers as every model of the seam does, however its work runs, and the suite, a correct
+// program, has neither hazards nor leaks. The suite on a GPU: tests/cuda/.
 #include <support/catch.hpp>
 
 #include <conform/device_api.hpp>

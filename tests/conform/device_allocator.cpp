@@ -1,4 +1,5 @@
-// What programs ask of a device allocator, whatever its set and the device's memory. A new policy joins by a set in `sets_of_blocks`.
+// What programs ask of a device allocator, whatever its set and the device's memory. A new policy joins by a set in
+// `sets_of_blocks`.
 #include <support/device_sets.hpp>
 
 #include <cstdint>
@@ -28,8 +29,10 @@ struct uncounted : allot::policies<on_simulated, allot::watch::none, allot::oom:
 struct kept : allot::policies<on_simulated, allot::retain::never, allot::oom::null> {};
 struct kept_until_called : allot::policies<on_simulated, allot::retain::on_call, allot::oom::null> {};
 struct given_back_when_idle : allot::policies<on_simulated, allot::retain::idle<5_s, suite_clock>, allot::oom::null> {};
-struct nothing_at_all : allot::policies<on_simulated, allot::order::host, allot::ledger::none, allot::watch::none, allot::retain::idle<1_s, suite_clock>> {};
-using sets_of_blocks = std::tuple<by_default, by_the_host, uncharged, uncounted, kept, kept_until_called, given_back_when_idle, nothing_at_all>;
+struct nothing_at_all : allot::policies<on_simulated, allot::order::host, allot::ledger::none, allot::watch::none,
+                                        allot::retain::idle<1_s, suite_clock>> {};
+using sets_of_blocks = std::tuple<by_default, by_the_host, uncharged, uncounted, kept, kept_until_called,
+                                  given_back_when_idle, nothing_at_all>;
 
 template <class Set> using answers = allot::resolved<Set, allot::product::device_allocator>;
 template <class Set> constexpr bool charges = answers<Set>::template answer<allot::category::ledger>::charges;
@@ -50,7 +53,8 @@ template <class Set> struct place {
         return o;
     }
     allot::device_allocator<Set> make() {
-        if constexpr (charges<Set>) return allot::device_allocator<Set>{m.api, unheard, allot::limit{most}, allot::name{"suite"}};
+        if constexpr (charges<Set>)
+            return allot::device_allocator<Set>{m.api, unheard, allot::limit{most}, allot::name{"suite"}};
         else return allot::device_allocator<Set>{m.api, unheard, allot::name{"suite"}};
     }
     // In the order of the host, who frees has waited.
@@ -72,7 +76,8 @@ std::uintptr_t number(void* p) { return reinterpret_cast<std::uintptr_t>(p); }
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("blocks of a device never overlap, are what was asked for, and stay within the limit", "[device][conform]", sets_of_blocks) {
+TEMPLATE_LIST_TEST_CASE("blocks of a device never overlap, are what was asked for, and stay within the limit",
+                        "[device][conform]", sets_of_blocks) {
     for (const bool virtual_memory : {true, false}) {
         place<TestType> at{{.virtual_memory = virtual_memory, .execution = device::execution::delayed}};
         struct block {
@@ -80,14 +85,16 @@ TEMPLATE_LIST_TEST_CASE("blocks of a device never overlap, are what was asked fo
             std::size_t stream;
         };
         std::map<std::uintptr_t, block> live;
-        std::vector<simulated_machine::stream> streams{at.m.a, at.m.b, at.m.make_stream(), device::simulated::legacy_stream()};
+        std::vector<simulated_machine::stream> streams{at.m.a, at.m.b, at.m.make_stream(),
+                                                       device::simulated::legacy_stream()};
         std::mt19937 random{11};
         std::size_t refused = 0;
         for (int step = 0; step != 4000; ++step) {
             const std::size_t s = random() % streams.size();
             suite_clock::time += random() % 4 == 0 ? 1'000'000'000 : 0;
             if (live.empty() || random() % 100 < (step / 500 % 2 == 0 ? 65U : 35U)) {
-                const std::size_t bytes = 1 + random() % (std::size_t{1} << random() % 22), align = std::size_t{1} << random() % 14;
+                const std::size_t bytes = 1 + random() % (std::size_t{1} << random() % 22),
+                                  align = std::size_t{1} << random() % 14;
                 void* const p = at.gpu.try_allocate(bytes, align, streams[s]);
                 if (p == nullptr) {
                     ++refused;
@@ -123,7 +130,8 @@ TEMPLATE_LIST_TEST_CASE("blocks of a device never overlap, are what was asked fo
     }
 }
 
-TEMPLATE_LIST_TEST_CASE("a device allocator answers what is absurd, and what it refuses changes nothing", "[device][conform]", sets_of_blocks) {
+TEMPLATE_LIST_TEST_CASE("a device allocator answers what is absurd, and what it refuses changes nothing",
+                        "[device][conform]", sets_of_blocks) {
     place<TestType> at;
     void* const p = at.gpu.try_allocate(1000, at.m.a);
     REQUIRE(p != nullptr);
@@ -131,7 +139,8 @@ TEMPLATE_LIST_TEST_CASE("a device allocator answers what is absurd, and what it 
     at.gpu.deallocate(nullptr, at.m.a);
     const auto before = at.gpu.figures();
     for (const std::size_t bytes : {most + 1, std::size_t{1} << 40, SIZE_MAX / 2, SIZE_MAX})
-        for (const std::size_t align : {std::size_t{1}, 2_MiB, std::size_t{1} << 63}) CHECK(at.gpu.try_allocate(bytes, align, at.m.b) == nullptr);
+        for (const std::size_t align : {std::size_t{1}, 2_MiB, std::size_t{1} << 63})
+            CHECK(at.gpu.try_allocate(bytes, align, at.m.b) == nullptr);
     const auto after = at.gpu.figures();
     CHECK(after.live == before.live);
     CHECK(after.reserved == before.reserved);
@@ -139,7 +148,8 @@ TEMPLATE_LIST_TEST_CASE("a device allocator answers what is absurd, and what it 
     CHECK(after.frees == before.frees);
 #if !ALLOT_CHECKED
     int here = 0;
-    for (void* const wrong : {static_cast<void*>(&here), static_cast<void*>(static_cast<std::byte*>(p) + 256)}) at.gpu.deallocate(wrong, at.m.a);
+    for (void* const wrong : {static_cast<void*>(&here), static_cast<void*>(static_cast<std::byte*>(p) + 256)})
+        at.gpu.deallocate(wrong, at.m.a);
     CHECK(at.gpu.try_allocate(8, 3, at.m.a) == nullptr);
     CHECK(at.gpu.figures().live == before.live);
 #endif
@@ -150,7 +160,8 @@ TEMPLATE_LIST_TEST_CASE("a device allocator answers what is absurd, and what it 
     at.finish();
 }
 
-TEMPLATE_LIST_TEST_CASE("what a device allocator lends out is lent out whole, again and again", "[device][conform]", sets_of_blocks) {
+TEMPLATE_LIST_TEST_CASE("what a device allocator lends out is lent out whole, again and again", "[device][conform]",
+                        sets_of_blocks) {
     place<TestType> at;
     for (int round = 0; round != 5; ++round) {
         const auto s = round % 2 == 0 ? at.m.a : at.m.b;
@@ -164,12 +175,14 @@ TEMPLATE_LIST_TEST_CASE("what a device allocator lends out is lent out whole, ag
     at.finish();
 }
 
-TEMPLATE_LIST_TEST_CASE("a device allocator leaves nothing on its device, and tells what was not freed", "[device][conform]", sets_of_blocks) {
+TEMPLATE_LIST_TEST_CASE("a device allocator leaves nothing on its device, and tells what was not freed",
+                        "[device][conform]", sets_of_blocks) {
     std::string said;
     simulated_machine m;
     const auto s = m.make_stream();
     {
-        const allot::leak_sink heard{[](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &said};
+        const allot::leak_sink heard{
+            [](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &said};
         allot::device_allocator<TestType> gpu{m.api, heard};
         (void)gpu.try_allocate(3_MiB, s);
         gpu.deallocate(gpu.try_allocate(5_MiB, s), s);

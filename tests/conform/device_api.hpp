@@ -1,5 +1,5 @@
-// What every model of device::api does: the same suite for the simulated device and for a GPU. No test framework, so that
-// it also runs on a bare machine: a wrong answer is printed with its line, and counted.
+// What every model of device::api does: the same suite for the simulated device and for a GPU. No test framework, so
+// that it also runs on a bare machine: a wrong answer is printed with its line, and counted.
 #pragma once
 
 #include <allot/device/api.hpp>
@@ -19,7 +19,8 @@ template <class Api> class device_api {
 
   public:
     /// `bytes_move` is false where no memory stands behind addresses.
-    device_api(const Api& api, allot::device_id id, bool bytes_move = true) : api_{api}, id_{id}, bytes_move_{bytes_move} {}
+    device_api(const Api& api, allot::device_id id, bool bytes_move = true)
+        : api_{api}, id_{id}, bytes_move_{bytes_move} {}
 
     /// The number of wrong answers.
     int run() {
@@ -176,8 +177,8 @@ template <class Api> class device_api {
         ALLOT_RIGHT(!api_.create(id_, std::size_t{1} << 60));
         ALLOT_RIGHT(!api_.set_access(p, g, id_, device::access::read_write)); // not mapped
         ALLOT_NEED(api_.map(p, handle, 2 * g));
-        ALLOT_RIGHT(!api_.map(p, handle, 2 * g));      // twice
-        ALLOT_RIGHT(!api_.unmap(p, g));                // half a mapping
+        ALLOT_RIGHT(!api_.map(p, handle, 2 * g)); // twice
+        ALLOT_RIGHT(!api_.unmap(p, g));           // half a mapping
         ALLOT_NEED(api_.unmap(p, 2 * g));
         ALLOT_RIGHT(!api_.unmap(p, 2 * g));
         ALLOT_NEED(api_.release(handle));

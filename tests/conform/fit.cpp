@@ -1,5 +1,5 @@
-// What allocators ask of a fit, whatever it finds first. A new policy joins by its name in `policies`, and in `tagged` where
-// it keeps whose stream freed a run.
+// What allocators ask of a fit, whatever it finds first. A new policy joins by its name in `policies`, and in `tagged`
+// where it keeps whose stream freed a run.
 #include <support/catch.hpp>
 #include <support/failing_metadata.hpp>
 #include <support/stream_tag.hpp>

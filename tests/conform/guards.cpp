@@ -31,7 +31,8 @@ using canary_sets =
     std::tuple<a_set<linked, guard::canary>, a_set<bitmap, guard::canary>, a_set<bitmap, everything>,
                a_set<linked, guard::canary, allot::size::packed>, a_set<guard::canary, allot::size::exact>,
                a_set<guard::canary, allot::heap::per_thread>, a_set<guard::canary, allot::count::links_aside>,
-               a_set<guard::all<guard::canary, guard::zero>, allot::count::none>, a_set<everything, allot::heap::unique>>;
+               a_set<guard::all<guard::canary, guard::zero>, allot::count::none>,
+               a_set<everything, allot::heap::unique>>;
 using waiting_sets = std::tuple<a_set<guard::quarantine<16>>, a_set<bitmap, guard::quarantine<16>>,
                                 a_set<linked, everything>, a_set<guard::quarantine<16>, allot::count::none>,
                                 a_set<guard::quarantine<16>, allot::count::links_aside>>;
@@ -120,7 +121,8 @@ TEMPLATE_LIST_TEST_CASE("guard: a link that was written over is told, and its li
         CHECK(good);
         INFO("round " << round);
         // The quarantine may find the same write first.
-        const auto told = std::find_if(log.all.begin(), log.all.end(), [](const auto& e) { return e.kind == misuse::broken_link; });
+        const auto told =
+            std::find_if(log.all.begin(), log.all.end(), [](const auto& e) { return e.kind == misuse::broken_link; });
         REQUIRE(told != log.all.end());
         CHECK(told->address == victim);
         CHECK(told->heap == "order");
@@ -162,7 +164,9 @@ TEMPLATE_LIST_TEST_CASE("guard: an overrun is told at the last release, whoever 
     for (const std::size_t at : {0u, 1u, 2u, 3u})
         for (way = 0; way < 8; ++way) {
             INFO("byte " << at << ", way " << way);
-            void* const p = way < 4 ? heap.allocate() : way == 4 ? any.allocate(300, order) : rows.allocate(way == 7 ? 300000 : 300, order);
+            void* const p = way < 4    ? heap.allocate()
+                            : way == 4 ? any.allocate(300, order)
+                                       : rows.allocate(way == 7 ? 300000 : 300, order);
             auto* const behind = bytes(p) + allot::capacity(p);
             CHECK(allot::check(p));
             behind[at] = static_cast<unsigned char>(~behind[at]);
@@ -452,7 +456,8 @@ TEST_CASE("guard: rows that go with their heap or manager, and huge rows, are wi
     const auto secrets = [&] { return std::count(memory.begin(), memory.end(), std::byte{0xee}); };
     const allot::leak_sink quiet{[](void*, std::string_view) noexcept {}};
     {
-        allot::row_manager<lent> rows{allot::limit{2_MiB}, std::span<std::byte>(memory), allot::page_bytes{64_KiB}, quiet};
+        allot::row_manager<lent> rows{allot::limit{2_MiB}, std::span<std::byte>(memory), allot::page_bytes{64_KiB},
+                                      quiet};
         auto heap = rows.heap(allot::as<allot::heap::unique>, 100, order);
         for (int i = 0; i < 1000; ++i) std::memset(heap.allocate(), 0xee, 100);
         CHECK(secrets() >= 100000);
@@ -494,11 +499,13 @@ TEST_CASE("guard: damage found for another manager that is short is told at the 
         int calls = 0;
     } me;
     const allot::damage_sink sink{[](void* to, const allot::misuse_report&) noexcept {
-        auto& self = *static_cast<caller*>(to);
-        ++self.calls;
-        void* const p = self.rows->try_allocate(8_MiB); // more than there is: every holder is asked
-        if (p != nullptr) self.rows->release(p);
-    }, &me};
+                                      auto& self = *static_cast<caller*>(to);
+                                      ++self.calls;
+                                      void* const p =
+                                          self.rows->try_allocate(8_MiB); // more than there is: every holder is asked
+                                      if (p != nullptr) self.rows->release(p);
+                                  },
+                                  &me};
     allot::arena<> arena{allot::limit{1_MiB}, allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}};
     allot::row_manager<shared> rows{allot::limit{16_MiB}, arena, sink};
     allot::row_manager<shared> other{allot::limit{16_MiB}, arena};
@@ -521,11 +528,13 @@ TEST_CASE("guard: what is told may use the manager", "[guard]") {
         int calls = 0;
     } me;
     const allot::damage_sink sink{[](void* to, const allot::misuse_report&) noexcept {
-        auto& self = *static_cast<caller*>(to);
-        ++self.calls;
-        for (int i = 0; i < 100; ++i) self.rows->release(self.rows->try_allocate(64, order));
-        static_cast<void>(self.rows->release_empty_pages());
-    }, &me};
+                                      auto& self = *static_cast<caller*>(to);
+                                      ++self.calls;
+                                      for (int i = 0; i < 100; ++i)
+                                          self.rows->release(self.rows->try_allocate(64, order));
+                                      static_cast<void>(self.rows->release_empty_pages());
+                                  },
+                                  &me};
     sets::home<a_set<linked, guard::encoded>> home{sink};
     me.rows = &home.rows;
     std::vector<void*> all;

@@ -44,7 +44,8 @@ template <class Set> class place {
         const allot::page_bytes page{64_KiB};
         if constexpr (lent) {
             bytes_ = std::make_unique<std::byte[]>(lent_bytes);
-            arena.emplace(allot::limit{limit}, page, std::span<std::byte>(bytes_.get(), lent_bytes), allot::name{"place"});
+            arena.emplace(allot::limit{limit}, page, std::span<std::byte>(bytes_.get(), lent_bytes),
+                          allot::name{"place"});
         } else arena.emplace(allot::limit{limit}, page, allot::reserve_bytes{16_MiB}, allot::name{"place"});
     }
 };
@@ -57,7 +58,8 @@ struct run {
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("page: pages are aligned, in the arena, found by address, and usable", "[page]", sets_of_pages) {
+TEMPLATE_LIST_TEST_CASE("page: pages are aligned, in the arena, found by address, and usable", "[page]",
+                        sets_of_pages) {
     place<TestType> here(8_MiB);
     auto& arena = *here.arena;
     CHECK(arena.page_bytes() == 64_KiB);
@@ -110,7 +112,8 @@ TEMPLATE_LIST_TEST_CASE("page: random traces of pages and runs against the model
                 std::swap(runs[random() % runs.size()], runs.back());
                 run& r = runs.back();
                 for (std::size_t i = 0; i < r.pages; ++i)
-                    good = good && r.first[i << 16] == std::byte{r.mark} && r.first[(i << 16) + 65535] == std::byte{r.mark};
+                    good = good && r.first[i << 16] == std::byte{r.mark} &&
+                           r.first[(i << 16) + 65535] == std::byte{r.mark};
                 const std::size_t n = 1 + random() % r.pages; // a part of it
                 arena.give(r.first, n);
                 taken -= n;

@@ -75,9 +75,7 @@ template <class Rows> void every_size(Rows& rows) {
         std::size_t mark = 0;
         for (std::size_t n = 0; n < 70000; n = n < 40 ? n + 1 : n * 9 / 8 + 1)
             for (int from = 0; from < 3; ++from) {
-                void* const p = from == 0   ? rows.allocate(n)
-                                : from == 1 ? rows.try_allocate(n)
-                                            : local.allocate(n);
+                void* const p = from == 0 ? rows.allocate(n) : from == 1 ? rows.try_allocate(n) : local.allocate(n);
                 expect(p != nullptr && is_aligned(p, 8), "a row is aligned to 8");
                 if (p == nullptr) return;
                 expect(rows.capacity(p) >= n && allot::capacity(p) == rows.capacity(p), "capacity");
@@ -164,8 +162,10 @@ template <class Rows> void holders_and_destructors(Rows& rows) {
         local.release(late);
         expect(counted::alive == 0, "what was finalized is, by a local release too");
     } else {
-        static_assert(sets::links<Rows> == requires(void* p) { rows.link(p); } && !requires(void* p) { rows.finalize(p); } &&
-                      sets::links<Rows> == requires(void* p) { rows.is_shared(p); } && !requires { rows.template make<plain_row>(plain_row{7}); });
+        static_assert(
+            sets::links<Rows> == requires(void* p) { rows.link(p); } && !requires(void* p) { rows.finalize(p); } &&
+            sets::links<Rows> == requires(void* p) { rows.is_shared(p); } &&
+            !requires { rows.template make<plain_row>(plain_row{7}); });
         void* const a = rows.allocate(sizeof(plain_row), allot::row_type_of<plain_row>);
         expect(rows.live_rows() == 1, "allocated");
         rows.release(a);
@@ -327,8 +327,9 @@ template <class Rows> void moving_the_limit(Rows& rows) {
         rows.release(p);
         rows.release(q);
     } else {
-        static_assert(!requires { rows.used(); } && !requires { rows.limit(); } && !requires { rows.peak(); } &&
-                      !requires { rows.set_limit(1); });
+        static_assert(
+            !requires { rows.used(); } && !requires { rows.limit(); } && !requires { rows.peak(); } &&
+            !requires { rows.set_limit(1); });
     }
     ends_empty(rows, "moving the limit");
 }
@@ -406,10 +407,10 @@ template <class Set> void row_suite() {
 
 } // namespace
 
-#define ALLOT_ROW_SET(id, text, ...)                                                                         \
-    namespace {                                                                                              \
-    struct id : allot::policies<__VA_ARGS__> {};                                                             \
-    }                                                                                                        \
+#define ALLOT_ROW_SET(id, text, ...)                                                                                   \
+    namespace {                                                                                                        \
+    struct id : allot::policies<__VA_ARGS__> {};                                                                       \
+    }                                                                                                                  \
     TEST_CASE("rows: " text, "[rows]") { row_suite<id>(); }
 #ifndef ALLOT_ALL_SETS // all choices of three answers, or of two
 #define ALLOT_ALL_SETS (ALLOT_CHECKED && !ALLOT_ASAN && !ALLOT_TSAN)

@@ -23,7 +23,8 @@ struct most_sizes {
     static constexpr auto above = allot::size::tail::eighths;
 };
 
-using lists = std::tuple<allot::size::list::roxie, allot::size::list::thor, allot::size::list::fine, one_size, most_sizes>;
+using lists =
+    std::tuple<allot::size::list::roxie, allot::size::list::thor, allot::size::list::fine, one_size, most_sizes>;
 using policies = std::tuple<allot::size::bucketed<>, allot::size::bucketed<allot::size::list::fine>,
                             allot::size::bucketed<one_size>, allot::size::packed, allot::size::exact>;
 

@@ -19,7 +19,8 @@
 
 namespace {
 
-using policies = std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
+using policies =
+    std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
 
 // Those that look for free slots may stop early, but not without one.
 template <class Slots> constexpr bool searches = requires(typename Slots::in_page& slots) { slots.looked(); };
@@ -33,13 +34,11 @@ struct aligned_free {
 template <class Slots> class bench_page {
   public:
     bench_page(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header)
-        : memory_(new (std::align_val_t{4096}) std::byte[page_bytes]),
-          cut(allot::cut(page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header,
-                         [=](std::size_t n) {
-                             const std::size_t stride =
-                                 allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
-                             return allot::align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});
-                         })) {
+        : memory_(new(std::align_val_t{4096}) std::byte[page_bytes]),
+          cut(allot::cut(page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
+              const std::size_t stride = allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
+              return allot::align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});
+          })) {
         std::memset(base(), 0xff, page_bytes);
         slots.reset(base() + 192, cut);
         if (header >= 4)
@@ -123,8 +122,8 @@ TEMPLATE_LIST_TEST_CASE("slots: a heaplet's policy stands in its category", "[sl
                 // out of band at most 1.6 % of the slots, and four words; marks without a header: a byte
                 const std::size_t marks = searches<TestType> && header == 0 ? n + 8 : 0;
                 CHECK(TestType::aside_bytes(n, stride, header) <= n * stride * 16 / 1000 + 32 + marks);
+            }
         }
-    }
 }
 
 TEMPLATE_LIST_TEST_CASE("slots: an untouched page has none to claim", "[slots]", policies) {

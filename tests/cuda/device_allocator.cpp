@@ -10,7 +10,8 @@
 
 using namespace allot::literals;
 
-struct task_memory : allot::policies<allot::page::on_device<allot::device::cuda>, allot::fit::best, allot::order::stream, allot::oom::null> {};
+struct task_memory : allot::policies<allot::page::on_device<allot::device::cuda>, allot::fit::best,
+                                     allot::order::stream, allot::oom::null> {};
 
 static int failures = 0;
 static void check(bool holds, const char* what) {
@@ -36,8 +37,8 @@ int main() {
     }
     const auto a = *api.create_stream({0}, allot::device::stream_kind::non_blocking);
     const auto b = *api.create_stream({0}, allot::device::stream_kind::non_blocking);
-    // Each round fills a block on one stream, frees it, and has the other stream fill what it then gets; a block that is handed
-    // over too early shows in what is read back.
+    // Each round fills a block on one stream, frees it, and has the other stream fill what it then gets; a block that
+    // is handed over too early shows in what is read back.
     std::vector<unsigned char> back(1_MiB);
     for (int i = 0; i != 200; ++i) {
         const auto s = i % 2 == 0 ? a : b;
@@ -46,7 +47,8 @@ int main() {
         check(bool(api.fill_async(p, static_cast<unsigned char>(i), 1_MiB, s)), "a fill");
         if (i % 20 == 0) {
             check(bool(api.copy_async(back.data(), p, 1_MiB, s)) && bool(api.synchronize(s)), "a copy");
-            check(back.front() == static_cast<unsigned char>(i) && back.back() == back.front(), "what was filled is read");
+            check(back.front() == static_cast<unsigned char>(i) && back.back() == back.front(),
+                  "what was filled is read");
         }
         gpu.deallocate(p, s);
     }

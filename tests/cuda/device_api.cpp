@@ -1,5 +1,5 @@
-// device::cuda in a program that no nvcc has seen. Without a driver the program starts, and every call says "no device".
-// With one, each GPU answers as every model of the seam does.
+// device::cuda in a program that no nvcc has seen. Without a driver the program starts, and every call says "no
+// device". With one, each GPU answers as every model of the seam does.
 #include <conform/device_api.hpp>
 
 #include <allot/device/cuda.hpp>
@@ -11,7 +11,8 @@ namespace device = allot::device;
 namespace {
 
 // A driver that is missing or too old, a stub, a machine without a GPU: one answer.
-static_assert(device::failure_of_cuda(34) == device::failure::no_device && device::failure_of_cuda(35) == device::failure::no_device &&
+static_assert(device::failure_of_cuda(34) == device::failure::no_device &&
+              device::failure_of_cuda(35) == device::failure::no_device &&
               device::failure_of_cuda(100) == device::failure::no_device);
 
 int wrong = 0;

@@ -1,4 +1,5 @@
-// The faces of CUDA's libraries as nvcc compiles them: the tests of cuda::mr, and Thrust's resource made for its CUDA system.
+// The faces of CUDA's libraries as nvcc compiles them: the tests of cuda::mr, and Thrust's resource made for its CUDA
+// system.
 #include <allot/adapt/thrust_mr.hpp>
 
 #include "memory_resource.cpp"

@@ -14,7 +14,8 @@ namespace adapt = allot::adapt;
 namespace device = allot::device;
 
 static int wrong = 0;
-#define CHECK(...) ((__VA_ARGS__) ? void() : (void)(++wrong, std::printf("%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__)))
+#define CHECK(...)                                                                                                     \
+    ((__VA_ARGS__) ? void() : (void)(++wrong, std::printf("%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__)))
 
 namespace {
 
@@ -57,10 +58,14 @@ struct simulated_memory {
     std::map<stream_type, device::simulated::stream_type> known{};
     device::simulated::stream_type of(stream_type s) {
         const auto at = known.find(s);
-        return at != known.end() ? at->second : known.emplace(s, *real.create_stream({0}, device::stream_kind::non_blocking)).first->second;
+        return at != known.end()
+                   ? at->second
+                   : known.emplace(s, *real.create_stream({0}, device::stream_kind::non_blocking)).first->second;
     }
     streams_of_cuda api() { return {this}; }
-    void* try_allocate(std::size_t bytes, std::size_t, stream_type s) { return real.allocate_async(bytes, of(s)).value_or(nullptr); }
+    void* try_allocate(std::size_t bytes, std::size_t, stream_type s) {
+        return real.allocate_async(bytes, of(s)).value_or(nullptr);
+    }
     void deallocate(void* p, stream_type s) { (void)real.deallocate_async(p, of(s)); }
 };
 
@@ -70,8 +75,10 @@ static_assert(!adapt::device_memory<int>);
 
 using on_host = adapt::cuda_mr<host_memory, cuda::mr::host_accessible, cuda::mr::device_accessible>;
 using on_device = adapt::cuda_mr<simulated_memory>;
-static_assert(cuda::has_property<on_host, cuda::mr::host_accessible> && cuda::has_property<on_host, cuda::mr::device_accessible>);
-static_assert(cuda::has_property<on_device, cuda::mr::device_accessible> && !cuda::has_property<on_device, cuda::mr::host_accessible>);
+static_assert(cuda::has_property<on_host, cuda::mr::host_accessible> &&
+              cuda::has_property<on_host, cuda::mr::device_accessible>);
+static_assert(cuda::has_property<on_device, cuda::mr::device_accessible> &&
+              !cuda::has_property<on_device, cuda::mr::host_accessible>);
 
 // What each generation calls them.
 #if CCCL_VERSION < 3001000
@@ -82,7 +89,9 @@ using for_stream = cuda::mr::async_resource_ref<cuda::mr::device_accessible>;
 void* take(any_stream r, std::size_t n, std::size_t align) { return r.allocate(n, align); }
 void give(any_stream r, void* p, std::size_t n, std::size_t align) { r.deallocate(p, n, align); }
 void* take(for_stream r, cudaStream_t s, std::size_t n, std::size_t align) { return r.allocate_async(n, align, s); }
-void give(for_stream r, cudaStream_t s, void* p, std::size_t n, std::size_t align) { r.deallocate_async(p, n, align, s); }
+void give(for_stream r, cudaStream_t s, void* p, std::size_t n, std::size_t align) {
+    r.deallocate_async(p, n, align, s);
+}
 #else
 static_assert(cuda::mr::synchronous_resource<on_host> && cuda::mr::resource<on_host> && cuda::mr::resource<on_device>);
 static_assert(cuda::mr::resource_with<on_device, cuda::mr::device_accessible>);
@@ -90,8 +99,12 @@ using any_stream = cuda::mr::synchronous_resource_ref<cuda::mr::device_accessibl
 using for_stream = cuda::mr::resource_ref<cuda::mr::device_accessible>;
 void* take(any_stream r, std::size_t n, std::size_t align) { return r.allocate_sync(n, align); }
 void give(any_stream r, void* p, std::size_t n, std::size_t align) { r.deallocate_sync(p, n, align); }
-void* take(for_stream r, cudaStream_t s, std::size_t n, std::size_t align) { return r.allocate(cuda::stream_ref{s}, n, align); }
-void give(for_stream r, cudaStream_t s, void* p, std::size_t n, std::size_t align) { r.deallocate(cuda::stream_ref{s}, p, n, align); }
+void* take(for_stream r, cudaStream_t s, std::size_t n, std::size_t align) {
+    return r.allocate(cuda::stream_ref{s}, n, align);
+}
+void give(for_stream r, cudaStream_t s, void* p, std::size_t n, std::size_t align) {
+    r.deallocate(cuda::stream_ref{s}, p, n, align);
+}
 #endif
 
 template <class Work> bool out_of_memory(Work&& work) {
@@ -117,7 +130,8 @@ void on_host_memory() {
 
     // The words of both generations, whichever headers there are.
     const cuda::stream_ref s{stream_number(9)};
-    void* const p[] = {mr.allocate(8), mr.allocate_sync(8), mr.allocate(s, 8), mr.allocate_async(8, s), mr.allocate_async(8, 8, s)};
+    void* const p[] = {mr.allocate(8), mr.allocate_sync(8), mr.allocate(s, 8), mr.allocate_async(8, s),
+                       mr.allocate_async(8, 8, s)};
     CHECK(memory.live == 40 && memory.last == stream_number(9) && reinterpret_cast<std::uintptr_t>(p[0]) % 256 == 0);
     mr.deallocate(p[0], 8);
     mr.deallocate_sync(p[1], 8);
@@ -167,7 +181,8 @@ void on_simulated_device() {
     CHECK(out_of_memory([&] { (void)mr.allocate(std::size_t{1} << 50); }));
     sim.fail(device::call::synchronize_stream, {.nth = 1, .kind = device::failure::device_lost});
     CHECK(out_of_memory([&] { (void)mr.allocate(64); })); // not handed out without the wait, and given back
-    for (const auto& [cuda, real] : memory.known) (void)memory.real.synchronize(real), (void)memory.real.destroy_stream(real);
+    for (const auto& [cuda, real] : memory.known)
+        (void)memory.real.synchronize(real), (void)memory.real.destroy_stream(real);
     CHECK(sim.hazards() == 0 && sim.leaks() == 0);
 }
 

@@ -1,5 +1,5 @@
-// adapt::thrust_mr under Thrust's vectors, algorithms and pools, on a system that runs on the host: memory of a simulated
-// device is ordinary memory there, and what is not freed is told.
+// adapt::thrust_mr under Thrust's vectors, algorithms and pools, on a system that runs on the host: memory of a
+// simulated device is ordinary memory there, and what is not freed is told.
 #include <allot/adapt/thrust_mr.hpp>
 
 #include <allot/device/simulated.hpp>
@@ -21,7 +21,8 @@ namespace adapt = allot::adapt;
 namespace device = allot::device;
 
 static int wrong = 0;
-#define CHECK(...) ((__VA_ARGS__) ? void() : (void)(++wrong, std::printf("%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__)))
+#define CHECK(...)                                                                                                     \
+    ((__VA_ARGS__) ? void() : (void)(++wrong, std::printf("%s:%d: %s\n", __FILE__, __LINE__, #__VA_ARGS__)))
 
 namespace {
 

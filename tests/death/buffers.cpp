@@ -1,4 +1,5 @@
-// What must not be done with buffers, reservations and vectors ends a checked build, with the account's name where there is one.
+// What must not be done with buffers, reservations and vectors ends a checked build, with the account's name where
+// there is one.
 #include <support/catch.hpp>
 #include <support/dies_telling.hpp>
 
@@ -42,7 +43,8 @@ TEST_CASE("bytes beyond a buffer", "[death][buffer]") {
 TEST_CASE("an account of another tree", "[death][buffer]") {
     told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.retain(f.other)); });
     told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.transfer(f.other)); });
-    told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(std::move(f.x).transfer(f.other)); });
+    told("an account of another tree", "other query",
+         [](fixture& f) { static_cast<void>(std::move(f.x).transfer(f.other)); });
 }
 
 TEST_CASE("a reservation that was used or closed", "[death][buffer]") {
@@ -60,15 +62,23 @@ TEST_CASE("a reservation that was used or closed", "[death][buffer]") {
 }
 
 TEST_CASE("values beyond a vector, and vectors beyond their buffers", "[death][buffer]") {
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10)[10]); });
+    told(beyond, "scan",
+         [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10)[10]); });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>::allocate(f.memory, f.a, 10).set(10, 1); });
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).set_null(10)); });
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).slice(5, 6)); });
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::bytes_vector::allocate(f.memory, f.a, 10, 9)[0]); }); // none was appended
+    told(beyond, "scan",
+         [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).set_null(10)); });
+    told(beyond, "scan",
+         [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).slice(5, 6)); });
+    told(beyond, "scan", [](fixture& f) {
+        static_cast<void>(allot::bytes_vector::allocate(f.memory, f.a, 10, 9)[0]);
+    }); // none was appended
     // inside the buffer, and where the bytes wrap
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<std::uint16_t>{f.x.slice(), 10}.get(10)); });
-    told(beyond, "scan", [](fixture& f) { allot::value_vector<std::uint16_t>{f.x.slice(), 10, f.x.slice(0, 2)}.set(10, 1); });
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>{f.x.slice(), 10}.get(SIZE_MAX / 8 + 2)); });
+    told(beyond, "scan",
+         [](fixture& f) { static_cast<void>(allot::value_vector<std::uint16_t>{f.x.slice(), 10}.get(10)); });
+    told(beyond, "scan",
+         [](fixture& f) { allot::value_vector<std::uint16_t>{f.x.slice(), 10, f.x.slice(0, 2)}.set(10, 1); });
+    told(beyond, "scan",
+         [](fixture& f) { static_cast<void>(allot::value_vector<double>{f.x.slice(), 10}.get(SIZE_MAX / 8 + 2)); });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 10}.set(SIZE_MAX / 8 + 2, 1); });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 13}; });
     told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 12, f.x.slice(0, 2), 5}; });

@@ -41,14 +41,18 @@ template <class Set> void all_kinds() {
         blocks.deallocate(p);
         blocks.deallocate(keep);
     });
-    told<Set>("a pointer into the inside", [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 64); });
-    told<Set>("a pointer into the inside", [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 1); });
-    told<Set>("a pointer into the inside", [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(5_MiB).address) + 2_MiB); });
+    told<Set>("a pointer into the inside",
+              [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 64); });
+    told<Set>("a pointer into the inside",
+              [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 1); });
+    told<Set>("a pointer into the inside",
+              [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(5_MiB).address) + 2_MiB); });
     told<Set>("a pointer that is not of this object's memory", [](auto& blocks) {
         static int elsewhere = 0;
         blocks.deallocate(&elsewhere);
     });
-    told<Set>("a pointer that is not of this object's memory", [](auto& blocks) { blocks.deallocate(blocks.arena().end() - 64); });
+    told<Set>("a pointer that is not of this object's memory",
+              [](auto& blocks) { blocks.deallocate(blocks.arena().end() - 64); });
     told<Set>("a size that", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 5000); });
     told<Set>("an alignment that is not", [](auto& blocks) { static_cast<void>(blocks.allocate(1000, 24)); });
     told<Set>("a size that", [](auto& blocks) { static_cast<void>(blocks.try_allocate(~std::size_t{0} - 5)); });

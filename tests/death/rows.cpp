@@ -20,19 +20,20 @@ struct fixture {
         rows.heap(allot::as<allot::heap::unique>, 48, order);
 };
 
-template <class Body>
-void dies(Body body, const char* what, const char* heap, const char* type) {
+template <class Body> void dies(Body body, const char* what, const char* heap, const char* type) {
     dies_telling<fixture>(body, {what, "sets::plain", heap, type});
 }
 
 } // namespace
 
 TEST_CASE("releasing a row twice is told", "[death]") {
-    dies([](fixture& f) {
-        void* const p = f.heap.allocate();
-        f.heap.release(p);
-        f.heap.release(p);
-    }, "released twice", "heap order", "row type order");
+    dies(
+        [](fixture& f) {
+            void* const p = f.heap.allocate();
+            f.heap.release(p);
+            f.heap.release(p);
+        },
+        "released twice", "heap order", "row type order");
 }
 
 TEST_CASE("releasing a row twice is told when its slot went back to its heaplet meanwhile", "[death]") {
@@ -76,37 +77,45 @@ TEST_CASE("releasing a huge row twice is told", "[death]") {
 }
 
 TEST_CASE("linking a released row is told", "[death]") {
-    dies([](fixture& f) {
-        void* const p = f.heap.allocate();
-        f.heap.release(p);
-        allot::link(p);
-    }, "released twice", "heap order", "row type order");
+    dies(
+        [](fixture& f) {
+            void* const p = f.heap.allocate();
+            f.heap.release(p);
+            allot::link(p);
+        },
+        "released twice", "heap order", "row type order");
 }
 
 TEST_CASE("linking a released row is told by manager and handles, too", "[death]") {
-    dies([](fixture& f) {
-        void* const p = f.heap.allocate();
-        f.heap.release(p);
-        f.rows.link(p);
-    }, "released", "heap order", "row type order");
-    dies([](fixture& f) {
-        auto local = f.heap.local();
-        void* const p = local.allocate();
-        local.release(p);
-        local.link(p);
-    }, "released", "heap order", "row type order");
+    dies(
+        [](fixture& f) {
+            void* const p = f.heap.allocate();
+            f.heap.release(p);
+            f.rows.link(p);
+        },
+        "released", "heap order", "row type order");
+    dies(
+        [](fixture& f) {
+            auto local = f.heap.local();
+            void* const p = local.allocate();
+            local.release(p);
+            local.link(p);
+        },
+        "released", "heap order", "row type order");
 }
 
 TEST_CASE("releasing the inside of a row is told", "[death]") {
-    dies([](fixture& f) { f.heap.release(static_cast<char*>(f.heap.allocate()) + 8); }, "inside of a row",
-         "heap order", "row type order");
+    dies([](fixture& f) { f.heap.release(static_cast<char*>(f.heap.allocate()) + 8); }, "inside of a row", "heap order",
+         "row type order");
 }
 
 TEST_CASE("releasing through a manager that shares no arena with the row is told", "[death]") {
-    dies([](fixture& f) {
-        allot::row_manager<sets::bitmap> other{allot::limit{8_MiB}};
-        f.rows.release(other.allocate(10));
-    }, "arena that this manager does not use", "set", "");
+    dies(
+        [](fixture& f) {
+            allot::row_manager<sets::bitmap> other{allot::limit{8_MiB}};
+            f.rows.release(other.allocate(10));
+        },
+        "arena that this manager does not use", "set", "");
 }
 
 TEST_CASE("a size that no address space holds is told", "[death]") {
@@ -115,57 +124,70 @@ TEST_CASE("a size that no address space holds is told", "[death]") {
 }
 
 TEST_CASE("an alignment that is not a power of two is told", "[death]") {
-    dies([](fixture& f) {
-        static constexpr allot::row_type odd{"odd", nullptr, 24};
-        static_cast<void>(f.rows.try_allocate(8, odd));
-    }, "not a power of two", "", "row type odd");
+    dies(
+        [](fixture& f) {
+            static constexpr allot::row_type odd{"odd", nullptr, 24};
+            static_cast<void>(f.rows.try_allocate(8, odd));
+        },
+        "not a power of two", "", "row type odd");
 }
 
 TEST_CASE("release_all under a living local handle is told", "[death]") {
-    dies([](fixture& f) {
-        auto local = f.heap.local();
-        static_cast<void>(local.allocate());
-        f.heap.release_all();
-    }, "release_all", "heap order", "row type order");
+    dies(
+        [](fixture& f) {
+            auto local = f.heap.local();
+            static_cast<void>(local.allocate());
+            f.heap.release_all();
+        },
+        "release_all", "heap order", "row type order");
 }
 
 TEST_CASE("a handle of one thread used by another is told", "[death]") {
-    dies([](fixture& f) {
-        auto heap = f.rows.heap(allot::as<allot::heap::unique, allot::refill::blocked<16>>, 48, order);
-        heap.release(heap.allocate());
-        std::thread([&] { static_cast<void>(heap.allocate()); }).join();
-    }, "used by another thread", "heap order", "row type order");
+    dies(
+        [](fixture& f) {
+            auto heap = f.rows.heap(allot::as<allot::heap::unique, allot::refill::blocked<16>>, 48, order);
+            heap.release(heap.allocate());
+            std::thread([&] { static_cast<void>(heap.allocate()); }).join();
+        },
+        "used by another thread", "heap order", "row type order");
 }
 
 TEST_CASE("an object that does not suit a heap's rows is told", "[death]") {
     struct large {
         char bytes[200];
     };
-    dies([](fixture& f) { static_cast<void>(f.heap.make<large>()); }, "no address space", "heap order", "row type order");
+    dies([](fixture& f) { static_cast<void>(f.heap.make<large>()); }, "no address space", "heap order",
+         "row type order");
     dies([](fixture& f) { static_cast<void>(f.heap.make<counted_row>(1u)); }, "without a type", "heap order",
          "row type order");
 }
 
 TEST_CASE("damage is told and ends the program, unless it has a sink of its own", "[death]") {
     // The canary is what a checked build falls back to.
-    dies([](fixture& f) {
-        auto* const p = static_cast<char*>(f.heap.allocate());
-        p[allot::capacity(p)] ^= 1;
-        f.heap.release(p);
-    }, "bytes behind a row were written", "heap order", "row type order");
-    dies([](fixture& f) {
-        auto* const p = static_cast<char*>(f.rows.allocate(5_MiB, order));
-        p[allot::capacity(p) + 3] ^= 1;
-        f.rows.release(p);
-    }, "bytes behind a row were written", "heap huge", "row type order");
-    dies([](fixture& f) {
-        static constexpr allot::row_type sealed{"sealed", nullptr, 0, allot::row_check::crc32c};
-        auto* const p = static_cast<char*>(f.rows.allocate(40, sealed));
-        std::memset(p, 1, 40);
-        allot::seal(p);
-        p[20] = 2;
-        f.rows.release(p);
-    }, "a sealed row was changed", "heap rows", "row type sealed");
+    dies(
+        [](fixture& f) {
+            auto* const p = static_cast<char*>(f.heap.allocate());
+            p[allot::capacity(p)] ^= 1;
+            f.heap.release(p);
+        },
+        "bytes behind a row were written", "heap order", "row type order");
+    dies(
+        [](fixture& f) {
+            auto* const p = static_cast<char*>(f.rows.allocate(5_MiB, order));
+            p[allot::capacity(p) + 3] ^= 1;
+            f.rows.release(p);
+        },
+        "bytes behind a row were written", "heap huge", "row type order");
+    dies(
+        [](fixture& f) {
+            static constexpr allot::row_type sealed{"sealed", nullptr, 0, allot::row_check::crc32c};
+            auto* const p = static_cast<char*>(f.rows.allocate(40, sealed));
+            std::memset(p, 1, 40);
+            allot::seal(p);
+            p[20] = 2;
+            f.rows.release(p);
+        },
+        "a sealed row was changed", "heap rows", "row type sealed");
     const death end = death_of([] {
         static int told = 0;
         allot::row_manager<sets::plain> rows{
@@ -180,7 +202,9 @@ TEST_CASE("damage is told and ends the program, unless it has a sink of its own"
 }
 
 TEST_CASE("a broken list and a write after release are told by name", "[death]") {
-    struct guarded : allot::policies<allot::slots::linked, allot::guard::all<allot::guard::encoded, allot::guard::quarantine<4>>> {};
+    struct guarded
+        : allot::policies<allot::slots::linked, allot::guard::all<allot::guard::encoded, allot::guard::quarantine<4>>> {
+    };
     const auto told = [](auto body) {
         const death end = death_of([&] {
             allot::row_manager<guarded> rows{allot::limit{8_MiB}};
@@ -196,15 +220,17 @@ TEST_CASE("a broken list and a write after release are told by name", "[death]")
         return end.said;
     };
     CHECK_THAT(told([](auto& heap, auto& all) {
-        const std::uint32_t nowhere = 0;
-        allot::sys::write_poisoned(reinterpret_cast<std::byte*>(all[100]), &nowhere, 4);
-        for (int i = 0; i < 400; ++i) static_cast<void>(heap.allocate());
-    }), ContainsSubstring("its link leads nowhere"));
+                   const std::uint32_t nowhere = 0;
+                   allot::sys::write_poisoned(reinterpret_cast<std::byte*>(all[100]), &nowhere, 4);
+                   for (int i = 0; i < 400; ++i) static_cast<void>(heap.allocate());
+               }),
+               ContainsSubstring("its link leads nowhere"));
     CHECK_THAT(told([](auto& heap, auto& all) {
-        allot::sys::expose(all.back(), 48);
-        all.back()[40] = 1;
-        for (int i = 0; i < 10; ++i) heap.release(heap.allocate());
-    }), ContainsSubstring("written after its release"));
+                   allot::sys::expose(all.back(), 48);
+                   all.back()[40] = 1;
+                   for (int i = 0; i < 10; ++i) heap.release(heap.allocate());
+               }),
+               ContainsSubstring("written after its release"));
 }
 
 TEST_CASE("what is right does not die", "[death]") {

@@ -33,8 +33,7 @@ __host__ __device__ numbers compute(std::size_t usable) {
         sums.of_fine += fine.slot_bytes(fine.index_for(n)) * (n % 13 + 1);
         sums.of_roxie += roxie.index_for(n) * (n % 7 + 1);
         std::size_t product = 0;
-        sums.rest +=
-            allot::align_up(n, 64) + allot::log2_floor(n) + allot::log2_ceil(n) + allot::ceil_div(n, 3);
+        sums.rest += allot::align_up(n, 64) + allot::log2_floor(n) + allot::log2_ceil(n) + allot::ceil_div(n, 3);
         if (allot::checked_mul(n, 1_TiB, product)) sums.rest += product >> 40;
     }
     return sums;
@@ -60,8 +59,8 @@ int main() {
     int wrong = 0;
     for (int i = 0; i != pages; ++i) {
         const numbers here = compute((std::size_t{64} << 10 << i) - 128);
-        wrong += here.of_fine != results[i].of_fine || here.of_roxie != results[i].of_roxie ||
-                 here.rest != results[i].rest;
+        wrong +=
+            here.of_fine != results[i].of_fine || here.of_roxie != results[i].of_roxie || here.rest != results[i].rest;
     }
     std::printf("%d of %d pages agree\n", pages - wrong, pages);
     return wrong;

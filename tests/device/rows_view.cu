@@ -17,7 +17,8 @@ __global__ void fill(allot::rows_view rows) {
 }
 __global__ void add_up(allot::rows_view rows, unsigned long long* sum) {
     unsigned long long mine = 0;
-    rows.for_each<std::uint64_t>(blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, [&](std::uint64_t v) { mine += v; });
+    rows.for_each<std::uint64_t>(blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x,
+                                 [&](std::uint64_t v) { mine += v; });
     atomicAdd(sum, mine);
 }
 
@@ -58,10 +59,13 @@ int main() {
             add_up<<<32, 128, 0, *stream>>>(*view, sum);
             check(cudaGetLastError() == cudaSuccess, "launches");
             unsigned long long got = 0;
-            check(static_cast<bool>(api.copy_async(&got, sum, 8, *stream)) && static_cast<bool>(api.synchronize(*stream)), "a copy");
+            check(static_cast<bool>(api.copy_async(&got, sum, 8, *stream)) &&
+                      static_cast<bool>(api.synchronize(*stream)),
+                  "a copy");
             check(got == expected, "kernels read what kernels wrote");
             check(lent.release_list_after(*stream, *view) && lent.release_after(*stream, sum) &&
-                      lent.release_after(*stream, {list.data(), list.size()}), "releases behind the kernels");
+                      lent.release_after(*stream, {list.data(), list.size()}),
+                  "releases behind the kernels");
             lent.poll();
         }
         check(static_cast<bool>(lent.drain()), "draining");
@@ -70,7 +74,8 @@ int main() {
     const std::size_t before = rows.arena().figures().committed;
     check(rows.trim() == before && rows.arena().figures().committed == 0, "a trim unmaps all");
     void* const again = rows.allocate(1000000);
-    check(again != nullptr && static_cast<bool>(api.fill_async(again, 1, 1000000, *stream)), "and pages are mapped anew");
+    check(again != nullptr && static_cast<bool>(api.fill_async(again, 1, 1000000, *stream)),
+          "and pages are mapped anew");
     check(static_cast<bool>(api.synchronize(*stream)), "the fill");
     rows.release(again);
     check(static_cast<bool>(api.destroy_stream(*stream)), "the end of the stream");

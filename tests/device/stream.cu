@@ -6,7 +6,8 @@
 
 using namespace allot::literals;
 
-struct task_memory : allot::policies<allot::page::on_device<allot::device::cuda>, allot::fit::best, allot::order::stream> {};
+struct task_memory
+    : allot::policies<allot::page::on_device<allot::device::cuda>, allot::fit::best, allot::order::stream> {};
 
 __global__ void fill(int* block, int n) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -24,7 +25,9 @@ int main() {
     for (int round = 0; round != 8; ++round) {
         auto* const block = static_cast<int*>(gpu.allocate(count * sizeof(int), stream));
         fill<<<count / 256, 256, 0, stream>>>(block, count);
-        if (!api.copy_async(&last, block + count - 1, sizeof last, stream) || !api.synchronize(stream) || last != count - 1) return 1;
+        if (!api.copy_async(&last, block + count - 1, sizeof last, stream) || !api.synchronize(stream) ||
+            last != count - 1)
+            return 1;
         gpu.deallocate(block, stream);
     }
     gpu.leave(stream);

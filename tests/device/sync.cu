@@ -98,11 +98,13 @@ int main() {
         for (int i = 0; i != all_answers; ++i)
             if (here.of[type][i] != there.of[type][i] && ++wrong < 10)
                 std::printf("type %d, answer %d: %llx here, %llx there\n", type, i,
-                            static_cast<unsigned long long>(here.of[type][i]), static_cast<unsigned long long>(there.of[type][i]));
+                            static_cast<unsigned long long>(here.of[type][i]),
+                            static_cast<unsigned long long>(there.of[type][i]));
 
     constexpr unsigned most = blocks * threads * rounds;
     std::uint32_t *counter = nullptr, *seen = nullptr;
-    if (cudaMalloc(&counter, counters * 4) != cudaSuccess || cudaMalloc(&seen, counters * most * 4) != cudaSuccess) return 1;
+    if (cudaMalloc(&counter, counters * 4) != cudaSuccess || cudaMalloc(&seen, counters * most * 4) != cudaSuccess)
+        return 1;
     cudaMemset(counter, 0, counters * 4);
     cudaMemset(seen, 0, counters * most * 4);
     count<<<blocks, threads>>>(counter, seen, most);
@@ -117,10 +119,12 @@ int main() {
         all += counted[which];
         for (unsigned n = 0; n != most; ++n) // each number below the counter once, no other
             if (times[which * most + n] != (n < counted[which]) && ++wrong < 20)
-                std::printf("counter %u: %u was given %u times of %u\n", which, n, times[which * most + n], counted[which]);
+                std::printf("counter %u: %u was given %u times of %u\n", which, n, times[which * most + n],
+                            counted[which]);
     }
     if (all != expected) ++wrong;
-    std::printf("%d wrong; %llu numbers of %llu\n", wrong, static_cast<unsigned long long>(all), static_cast<unsigned long long>(expected));
+    std::printf("%d wrong; %llu numbers of %llu\n", wrong, static_cast<unsigned long long>(all),
+                static_cast<unsigned long long>(expected));
     cudaFree(r);
     cudaFree(memory);
     cudaFree(counter);

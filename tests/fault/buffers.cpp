@@ -1,4 +1,5 @@
-// The host has no memory for what is kept about a block of buffers: nothing changes, and the status says that it was no account.
+// The host has no memory for what is kept about a block of buffers: nothing changes, and the status says that it was no
+// account.
 #include <support/catch.hpp>
 
 #include <allot/buffers.hpp>
@@ -30,7 +31,9 @@ template <class Body> void on_a_fresh_thread(Body body) { std::thread{body}.join
 
 } // namespace
 
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return host_is_full ? nullptr : ::operator new(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+    return host_is_full ? nullptr : ::operator new(bytes);
+}
 
 TEST_CASE("foreign memory that the host cannot keep a record of stays its owner's", "[fault][buffer]") {
     on_a_fresh_thread([] {

@@ -1,5 +1,5 @@
-// Every call to the system fails once: a chunk arena is made or tells that it cannot be, a request is met or refused, and
-// nothing is left behind. Without membarrier threads fence by themselves.
+// Every call to the system fails once: a chunk arena is made or tells that it cannot be, a request is met or refused,
+// and nothing is left behind. Without membarrier threads fence by themselves.
 #include <support/catch.hpp>
 
 #include <allot/chunk_arena.hpp>
@@ -13,7 +13,8 @@ namespace fault = allot::sys::fault;
 namespace {
 
 struct runs : allot::policies<allot::fit::runs, allot::oom::null> {};
-struct own : allot::policies<allot::fit::buddy, allot::heap::per_thread, allot::oom::null, allot::retain::on_pressure> {};
+struct own : allot::policies<allot::fit::buddy, allot::heap::per_thread, allot::oom::null, allot::retain::on_pressure> {
+};
 struct in_tree : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null> {};
 
 template <class Set> void scene() {
@@ -64,7 +65,8 @@ TEST_CASE("a chunk arena outlives each call to the system that fails", "[chunks]
     CHECK(fail_each<in_tree>() > 5);
 }
 
-TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone where its fence fails", "[chunks][fault]") {
+TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone where its fence fails",
+          "[chunks][fault]") {
     for (const bool without : {true, false}) {
         // The first call that a chunk arena makes after its arena's: whether there are fences.
         std::uint64_t calls = 0;

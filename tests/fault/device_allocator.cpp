@@ -1,5 +1,5 @@
-// Every call to the device fails once: whichever it is, requests are refused or met by another way, the books agree, no order is
-// lost, and nothing is left on the device but what it would not take back.
+// Every call to the device fails once: whichever it is, requests are refused or met by another way, the books agree, no
+// order is lost, and nothing is left on the device but what it would not take back.
 #include <support/device_sets.hpp>
 
 #include <cstddef>
@@ -35,11 +35,11 @@ template <class Set> class scene {
         void* const q = use(1_MiB, b);
         void* const r = use(1_MiB, c);
         free(p, a);
-        free(use(1_MiB, b), b);       // by an event of a and a wait
+        free(use(1_MiB, b), b); // by an event of a and a wait
         free(q, b);
         free(r, c);
-        free(use(3_MiB, c), c);       // side by side
-        free(use(7_MiB, a), a);       // by more, or in place of pieces
+        free(use(3_MiB, c), c); // side by side
+        free(use(7_MiB, a), a); // by more, or in place of pieces
         scene_clock::time += 1'000'000'000;
         free(use(256, b), b);
         if (m_.api.begin_capture(a, device::capture_mode::relaxed)) {
@@ -72,7 +72,8 @@ template <class Set> class scene {
         release_held(s); // what was freed when nobody could tell on which stream
         gpu_.trim();
         CHECK(gpu_.figures().live == 0);
-        void* const p = gpu_.try_allocate(std::is_same_v<Set, keeping_memory> ? 1_MiB : most - 2_MiB, s); // what is kept may lie apart
+        void* const p = gpu_.try_allocate(std::is_same_v<Set, keeping_memory> ? 1_MiB : most - 2_MiB,
+                                          s); // what is kept may lie apart
         CHECK(p != nullptr);
         gpu_.deallocate(p, s);
         gpu_.leave(s);
@@ -124,7 +125,8 @@ constexpr std::size_t leaks_of(call c) {
     return c == call::unmap ? 2 : 0;
 }
 
-// Runs the scene with the first, second, ... call of this kind failing, until none is left to fail. Returns how many there are.
+// Runs the scene with the first, second, ... call of this kind failing, until none is left to fail. Returns how many
+// there are.
 template <class Set> std::uint64_t fail_each(call c, failure kind, const device::simulator_options& options) {
     for (std::uint64_t k = 1;; ++k) {
         INFO(text_of(c) << " number " << k << ": " << text_of(kind));
@@ -153,10 +155,12 @@ template <class Set> std::uint64_t fail_all(failure kind, const device::simulato
 
 } // namespace
 
-TEMPLATE_TEST_CASE("a device allocator survives the failure of each call to the device", "[fault][device]", task_memory, idle_memory, keeping_memory) {
+TEMPLATE_TEST_CASE("a device allocator survives the failure of each call to the device", "[fault][device]", task_memory,
+                   idle_memory, keeping_memory) {
     for (const bool virtual_memory : {true, false})
         for (const failure kind : {failure::out_of_memory, failure::other})
-            CHECK(fail_all<TestType>(kind, {.virtual_memory = virtual_memory, .execution = device::execution::none}) > 100);
+            CHECK(fail_all<TestType>(kind, {.virtual_memory = virtual_memory, .execution = device::execution::none}) >
+                  100);
 }
 
 TEST_CASE("a device allocator survives a device that is lost at any call", "[fault][device]") {

@@ -23,8 +23,7 @@ std::size_t mappings() {
 }
 
 // Runs `scene` with the first, second, ... call failing, until it runs without a failure. Returns the calls it makes.
-template <class Scene>
-std::uint64_t fail_each(Scene scene) {
+template <class Scene> std::uint64_t fail_each(Scene scene) {
     fault::fail_nth(0);
     scene(); // the table of arenas and the C library get their memory
     const std::size_t before = mappings();
@@ -47,12 +46,10 @@ std::uint64_t fail_each(Scene scene) {
 
 struct null_set : allot::policies<allot::oom::null, allot::size::bucketed<allot::size::list::fine>> {};
 struct huge_set : allot::policies<allot::oom::null, allot::page::huge_pages<>> {};
-struct optioned
-    : allot::policies<allot::oom::null,
-                      allot::page::mapped<allot::page::mapped_options{.dont_dump = true, .lock = true}>> {};
+struct optioned : allot::policies<allot::oom::null,
+                                  allot::page::mapped<allot::page::mapped_options{.dont_dump = true, .lock = true}>> {};
 
-template <class Set>
-void rows_scene() {
+template <class Set> void rows_scene() {
     allot::row_manager<Set> rows{allot::limit{96_MiB}, allot::page_bytes{1_MiB}};
     std::vector<void*> all;
     for (std::size_t i = 0; i < 600; ++i) {
@@ -105,7 +102,8 @@ TEST_CASE("an arena survives the failure of each call to the system", "[fault]")
                 CHECK(pages.figures().peak_taken == before.peak_taken);
             }
             CHECK(pages.valid());
-            if (i % 3 == 0 && !taken.empty() && pages.grow_up(taken.back().first, taken.back().second, taken.back().second + 2)) {
+            if (i % 3 == 0 && !taken.empty() &&
+                pages.grow_up(taken.back().first, taken.back().second, taken.back().second + 2)) {
                 taken.back().first[((taken.back().second + 2) << 20) - 1] = std::byte{2};
                 taken.back().second += 2;
                 n += 2;

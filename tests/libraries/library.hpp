@@ -15,7 +15,7 @@ struct library_api {
     allot::row_manager<common_set>* (*common)();
     void* (*take_common)(std::size_t bytes);
     void* (*take_own)(std::size_t bytes);
-    void (*give)(void* row);         // by its address alone
+    void (*give)(void* row); // by its address alone
     void (*give_to_common)(void* row, allot::row_manager<common_set>& rows);
     bool (*churn)(std::size_t rows); // by the calling thread, in both managers
 };

@@ -133,8 +133,10 @@ int main(int count, char** arguments) {
     for (int i = 0; i < 40; ++i)
         for (const std::string& path : paths) closed_under_threads(path, i % 2 == 0);
     if (!ALLOT_ASAN && !ALLOT_TSAN)
-        check(resident() < before + (std::size_t{4} << 20), "resident memory does not grow", std::to_string(resident() - before));
-    for (const std::string& path : paths) std::printf("%s is %s\n", path.c_str(), is_mapped(path) ? "kept by the loader" : "unloaded");
+        check(resident() < before + (std::size_t{4} << 20), "resident memory does not grow",
+              std::to_string(resident() - before));
+    for (const std::string& path : paths)
+        std::printf("%s is %s\n", path.c_str(), is_mapped(path) ? "kept by the loader" : "unloaded");
     std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 }

@@ -1,5 +1,5 @@
-// Random traces of a tree of accounts, held against a model that knows only what each account was charged and what it reserves, and
-// computes every claim anew. The seed of a trace that fails is told; MODEL_SEED=n runs that one alone.
+// Random traces of a tree of accounts, held against a model that knows only what each account was charged and what it
+// reserves, and computes every claim anew. The seed of a trace that fails is told; MODEL_SEED=n runs that one alone.
 #include <support/catch.hpp>
 
 #include <allot/ledger/account.hpp>
@@ -36,7 +36,8 @@ class trace {
     bool run(int steps) {
         for (int i = 0; i != steps; ++i)
             if (!step() || !agrees()) return false;
-        while (nodes_.size() > 1 && close(static_cast<int>(nodes_.size()) - 1)) {}
+        while (nodes_.size() > 1 && close(static_cast<int>(nodes_.size()) - 1)) {
+        }
         at(0).real->refund(at(0).own);
         return at(0).real->used() == 0;
     }
@@ -45,7 +46,8 @@ class trace {
     std::size_t below(std::size_t n) { return random_() % n; }
     int a_node() {
         for (;;)
-            if (const int n = static_cast<int>(below(nodes_.size())); nodes_[static_cast<std::size_t>(n)].live()) return n;
+            if (const int n = static_cast<int>(below(nodes_.size())); nodes_[static_cast<std::size_t>(n)].live())
+                return n;
     }
     node& at(int n) { return nodes_[static_cast<std::size_t>(n)]; }
 
@@ -55,7 +57,8 @@ class trace {
         if (n == more_at) sum += static_cast<std::size_t>(more);
         if (n == also_at) sum += static_cast<std::size_t>(also);
         for (int c = 0; c != static_cast<int>(nodes_.size()); ++c)
-            if (at(c).live() && at(c).parent == n) sum += std::max(at(c).reserved, used(c, more_at, more, also_at, also));
+            if (at(c).live() && at(c).parent == n)
+                sum += std::max(at(c).reserved, used(c, more_at, more, also_at, also));
         return sum;
     }
     bool is_above(int a, int n) {
@@ -87,7 +90,8 @@ class trace {
         made.steps = !exact_ && parent != -1 && below(2) == 0;
         if (parent == -1) {
             made.limit = 3000;
-            made.real = std::make_unique<account>(allot::name{"root"}, allot::limit{made.limit}, allot::grace{made.grace});
+            made.real =
+                std::make_unique<account>(allot::name{"root"}, allot::limit{made.limit}, allot::grace{made.grace});
             nodes_.push_back(std::move(made));
             return;
         }
@@ -95,10 +99,15 @@ class trace {
         const allot::limit most{made.limit};
         const allot::reservation sure{made.reserved};
         const allot::grace more{made.grace};
-        if (made.steps) made.real = std::make_unique<account>(*at(parent).real, allot::name{"leaf"}, most, sure, more, allot::steps{64}, std::nothrow);
-        else made.real = std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, sure, more, std::nothrow);
-        const bool fits = made.reserved <= made.limit &&
-                          (made.reserved == 0 || outcome(parent, static_cast<std::ptrdiff_t>(made.reserved)) == charge_outcome::fits);
+        if (made.steps)
+            made.real = std::make_unique<account>(*at(parent).real, allot::name{"leaf"}, most, sure, more,
+                                                  allot::steps{64}, std::nothrow);
+        else
+            made.real =
+                std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, sure, more, std::nothrow);
+        const bool fits =
+            made.reserved <= made.limit &&
+            (made.reserved == 0 || outcome(parent, static_cast<std::ptrdiff_t>(made.reserved)) == charge_outcome::fits);
         good_ = good_ && made.real->is_open() == fits;
         if (!fits) return;
         at(parent).parent_once = true;
@@ -137,8 +146,10 @@ class trace {
             const auto by = static_cast<std::ptrdiff_t>(moved);
             const charge_outcome expected = outcome(to, by, n, -by);
             const bool force = below(2) == 0;
-            const auto s = force ? account::transfer(*it.real, *at(to).real, moved) : account::try_transfer(*it.real, *at(to).real, moved);
-            const charge_outcome told = force && expected == charge_outcome::over_limit ? charge_outcome::forced : expected;
+            const auto s = force ? account::transfer(*it.real, *at(to).real, moved)
+                                 : account::try_transfer(*it.real, *at(to).real, moved);
+            const charge_outcome told =
+                force && expected == charge_outcome::over_limit ? charge_outcome::forced : expected;
             if (s.outcome != told) return false;
             if (s.charged()) it.own -= moved, at(to).own += moved;
             break;
@@ -147,7 +158,8 @@ class trace {
             if (below(4) == 0) {
                 const auto s = it.real->force_charge(bytes);
                 const charge_outcome expected = outcome(n, more);
-                if (s.outcome != (expected == charge_outcome::over_limit ? charge_outcome::forced : expected)) return false;
+                if (s.outcome != (expected == charge_outcome::over_limit ? charge_outcome::forced : expected))
+                    return false;
                 it.own += bytes;
             }
             break;
@@ -164,7 +176,8 @@ class trace {
             const std::size_t whole = std::max(it.reserved, used(n) + bytes), was = it.reserved;
             bool fits = used(n) + bytes <= it.limit;
             if (fits && whole > std::max(was, used(n)) && it.parent != -1)
-                fits = outcome(it.parent, static_cast<std::ptrdiff_t>(whole - std::max(was, used(n)))) == charge_outcome::fits;
+                fits = outcome(it.parent, static_cast<std::ptrdiff_t>(whole - std::max(was, used(n)))) ==
+                       charge_outcome::fits;
             if (it.real->maybe_reserve(bytes).charged() != fits) return false;
             if (fits) it.reserved = whole;
             break;

@@ -1,4 +1,5 @@
-// fit::buddy against the plainest one there is: a set of free blocks by size and address. The same requests, the same addresses.
+// fit::buddy against the plainest one there is: a set of free blocks by size and address. The same requests, the same
+// addresses.
 #include <support/catch.hpp>
 
 #include <allot/heap/buddy_fit.hpp>
@@ -57,7 +58,8 @@ TEST_CASE("random requests find the addresses that the plainest buddy system fin
         std::mt19937 random{seed};
         for (int step = 0; step != 5000; ++step) {
             if (model.live().empty() || random() % 100 < (step / 500 % 2 == 0 ? 60U : 40U)) {
-                const std::size_t bytes = random() % (std::size_t{1} << random() % 18), align = std::size_t{1} << random() % 13;
+                const std::size_t bytes = random() % (std::size_t{1} << random() % 18),
+                                  align = std::size_t{1} << random() % 13;
                 REQUIRE(fit.allocate(bytes, align).address == model.allocate(bytes, align));
             } else {
                 auto p = model.live().lower_bound(base + random() % range);

@@ -1,6 +1,6 @@
-// The simulated device against a small reference: each operation has the set of all operations that it comes after, kept
-// as it is, without clocks, versions or queues. The simulator must tell a hazard exactly where the reference misses an
-// order, and must run delayed work in no order that the reference forbids.
+// The simulated device against a small reference: each operation has the set of all operations that it comes after,
+// kept as it is, without clocks, versions or queues. The simulator must tell a hazard exactly where the reference
+// misses an order, and must run delayed work in no order that the reference forbids.
 #include <support/simulated_machine.hpp>
 
 #include <bitset>

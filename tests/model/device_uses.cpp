@@ -61,7 +61,8 @@ TEST_CASE("uses of any ranges are followed as if byte by byte", "[device]") {
         std::mt19937 random(seed);
         sim::use_map map;
         std::vector<byte> model(bytes);
-        sim::region regions[3] = {{first, 64}, {first + 64, 80}, {first + 176, 80}}; // two side by side, a gap, one more
+        sim::region regions[3] = {
+            {first, 64}, {first + 64, 80}, {first + 176, 80}}; // two side by side, a gap, one more
         const auto begin_region = [&](const sim::region& r) {
             map.insert(r, {"begin", 0, sim::host});
             for (std::size_t i = 0; i != r.bytes; ++i) {
@@ -88,7 +89,8 @@ TEST_CASE("uses of any ranges are followed as if byte by byte", "[device]") {
                     begin_region(r);
                 }
             }
-            const std::size_t from = random() % bytes, to = std::min(bytes, from + 1 + random() % (random() % 8 != 0 ? 8 : 120));
+            const std::size_t from = random() % bytes,
+                              to = std::min(bytes, from + 1 + random() % (random() % 8 != 0 ? 8 : 120));
             const auto what = static_cast<intent>(random() % 16 < 13 ? random() % 2 : 2 + random() % 2);
             const sim::use now{"use", clocks[who].tick(who), who};
             std::optional<found> expected, told;

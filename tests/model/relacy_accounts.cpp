@@ -1,10 +1,10 @@
-// ledger/account.hpp and account_climb.hpp: a root, a query that may have a reservation, two leaves below it, one with steps, and one
-// beside it; under every interleaving of few preemptions requests that fail, small charges that fit, refunds that find the lock
-// taken, transfers, and bytes that are held and then had or not.
+// ledger/account.hpp and account_climb.hpp: a root, a query that may have a reservation, two leaves below it, one with
+// steps, and one beside it; under every interleaving of few preemptions requests that fail, small charges that fit,
+// refunds that find the lock taken, transfers, and bytes that are held and then had or not.
 //
-// Held: used <= limit at each level, whenever anybody looks; a charge that fits but for requests that fail, or for what is held and
-// then cancelled, is not refused; what is reserved is there; no level's peak counts what was refused or not had; when all is done
-// and settled, sums are right.
+// Held: used <= limit at each level, whenever anybody looks; a charge that fits but for requests that fail, or for what
+// is held and then cancelled, is not refused; what is reserved is there; no level's peak counts what was refused or not
+// had; when all is done and settled, sums are right.
 #include "relacy_common.hpp"
 
 #include <allot/ledger/room_word.hpp>
@@ -36,7 +36,8 @@ struct change {
 struct accounts {
     level root, query, exact, stepping, beside;
     rl::atomic<bool> lock;
-    rl::atomic<level*> noted[3]; // a place each for exact, stepping and beside stands for the stack, which has its own model
+    rl::atomic<level*>
+        noted[3]; // a place each for exact, stepping and beside stands for the stack, which has its own model
     std::size_t waiting;
 
     void start(level& l, level* parent, std::size_t limit, bool steps) {
@@ -63,7 +64,8 @@ struct accounts {
     rl::atomic<level*>& place_of(level& l) { return noted[&l == &exact ? 0 : &l == &stepping ? 1 : 2]; }
     bool try_lock() { return !lock($).exchange(true, mo_acquire); }
     void unlock() {
-        for (level* l : {&root, &query, &exact, &stepping, &beside}) RL_ASSERT(l->total <= l->limit && l->peak <= l->limit && l->pending <= l->total);
+        for (level* l : {&root, &query, &exact, &stepping, &beside})
+            RL_ASSERT(l->total <= l->limit && l->peak <= l->limit && l->pending <= l->total);
         lock($).store(false, mo_release);
     }
     void wait_lock() {
@@ -94,7 +96,8 @@ struct accounts {
     void end_grant(level& l) { // account::end_grant
         room_word w{l.word($).load(mo_relaxed)};
         if (w.room() != w.least())
-            while (!l.word($).compare_exchange_weak(w.bits, w.anew().bits, mo_relaxed)) {}
+            while (!l.word($).compare_exchange_weak(w.bits, w.anew().bits, mo_relaxed)) {
+            }
         note_peak(l, w.least());
     }
     std::size_t take_back(level& l, bool all, bool open) { // account::take_back
@@ -137,7 +140,8 @@ struct accounts {
     bool stepping_is_below(level* at) { return at == &stepping || at == &query || at == &root; }
     bool grant(level& l, room_word w, std::size_t want, std::size_t n, bool held) { // account::grant
         l.own += want;
-        if (!l.word($).compare_exchange_strong(w.bits, room_word::of(w.room() + want - n, l.steps && !held).bits, mo_relaxed)) {
+        if (!l.word($).compare_exchange_strong(w.bits, room_word::of(w.room() + want - n, l.steps && !held).bits,
+                                               mo_relaxed)) {
             l.own -= want;
             return false;
         }
@@ -168,7 +172,8 @@ struct accounts {
             const found f = look(&l, need);
             if (f.at != nullptr) {
                 if (called_in++ < 3 && stepping_is_below(f.at) &&
-                    take_back(stepping, true, room_word{stepping.word($).load(mo_relaxed)}.open()) != 0) continue;
+                    take_back(stepping, true, room_word{stepping.word($).load(mo_relaxed)}.open()) != 0)
+                    continue;
                 if (f.at->pending != 0 && f.at->met() + f.more <= f.at->limit) { // looked::only_pending
                     if (!waits) waits = true, ++waiting;
                     breathe();
@@ -223,7 +228,8 @@ struct accounts {
         }
         l.inside($).fetch_add(1, mo_seq_cst);
         w.bits = l.word($).load(mo_relaxed);
-        while (!l.word($).compare_exchange_weak(w.bits, w.put(n).bits, mo_relaxed)) {}
+        while (!l.word($).compare_exchange_weak(w.bits, w.put(n).bits, mo_relaxed)) {
+        }
         if (!l.noted($).exchange(true, mo_acq_rel)) place_of(l)($).store(&l, mo_release);
         l.inside($).fetch_sub(1, mo_release);
     }
@@ -249,7 +255,8 @@ struct accounts {
     void at_the_end(std::size_t of_exact, std::size_t of_stepping, std::size_t of_beside) {
         wait_lock();
         settle_noted();
-        for (level* l : {&exact, &beside}) RL_ASSERT(room_word{l->word($).load(mo_relaxed)}.room() == 0); // what was refunded is back at the root
+        for (level* l : {&exact, &beside})
+            RL_ASSERT(room_word{l->word($).load(mo_relaxed)}.room() == 0); // what was refunded is back at the root
         for (level* l : {&exact, &stepping, &beside}) take_back(*l, true, false);
         RL_ASSERT(exact.own == of_exact && stepping.own == of_stepping && beside.own == of_beside);
         RL_ASSERT(query.total == exact.total + stepping.total && root.total == query.claim() + beside.total);
@@ -259,8 +266,8 @@ struct accounts {
     }
 };
 
-// Four threads: Fails asks for too much; Charges charges and refunds at the leaf with steps; Moves transfers from it; Refunds.
-// Left out: one of them does nothing; 4: all do.
+// Four threads: Fails asks for too much; Charges charges and refunds at the leaf with steps; Moves transfers from it;
+// Refunds. Left out: one of them does nothing; 4: all do.
 template <unsigned Left> struct tree : rl::test_suite<tree<Left>, 4>, accounts {
     std::size_t truth_exact, truth_stepping; // what was charged and not refunded, as the callers know
 
@@ -296,8 +303,9 @@ template <unsigned Left> struct tree : rl::test_suite<tree<Left>, 4>, accounts {
     }
 };
 
-// Of the root's 20 the query has 8 for sure. Fails never fits beside them; Holds holds 9 beside, and has them or not; Charges has
-// room within the reservation; Waits fits but for what is held, and moves out of the query what it did not need to ask for there.
+// Of the root's 20 the query has 8 for sure. Fails never fits beside them; Holds holds 9 beside, and has them or not;
+// Charges has room within the reservation; Waits fits but for what is held, and moves out of the query what it did not
+// need to ask for there.
 template <unsigned Left, bool Had> struct promised : rl::test_suite<promised<Left, Had>, 4>, accounts {
     void before() { start_all(8); }
     void thread(unsigned index) {
@@ -324,7 +332,8 @@ template <unsigned Left, bool Had> struct promised : rl::test_suite<promised<Lef
     }
     void after() {
         at_the_end(0, 0, 0);
-        RL_ASSERT(root.peak <= 20 && beside.peak <= 13 && exact.peak <= 5 + 2 && query.peak <= 5 + step); // of which a leaf has some ahead
+        RL_ASSERT(root.peak <= 20 && beside.peak <= 13 && exact.peak <= 5 + 2 &&
+                  query.peak <= 5 + step);                                  // of which a leaf has some ahead
         if (!Had) RL_ASSERT(beside.peak <= 4 && root.peak <= 5 + step + 4); // what was held is in no peak
     }
 };
@@ -335,8 +344,9 @@ template <unsigned Left, bool Had> struct promised : rl::test_suite<promised<Lef
 int main(int argc, char**) {
     const unsigned more = argc > 1 ? 1 : 0, runs = more != 0 ? 10 : 1;
     return holds<tree<4>>(20000 * runs, 0) && holds<tree<0>>(1000, 1 + more) && holds<tree<1>>(1000, 2 + more) &&
-                   holds<tree<2>>(1000, 2 + more) && holds<tree<3>>(1000, 1 + more) && holds<promised<4, false>>(10000 * runs, 0) &&
-                   holds<promised<4, true>>(10000 * runs, 0) && holds<promised<0, false>>(1000, 2 + more) && holds<promised<0, true>>(1000, 1 + more) &&
+                   holds<tree<2>>(1000, 2 + more) && holds<tree<3>>(1000, 1 + more) &&
+                   holds<promised<4, false>>(10000 * runs, 0) && holds<promised<4, true>>(10000 * runs, 0) &&
+                   holds<promised<0, false>>(1000, 2 + more) && holds<promised<0, true>>(1000, 1 + more) &&
                    holds<promised<2, false>>(1000, 1 + more) && holds<promised<2, true>>(1000, 1 + more)
                ? 0
                : 1;

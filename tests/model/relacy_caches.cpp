@@ -58,9 +58,7 @@ struct borrow_and_give : rl::test_suite<borrow_and_give, 3> {
         if (index == 2) spill();
         push(index & 1);
     }
-    void after() {
-        RL_ASSERT(places[0].slots($) + places[1].slots($) + direct($).load(mo_relaxed) == given);
-    }
+    void after() { RL_ASSERT(places[0].slots($) + places[1].slots($) + direct($).load(mo_relaxed) == given); }
 };
 
 } // namespace

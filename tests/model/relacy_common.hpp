@@ -34,7 +34,7 @@ template <class Test> bool holds(unsigned random_runs, unsigned preemptions) {
 }
 
 // sync/mpsc_stack.hpp
-template <class Node, rl::atomic<Node*> Node::*Link> struct stack_model {
+template <class Node, rl::atomic<Node*> Node::* Link> struct stack_model {
     rl::atomic<Node*> head;
 
     void reset() { head($).store(nullptr, mo_relaxed); }

@@ -56,7 +56,8 @@ struct bitmap_model {
             const unsigned at = static_cast<unsigned>(__builtin_ctz(some));
             summary($).fetch_and(~(1u << at), mo_seq_cst);
             unsigned bits = words[at]($).exchange(0, mo_seq_cst);
-            for (; bits != 0 && got < n; bits &= bits - 1) out[got++] = at * 2 + static_cast<unsigned>(__builtin_ctz(bits));
+            for (; bits != 0 && got < n; bits &= bits - 1)
+                out[got++] = at * 2 + static_cast<unsigned>(__builtin_ctz(bits));
             if (bits != 0) set(at, bits);
         }
         return got;

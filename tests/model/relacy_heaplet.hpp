@@ -27,7 +27,8 @@ template <class Slots> struct page_model {
 };
 
 // The claimer gives what it got back at once, or keeps one slot to the end.
-template <class Slots, bool Keeps, bool Delays = false> struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
+template <class Slots, bool Keeps, bool Delays = false>
+struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
     using page_type = page_model<Slots>;
     static constexpr unsigned threshold = 2;
 

@@ -8,7 +8,8 @@
 namespace {
 
 constexpr unsigned slot_count = 3;
-constexpr std::uint64_t bias = std::uint64_t{1} << 31, noted_page = std::uint64_t{1} << 33, owed = std::uint64_t{1} << 34;
+constexpr std::uint64_t bias = std::uint64_t{1} << 31, noted_page = std::uint64_t{1} << 33,
+                        owed = std::uint64_t{1} << 34;
 std::int64_t count_of(std::uint64_t word) {
     return static_cast<std::int64_t>(static_cast<std::uint32_t>(word)) - static_cast<std::int64_t>(bias);
 }

@@ -40,9 +40,10 @@ struct scanning_model {
             if (some == 0) break;
             at = static_cast<unsigned>(__builtin_ctz(some)) * group;
             hints($).fetch_and(~(some & (0 - some)), mo_seq_cst);
-            // The read-modify-write orders the seq_cst loads of marks behind fences that come before it, as C++20 has it
-            // ([atomics.order] 4); relacy asks for a fence. (RL_IMPROVED_SEQ_CST_RMW makes one of every read-modify-write,
-            // relaxed ones too, which hid that the loads must acquire.)
+            // The read-modify-write orders the seq_cst loads of marks behind fences that come before it, as C++20 has
+            // it
+            // ([atomics.order] 4); relacy asks for a fence. (RL_IMPROVED_SEQ_CST_RMW makes one of every
+            // read-modify-write, relaxed ones too, which hid that the loads must acquire.)
             rl::atomic_thread_fence(mo_seq_cst, $);
             got += look(at + group, out + got, n - got);
         }
@@ -54,7 +55,8 @@ struct scanning_model {
 
 int main() {
     return holds<heaplet<scanning_model, false>>(300000, 1) && holds<heaplet<scanning_model, true>>(300000, 1) &&
-                   holds<heaplet<scanning_model, false, true>>(300000, 1) && holds<heaplet<scanning_model, true, true>>(300000, 1)
+                   holds<heaplet<scanning_model, false, true>>(300000, 1) &&
+                   holds<heaplet<scanning_model, true, true>>(300000, 1)
                ? 0
                : 1;
 }

@@ -1,6 +1,6 @@
 // page/page_bitmap.hpp with page/arena_base.hpp's count of taken pages: two words of one page each and their hints, a
-// taker under the lock, givers without it. A page is taken once, with what its giver wrote; and a page that was given is
-// found by the next taker, whatever the hints say.
+// taker under the lock, givers without it. A page is taken once, with what its giver wrote; and a page that was given
+// is found by the next taker, whatever the hints say.
 #include "relacy_common.hpp"
 
 namespace {

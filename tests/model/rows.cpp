@@ -64,8 +64,7 @@ struct model {
 
 template <class Set> class trace {
     using manager = allot::row_manager<Set>;
-    using heap_type =
-        decltype(std::declval<manager&>().heap(allot::as<allot::heap::unique>, std::size_t{1}, types[0]));
+    using heap_type = decltype(std::declval<manager&>().heap(allot::as<allot::heap::unique>, std::size_t{1}, types[0]));
     using local_type = std::optional<allot::local_rows<Set>>;
     static constexpr bool links = sets::links<manager>;
     static constexpr int heap_count = 6;
@@ -147,7 +146,8 @@ template <class Set> class trace {
         bytes_of[h] = 1 + below(500);
         type_of[h] = below(3);
         id[h] = next_id++;
-        heaps[h] = std::make_unique<heap_type>(rows.heap(allot::as<allot::heap::unique>, bytes_of[h], types[type_of[h]]));
+        heaps[h] =
+            std::make_unique<heap_type>(rows.heap(allot::as<allot::heap::unique>, bytes_of[h], types[type_of[h]]));
     }
     bool agrees() {
         for (const model_row& r : expected.rows)

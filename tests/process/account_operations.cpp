@@ -14,11 +14,11 @@ using allot::name;
 namespace {
 
 // Of a charge and its refund, at a leaf four levels deep.
-template <class... Values>
-double locked_of_pair(Values... values) {
+template <class... Values> double locked_of_pair(Values... values) {
     const auto measured = bench::counted(200, false, [&] {
         account root{name{"root"}, allot::limit{1_GiB}};
-        account query{root, name{"query"}, allot::limit{512_MiB}}, part{query, name{"part"}}, leaf{part, name{"leaf"}, values...};
+        account query{root, name{"query"}, allot::limit{512_MiB}}, part{query, name{"part"}},
+            leaf{part, name{"leaf"}, values...};
         static_cast<void>(leaf.try_charge(1)); // and has a step ahead, where it takes steps
         bench::timed(500, [&] {
             for (int i = 0; i != 500; ++i) {
@@ -35,7 +35,8 @@ double locked_of_pair(Values... values) {
 
 TEST_CASE("accounts: locked operations a level", "[process]") {
     if (ALLOT_ASAN || ALLOT_TSAN || !bench::can_count()) SKIP("no process may be stepped through here");
-    const double exact = locked_of_pair(), steps = locked_of_pair(allot::steps{1_MiB}), own = locked_of_pair(allot::steps{1_MiB}, allot::one_thread{});
+    const double exact = locked_of_pair(), steps = locked_of_pair(allot::steps{1_MiB}),
+                 own = locked_of_pair(allot::steps{1_MiB}, allot::one_thread{});
     INFO(exact << " without steps, " << steps << " with, " << own << " of one thread");
     CHECK(exact >= 2);
     CHECK(exact <= 4 * 4);

@@ -1,4 +1,5 @@
-// What is kept about blocks of buffers is the thread's own in unchecked builds, 64 pieces at most, and goes with the thread.
+// What is kept about blocks of buffers is the thread's own in unchecked builds, 64 pieces at most, and goes with the
+// thread.
 #include "counted_new.hpp"
 
 #include <support/catch.hpp>
@@ -47,7 +48,8 @@ TEST_CASE("records of buffers: a thread has 64 at hand, and none where the build
     CHECK(news - now == (checked ? 1000u : 0u));
 }
 
-TEST_CASE("records of buffers: what one thread makes another may release, and they go with the thread", "[process][buffer]") {
+TEST_CASE("records of buffers: what one thread makes another may release, and they go with the thread",
+          "[process][buffer]") {
     fixture f;
     f.make(150);
     f.views.clear();

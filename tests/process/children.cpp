@@ -16,8 +16,7 @@ using namespace allot::literals;
 namespace {
 
 // Runs `body` in a child; its return value is the child's exit code, 99 when it died.
-template <class Body>
-int in_child(Body body) {
+template <class Body> int in_child(Body body) {
     const pid_t child = ::fork();
     if (child == 0) ::_exit(body());
     int status = 0;

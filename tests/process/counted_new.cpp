@@ -21,7 +21,9 @@ void counted_delete(void* p) {
 } // namespace
 
 void* operator new(std::size_t bytes) { return counted_new(bytes, 0); }
-void* operator new(std::size_t bytes, std::align_val_t align) { return counted_new(bytes, static_cast<std::size_t>(align)); }
+void* operator new(std::size_t bytes, std::align_val_t align) {
+    return counted_new(bytes, static_cast<std::size_t>(align));
+}
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_new(bytes, 0); }
 void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
     return counted_new(bytes, static_cast<std::size_t>(align));

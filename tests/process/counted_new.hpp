@@ -4,5 +4,5 @@
 #include <atomic>
 #include <cstddef>
 
-inline std::atomic<std::size_t> news{0};     // since the program's start
-inline std::atomic<std::ptrdiff_t> held{0};  // and not given back
+inline std::atomic<std::size_t> news{0};    // since the program's start
+inline std::atomic<std::ptrdiff_t> held{0}; // and not given back

@@ -1,4 +1,5 @@
-// Locked operations of a release, counted by stepping through it: what other threads allocated is given back in batches.
+// Locked operations of a release, counted by stepping through it: what other threads allocated is given back in
+// batches.
 #include <support/catch.hpp>
 
 #include <allot/row_manager.hpp>
@@ -16,8 +17,7 @@ struct counted : allot::policies<allot::heap::per_thread, allot::oom::null> {};
 struct uncounted : allot::policies<allot::heap::per_thread, allot::count::none, allot::oom::null> {};
 
 // A release of rows that another thread allocated, by a thread that allocates, too, or never did.
-template <class Set>
-double locked_of_release(bool allocates) {
+template <class Set> double locked_of_release(bool allocates) {
     const auto measured = bench::counted(100, false, [&] {
         allot::row_manager<Set> rows{allot::limit{64_MiB}};
         std::vector<void*> out;

@@ -32,8 +32,7 @@ struct manager<Set> {
     template <class... Ps> auto heap(allot::as_t<Ps...>, [[maybe_unused]] std::size_t row) {
         if constexpr (allot::check_heap<Set, allot::as_t<Ps...>>())
             return fixed<allot::overridden<Set, allot::as_t<Ps...>>>{row};
-        else
-            return allot::detail::anything{};
+        else return allot::detail::anything{};
     }
     template <class Changed> struct fixed {
         std::size_t row;

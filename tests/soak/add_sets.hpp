@@ -19,22 +19,24 @@ struct own_list {
 };
 
 template <class Set> bool add_set(const char* text) {
-    soak::all_sets().push_back(
-        {text, [](soak::leak_count& leaks) -> std::unique_ptr<soak::manager_face> { return std::make_unique<soak::face_of<Set>>(leaks); },
-         allot::describe<Set>().text().view()});
+    soak::all_sets().push_back({text,
+                                [](soak::leak_count& leaks) -> std::unique_ptr<soak::manager_face> {
+                                    return std::make_unique<soak::face_of<Set>>(leaks);
+                                },
+                                allot::describe<Set>().text().view()});
     return true;
 }
 
 } // namespace
 
-#define ALLOT_SOAK_SET(id, text, set)                                                                        \
-    namespace {                                                                                              \
-    const bool id##_added = add_set<set>(text);                                                              \
+#define ALLOT_SOAK_SET(id, text, set)                                                                                  \
+    namespace {                                                                                                        \
+    const bool id##_added = add_set<set>(text);                                                                        \
     }
-#define ALLOT_ROW_SET(id, text, ...)                                                                         \
-    namespace {                                                                                              \
-    struct id : allot::policies<__VA_ARGS__> {};                                                             \
-    }                                                                                                        \
+#define ALLOT_ROW_SET(id, text, ...)                                                                                   \
+    namespace {                                                                                                        \
+    struct id : allot::policies<__VA_ARGS__> {};                                                                       \
+    }                                                                                                                  \
     ALLOT_SOAK_SET(id, text, id)
 #define ALLOT_ALL_SETS 0
 #include <conform/sets.inc>

@@ -10,12 +10,30 @@
 namespace soak {
 
 enum class did : unsigned {
-    allocate, from_heap, link, release, rewrite, give, take, refuse, object, release_all, reclaim, report, quiet, limit,
-    heap, manager, thread, leak, end
+    allocate,
+    from_heap,
+    link,
+    release,
+    rewrite,
+    give,
+    take,
+    refuse,
+    object,
+    release_all,
+    reclaim,
+    report,
+    quiet,
+    limit,
+    heap,
+    manager,
+    thread,
+    leak,
+    end
 };
 inline constexpr const char* did_text[] = {
-    "rows of any size", "rows of heaps", "links", "releases", "rewrites", "handed over", "taken over", "refusals",
-    "row_ptrs", "release_alls", "trims", "reports", "quiet points", "limits met", "heaps", "managers", "threads", "leaks told"};
+    "rows of any size", "rows of heaps", "links",    "releases",     "rewrites", "handed over",
+    "taken over",       "refusals",      "row_ptrs", "release_alls", "trims",    "reports",
+    "quiet points",     "limits met",    "heaps",    "managers",     "threads",  "leaks told"};
 inline constexpr std::size_t did_kinds = static_cast<std::size_t>(did::end);
 static_assert(sizeof did_text / sizeof *did_text == did_kinds);
 
@@ -34,15 +52,18 @@ class all_counts {
     }
     void charged(std::size_t bytes) noexcept {
         std::uint64_t most = most_.load(std::memory_order_relaxed);
-        while (bytes > most && !most_.compare_exchange_weak(most, bytes, std::memory_order_relaxed)) {}
+        while (bytes > most && !most_.compare_exchange_weak(most, bytes, std::memory_order_relaxed)) {
+        }
     }
     void print(double seconds, std::size_t sets) const {
         std::uint64_t steps = 0;
         for (const auto& n : n_) steps += n.load(std::memory_order_relaxed);
         std::printf("soak: %.0f s: %.2f million steps over %zu sets", seconds, static_cast<double>(steps) / 1e6, sets);
         for (std::size_t i = 0; i < did_kinds; ++i)
-            std::printf(", %llu %s", static_cast<unsigned long long>(n_[i].load(std::memory_order_relaxed)), did_text[i]);
-        std::printf(", at most %.2f MiB charged at once\n", static_cast<double>(most_.load(std::memory_order_relaxed)) / (1 << 20));
+            std::printf(", %llu %s", static_cast<unsigned long long>(n_[i].load(std::memory_order_relaxed)),
+                        did_text[i]);
+        std::printf(", at most %.2f MiB charged at once\n",
+                    static_cast<double>(most_.load(std::memory_order_relaxed)) / (1 << 20));
         std::fflush(stdout);
     }
 

@@ -15,12 +15,12 @@ namespace soak {
 
 // What the set answers, as far as it changes what may be asked.
 struct features {
-    bool counted = false;    // rows can be linked, and have types
-    bool charges = false;    // has a limit of its own
-    bool by_thread = false;  // keeps something for each thread that used it
-    bool wipes = false;      // new rows are zeros
-    bool gives_back = false; // a trim returns memory to the system
-    bool host_rows = true;   // the host may touch them
+    bool counted = false;     // rows can be linked, and have types
+    bool charges = false;     // has a limit of its own
+    bool by_thread = false;   // keeps something for each thread that used it
+    bool wipes = false;       // new rows are zeros
+    bool gives_back = false;  // a trim returns memory to the system
+    bool host_rows = true;    // the host may touch them
     std::ptrdiff_t apart = 0; // from a row to where its bytes are written: 0, but for rows of a device
 };
 
@@ -42,19 +42,19 @@ class heap_face {
     virtual void release(const void* row) = 0;
     virtual void link(const void* row) = 0;
     virtual std::unique_ptr<hand> local() = 0;
-    virtual bool one_thread() const = 0;    // the handle is for one thread
+    virtual bool one_thread() const = 0; // the handle is for one thread
     virtual bool can_release_all() const = 0;
-    virtual std::size_t release_all() = 0;  // pages
+    virtual std::size_t release_all() = 0; // pages
     virtual std::size_t live_rows() const = 0;
 };
 inline constexpr unsigned heap_kinds = 6;
 
 // What a manager and its reports tell at a quiet point.
 struct sums {
-    std::size_t live_rows = 0;      // live_rows()
-    std::size_t by_usage = 0;       // the same by usage(visitor)
-    std::size_t by_pages = 0;       // bytes of the pages that visit_pages tells
-    std::size_t taken = 0;          // of the arena
+    std::size_t live_rows = 0; // live_rows()
+    std::size_t by_usage = 0;  // the same by usage(visitor)
+    std::size_t by_pages = 0;  // bytes of the pages that visit_pages tells
+    std::size_t taken = 0;     // of the arena
     bool valid = false;
     allot::row_figures figures;
     allot::type_census types;

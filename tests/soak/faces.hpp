@@ -29,23 +29,22 @@ namespace soak {
 namespace detail {
 
 // A refusal by the set's own words, as null; `from` is a manager, a heap or a handle.
-template <bool Raises, class Allocate>
-void* or_null(Allocate allocate) {
+template <bool Raises, class Allocate> void* or_null(Allocate allocate) {
     if constexpr (Raises) {
         try {
             void* const row = allocate();
             expect(row != nullptr, "oom::raise gave null");
             return row;
         } catch (const allot::out_of_memory& error) {
-            expect(std::string_view(error.report()).find("refused") != std::string_view::npos, "a refusal tells nothing");
+            expect(std::string_view(error.report()).find("refused") != std::string_view::npos,
+                   "a refusal tells nothing");
             return nullptr;
         }
     } else return allocate();
 }
 
 // Of a manager: takes bytes and a type. Of a heap: neither.
-template <bool Raises, class Local>
-class hand_of final : public hand {
+template <bool Raises, class Local> class hand_of final : public hand {
   public:
     template <class From> explicit hand_of(From& from) : local_(from.local()) {}
 
@@ -74,8 +73,7 @@ class hand_of final : public hand {
     Local local_;
 };
 
-template <bool Raises, class Heap>
-class heap_of final : public heap_face {
+template <bool Raises, class Heap> class heap_of final : public heap_face {
   public:
     explicit heap_of(Heap heap) : heap_(std::move(heap)) {}
 
@@ -114,8 +112,7 @@ struct object {
 
 } // namespace detail
 
-template <class Set>
-class face_of final : public manager_face {
+template <class Set> class face_of final : public manager_face {
     using manager = allot::row_manager<Set>;
     using page = sets::answer<Set, allot::category::page>;
     static constexpr bool raises = sets::raises<manager>;
@@ -125,7 +122,8 @@ class face_of final : public manager_face {
   public:
     explicit face_of(leak_count& leaks)
         : home_(allot::leak_sink{&count_leaks, &leaks}, allot::damage_sink{&damaged, nullptr}, allot::name{"soaked"}) {
-        if constexpr (!host_rows) over_.reset(static_cast<unsigned char*>(::operator new(rows().arena().figures().reserved, over_align)));
+        if constexpr (!host_rows)
+            over_.reset(static_cast<unsigned char*>(::operator new(rows().arena().figures().reserved, over_align)));
     }
 
     features about() const override {
@@ -151,7 +149,9 @@ class face_of final : public manager_face {
         if constexpr (sets::links<manager>) rows().link(row);
     }
     std::size_t capacity(const void* row) override { return rows().capacity(row); }
-    std::unique_ptr<hand> local() override { return std::make_unique<detail::hand_of<raises, allot::local_rows<Set>>>(rows()); }
+    std::unique_ptr<hand> local() override {
+        return std::make_unique<detail::hand_of<raises, allot::local_rows<Set>>>(rows());
+    }
     std::unique_ptr<heap_face> heap(unsigned kind, std::size_t bytes, const allot::row_type& type) override {
         try {
             switch (kind) {
@@ -161,7 +161,8 @@ class face_of final : public manager_face {
             case 3: return face(rows().heap(allot::as<allot::heap::shared_by<2>>, bytes, type));
             case 4: return face(rows().heap(allot::as<allot::slots::bitmap, allot::refill::blocked<8>>, bytes, type));
             default:
-                if constexpr (host_rows) return face(rows().heap(allot::as<allot::slots::delay_release, allot::size::exact>, bytes, type));
+                if constexpr (host_rows)
+                    return face(rows().heap(allot::as<allot::slots::delay_release, allot::size::exact>, bytes, type));
                 else return face(rows().heap(allot::as<allot::size::exact>, bytes, type));
             }
         } catch (const allot::out_of_memory&) {
@@ -206,7 +207,8 @@ class face_of final : public manager_face {
         case 2: allot::write_report_json(out, rows()); break;
         case 3: allot::write_page_map(out, rows()); break;
         case 4: allot::write_page_map_json(out, rows()); break;
-        default: if constexpr (requires { rows().traced(); }) allot::write_trace_json(out, rows());
+        default:
+            if constexpr (requires { rows().traced(); }) allot::write_trace_json(out, rows());
         }
         const bool json = kind == 2 || kind >= 4;
         if (!json || out.was_cut() || out.size() == 0) return;

@@ -24,7 +24,8 @@ double seconds_since(clock::time_point start) { return std::chrono::duration<dou
 
 struct options {
     double seconds = 10;
-    std::uint64_t seed = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1000000007;
+    std::uint64_t seed =
+        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1000000007;
     unsigned threads = most_workers; // at most
     std::string_view set;            // only those whose text has this
 };
@@ -152,7 +153,8 @@ class run {
     void direct() {
         here.thread = -1;
         // Short runs meet each set, too.
-        const double life = std::clamp(asked_.seconds * stages::most / static_cast<double>(sets_.size()) / 1.5, 0.04, 2.0);
+        const double life =
+            std::clamp(asked_.seconds * stages::most / static_cast<double>(sets_.size()) / 1.5, 0.04, 2.0);
         std::array<double, stages::most> until{};
         while (working_ < 2) start_or_stop_one();
         for (double now = 0; (now = seconds_since(start_)) < asked_.seconds;) {
@@ -191,7 +193,8 @@ class run {
 
 void describe(const char* text) {
     for (const soaked_set& set : all_sets())
-        if (std::string_view(set.text) == text) std::fprintf(stderr, "%.*s", static_cast<int>(set.described.size()), set.described.data());
+        if (std::string_view(set.text) == text)
+            std::fprintf(stderr, "%.*s", static_cast<int>(set.described.size()), set.described.data());
 }
 
 int usage() {
@@ -219,8 +222,8 @@ int soak_main(int argc, char** argv) {
     if (asked.threads < 2 || asked.threads > most_workers || asked.seconds <= 0) return usage();
     run all(asked);
     if (all.sets() == 0) return usage();
-    std::printf("soak: seed %llu, %.0f s, up to %u threads, %zu sets\n", static_cast<unsigned long long>(asked.seed), asked.seconds,
-                asked.threads, all.sets());
+    std::printf("soak: seed %llu, %.0f s, up to %u threads, %zu sets\n", static_cast<unsigned long long>(asked.seed),
+                asked.seconds, asked.threads, all.sets());
     std::fflush(stdout);
     begin_run(asked.seed);
     tell_set_by(&describe);

@@ -2,8 +2,8 @@
 // another one overlaps, or that was freed under its holder, shows.
 //
 // Of rows on a device all that is written stands in host memory that is laid over the device's range (record::apart).
-// Rows of the kinds linked and ending start with a head that counts their holders; others have one holder. Of a large row
-// both ends and a word in each 4 KiB are written. Threads: what is shared is only read, but for the head's count.
+// Rows of the kinds linked and ending start with a head that counts their holders; others have one holder. Of a large
+// row both ends and a word in each 4 KiB are written. Threads: what is shared is only read, but for the head's count.
 #pragma once
 
 #include <soak/random.hpp>
@@ -44,9 +44,12 @@ inline void end_row(void* row) noexcept {
 }
 
 // The address tells a type apart: one table for the program.
-inline const allot::row_type row_types[kinds] = {
-    {"bytes"}, {"named"}, {"aligned", nullptr, 64}, {"sealed", nullptr, 0, allot::row_check::crc32c},
-    {"linked", nullptr, 8}, {"ending", &end_row, 8}};
+inline const allot::row_type row_types[kinds] = {{"bytes"},
+                                                 {"named"},
+                                                 {"aligned", nullptr, 64},
+                                                 {"sealed", nullptr, 0, allot::row_check::crc32c},
+                                                 {"linked", nullptr, 8},
+                                                 {"ending", &end_row, 8}};
 
 // One link of a row, and what must stand in it.
 struct record {
@@ -92,7 +95,8 @@ inline void look_at_row(const record& row, const char* when) {
         expect(std::memcmp(row.bytes_at() + at, &value, n) == 0, when, row.at);
     });
     if (has_head(row.of))
-        expect(head_of(row).mark == row_head::mark_of(row.bytes_at()) && head_of(row).holders.load() != 0, when, row.at);
+        expect(head_of(row).mark == row_head::mark_of(row.bytes_at()) && head_of(row).holders.load() != 0, when,
+               row.at);
 }
 inline void look_for_zeros(const record& row) {
     detail::visit_parts(row, [&](std::size_t at, std::size_t n) {

@@ -19,7 +19,8 @@ void stage::begin(record& row, bool wiped) {
     expect(align == 0 || reinterpret_cast<std::uintptr_t>(row.at) % align == 0, "a row is not aligned", row.at);
     if (wiped) look_for_zeros(row);
     if (has_head(row.of)) {
-        auto* const head = ::new (static_cast<void*>(row.bytes_at())) row_head{{1}, 0, &destructors_, row_head::mark_of(row.bytes_at())};
+        auto* const head = ::new (static_cast<void*>(row.bytes_at()))
+            row_head{{1}, 0, &destructors_, row_head::mark_of(row.bytes_at())};
         if (row.of == ending && row.number % 8 != 0) {
             head->finalized = 1;
             allot::finalize(row.at);
@@ -81,7 +82,8 @@ void stage::look_at_all() {
         expect(i == all.size() || row.at + row.bytes <= all[i].at, "two rows overlap", row.at);
         if (has_head(row.of)) expect(head_of(row).holders.load() == links, "the soak's own count of holders", row.at);
         else expect(links == 1, "two holders of one row", row.at);
-        if (about_.counted) expect(allot::is_shared(row.at) == (links > 1), "is_shared and the number of holders", row.at);
+        if (about_.counted)
+            expect(allot::is_shared(row.at) == (links > 1), "is_shared and the number of holders", row.at);
     }
     expect_same(distinct, live(), "the soak's own count of rows");
 }

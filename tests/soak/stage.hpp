@@ -32,7 +32,7 @@ struct kept_heap {
     std::unique_ptr<hand> local; // goes before the heap
     std::size_t bytes = 0;
     kind of = bytes_only;
-    bool confined = false;       // its rows stay in `rows`, until release_all
+    bool confined = false; // its rows stay in `rows`, until release_all
     std::deque<record> rows;
 };
 
@@ -68,7 +68,7 @@ class stage {
 
     // ---- the model ----
     void begin(record& row, bool wiped);
-    void drop(const record& row);  // one link fewer; in the model alone
+    void drop(const record& row); // one link fewer; in the model alone
     std::size_t live() const;
     void agree();
     void look_at_all();
@@ -88,13 +88,13 @@ class stage {
 
     std::mutex lock_; // of what follows
     std::deque<record> exchange_;
-    record crowded_;                                   // a row that many link and release at once; none without address
+    record crowded_;                                  // a row that many link and release at once; none without address
     std::array<std::shared_ptr<kept_heap>, 4> heaps_; // of all; rows of one thread's handles never
 
     std::array<std::atomic<std::int64_t>, kinds> rows_{};
-    std::atomic<std::int64_t> bytes_{0};          // asked for
-    std::atomic<std::uint64_t> destructors_{0};   // that ran
-    std::atomic<std::uint64_t> due_{0};           // that had to
+    std::atomic<std::int64_t> bytes_{0};        // asked for
+    std::atomic<std::uint64_t> destructors_{0}; // that ran
+    std::atomic<std::uint64_t> due_{0};         // that had to
     std::atomic<std::uint64_t> numbers_;
     std::atomic<std::size_t> charged_{0};
     long objects_ = 0;

@@ -107,8 +107,9 @@ class steps {
             row.of = heap->of;
             here.step = heap->local != nullptr ? "allocate, heap's local" : "allocate, heap";
             const bool may_throw = d_.one_in(2);
-            row.at = static_cast<unsigned char*>(heap->local != nullptr ? heap->local->allocate(0, row_types[row.of], may_throw)
-                                                                        : heap->face->allocate(may_throw));
+            row.at = static_cast<unsigned char*>(heap->local != nullptr
+                                                     ? heap->local->allocate(0, row_types[row.of], may_throw)
+                                                     : heap->face->allocate(may_throw));
             if (!got(row, heap->confined ? heap->rows : p_.rows)) return;
             done_.add(did::from_heap);
         }
@@ -234,7 +235,8 @@ class steps {
         std::vector<record> in;
         {
             const std::lock_guard hold(s_.lock_);
-            for (std::size_t n = std::min(s_.exchange_.size(), d_.between(1, 80)); n != 0; --n) in.push_back(pick(s_.exchange_));
+            for (std::size_t n = std::min(s_.exchange_.size(), d_.between(1, 80)); n != 0; --n)
+                in.push_back(pick(s_.exchange_));
         }
         for (const record& row : in) {
             look_at_row(row, "a row was changed on its way to another thread");
@@ -271,7 +273,8 @@ class steps {
         here.step = "heap of all threads";
         auto heap = std::make_shared<kept_heap>();
         std::shared_ptr<kept_heap> old; // ends without the lock
-        if (!d_.one_in(4) && (!open(*heap, static_cast<unsigned>(d_.below(heap_kinds))) || heap->face->one_thread())) return;
+        if (!d_.one_in(4) && (!open(*heap, static_cast<unsigned>(d_.below(heap_kinds))) || heap->face->one_thread()))
+            return;
         if (heap->face == nullptr) heap = nullptr;
         const std::lock_guard hold(s_.lock_);
         old = std::exchange(s_.heaps_[d_.below(s_.heaps_.size())], std::move(heap));

@@ -19,8 +19,9 @@ std::atomic<bool> told{false};
 void tell(const char* what, const void* row) {
     if (told.exchange(true)) return;
     char text[512];
-    const int n = std::snprintf(text, sizeof text, "soak: FAILED: %s (row %p)\nsoak: thread %d, at %s, set %s\nsoak: seed %llu\n",
-                                what, row, here.thread, here.step, here.set, static_cast<unsigned long long>(seed_now));
+    const int n =
+        std::snprintf(text, sizeof text, "soak: FAILED: %s (row %p)\nsoak: thread %d, at %s, set %s\nsoak: seed %llu\n",
+                      what, row, here.thread, here.step, here.set, static_cast<unsigned long long>(seed_now));
     if (n > 0) static_cast<void>(!::write(2, text, static_cast<std::size_t>(n)));
 }
 void crashed(int signal) {

@@ -23,7 +23,8 @@ void tell_set_by(void (*describe)(const char* set));
 [[noreturn]] void fail(const char* what, const void* row = nullptr);
 
 inline void expect(bool good, const char* what, const void* row = nullptr) {
-    if (!good) [[unlikely]] fail(what, row);
+    if (!good) [[unlikely]]
+        fail(what, row);
 }
 
 void expect_same(std::size_t is, std::size_t must_be, const char* what);

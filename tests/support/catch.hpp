@@ -23,11 +23,11 @@ namespace Catch::Matchers {
 inline auto ContainsSubstring(const std::string& text) { return Contains(text); }
 } // namespace Catch::Matchers
 
-#define SKIP(...)                                                                                                    \
-    do {                                                                                                             \
-        std::cout << "skipped: " << Catch::Detail::stringify(std::string{__VA_ARGS__}) << std::endl;                 \
-        SUCCEED();                                                                                                   \
-        return;                                                                                                      \
+#define SKIP(...)                                                                                                      \
+    do {                                                                                                               \
+        std::cout << "skipped: " << Catch::Detail::stringify(std::string{__VA_ARGS__}) << std::endl;                   \
+        SUCCEED();                                                                                                     \
+        return;                                                                                                        \
     } while (false)
 
 #endif

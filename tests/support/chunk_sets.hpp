@@ -15,23 +15,28 @@
 struct chunks_best : allot::policies<allot::oom::null> {};
 struct chunks_buddy : allot::policies<allot::fit::buddy, allot::oom::null> {};
 struct chunks_runs : allot::policies<allot::fit::runs, allot::oom::null> {};
-struct chunks_best_threads : allot::policies<allot::fit::best, allot::heap::per_thread, allot::oom::null, allot::watch::none> {};
-struct chunks_buddy_threads : allot::policies<allot::fit::buddy, allot::heap::per_thread, allot::oom::null, allot::retain::never> {};
-struct chunks_runs_threads
-    : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null, allot::watch::trace<>, allot::retain::on_call> {};
+struct chunks_best_threads
+    : allot::policies<allot::fit::best, allot::heap::per_thread, allot::oom::null, allot::watch::none> {};
+struct chunks_buddy_threads
+    : allot::policies<allot::fit::buddy, allot::heap::per_thread, allot::oom::null, allot::retain::never> {};
+struct chunks_runs_threads : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null,
+                                             allot::watch::trace<>, allot::retain::on_call> {};
 struct chunks_of : allot::policies<allot::fit::runs, allot::page::of<allot::arena<>>, allot::oom::null> {};
 struct chunks_lent : allot::policies<allot::fit::runs, allot::page::borrowed, allot::oom::null, allot::ledger::none> {};
-struct chunks_huge : allot::policies<allot::fit::buddy, allot::page::huge_pages<>, allot::oom::null, allot::watch::peaks> {};
+struct chunks_huge
+    : allot::policies<allot::fit::buddy, allot::page::huge_pages<>, allot::oom::null, allot::watch::peaks> {};
 struct chunks_idle : allot::policies<allot::fit::runs, allot::retain::idle<allot::time_span{1}>, allot::oom::null> {};
-struct chunks_device : allot::policies<allot::fit::runs, allot::page::on_device<allot::device::simulated>, allot::oom::null> {};
-struct chunks_device_buddy
-    : allot::policies<allot::fit::buddy, allot::page::on_device<allot::device::simulated>, allot::heap::per_thread, allot::oom::null> {};
+struct chunks_device
+    : allot::policies<allot::fit::runs, allot::page::on_device<allot::device::simulated>, allot::oom::null> {};
+struct chunks_device_buddy : allot::policies<allot::fit::buddy, allot::page::on_device<allot::device::simulated>,
+                                             allot::heap::per_thread, allot::oom::null> {};
 struct chunks_tree : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null> {};
-struct chunks_device_tree
-    : allot::policies<allot::fit::best, allot::page::on_device<allot::device::simulated>, allot::ledger::tree, allot::heap::per_thread, allot::oom::null> {};
+struct chunks_device_tree : allot::policies<allot::fit::best, allot::page::on_device<allot::device::simulated>,
+                                            allot::ledger::tree, allot::heap::per_thread, allot::oom::null> {};
 
-using chunk_sets = std::tuple<chunks_best, chunks_buddy, chunks_runs, chunks_best_threads, chunks_buddy_threads, chunks_runs_threads, chunks_of,
-                              chunks_lent, chunks_huge, chunks_idle, chunks_device, chunks_device_buddy, chunks_tree, chunks_device_tree>;
+using chunk_sets = std::tuple<chunks_best, chunks_buddy, chunks_runs, chunks_best_threads, chunks_buddy_threads,
+                              chunks_runs_threads, chunks_of, chunks_lent, chunks_huge, chunks_idle, chunks_device,
+                              chunks_device_buddy, chunks_tree, chunks_device_tree>;
 
 template <class Set> class home {
     using answers = allot::resolved<Set, allot::product::chunk_arena>;
@@ -43,7 +48,8 @@ template <class Set> class home {
   public:
     static constexpr bool host = !on_device;
     static constexpr bool charges = answers::template answer<allot::category::ledger>::charges;
-    static constexpr bool in_tree = std::is_same_v<typename answers::template answer<allot::category::ledger>, allot::ledger::tree>;
+    static constexpr bool in_tree =
+        std::is_same_v<typename answers::template answer<allot::category::ledger>, allot::ledger::tree>;
 
     explicit home(std::size_t limit) {
         const allot::page_bytes page_size{std::size_t{256} << 10};

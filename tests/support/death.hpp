@@ -46,8 +46,7 @@ template <class Body> death death_of(Body&& body) {
     death end;
     int ends[2];
     std::fflush(nullptr); // or the child would write the parent's buffers again
-    if (::pipe(ends) != 0)
-        return end;
+    if (::pipe(ends) != 0) return end;
     const pid_t child = ::fork();
     if (child == 0) {
         ::close(ends[0]);
@@ -58,7 +57,6 @@ template <class Body> death death_of(Body&& body) {
     for (ssize_t n = 0; (n = ::read(ends[0], buffer, sizeof buffer)) > 0;)
         end.said.append(buffer, static_cast<std::size_t>(n));
     ::close(ends[0]);
-    if (child > 0)
-        ::waitpid(child, &end.status, 0);
+    if (child > 0) ::waitpid(child, &end.status, 0);
     return end;
 }

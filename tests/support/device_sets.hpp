@@ -16,7 +16,8 @@ inline constexpr allot::leak_sink unheard{[](void*, std::string_view) noexcept {
 
 // A machine, two streams, and an allocator between them that is gone before they are.
 struct allocator_machine : simulated_machine {
-    explicit allocator_machine(allot::device::simulator_options options = {}) : simulated_machine{options}, a{make_stream()}, b{make_stream()} {}
+    explicit allocator_machine(allot::device::simulator_options options = {})
+        : simulated_machine{options}, a{make_stream()}, b{make_stream()} {}
     stream a, b;
     using call = allot::device::call;
 

@@ -28,7 +28,8 @@ struct json {
         reader in{all};
         json value = in.value();
         in.space();
-        if (!in.left.empty()) throw std::runtime_error("something behind the JSON: " + std::string(in.left.substr(0, 40)));
+        if (!in.left.empty())
+            throw std::runtime_error("something behind the JSON: " + std::string(in.left.substr(0, 40)));
         return value;
     }
 
@@ -46,13 +47,15 @@ struct json {
             return true;
         }
         void need(char c) {
-            if (!take(c)) throw std::runtime_error(std::string("expected ") + c + " at " + std::string(left.substr(0, 40)));
+            if (!take(c))
+                throw std::runtime_error(std::string("expected ") + c + " at " + std::string(left.substr(0, 40)));
         }
         std::string string() {
             need('"');
             std::string s;
             for (;;) {
-                if (left.empty() || static_cast<unsigned char>(left[0]) < 0x20) throw std::runtime_error("a string does not end");
+                if (left.empty() || static_cast<unsigned char>(left[0]) < 0x20)
+                    throw std::runtime_error("a string does not end");
                 const char c = left[0];
                 left.remove_prefix(1);
                 if (c == '"') return s;

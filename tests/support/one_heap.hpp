@@ -36,7 +36,8 @@ template <class Slots> struct one_heap {
         plan.row_bytes = row_bytes;
         return std::make_unique<heap_type>(family, plan);
     }
-    // Runs `then` while the heap's lock is taken: what it gives back goes the way without the lock. There must be a page.
+    // Runs `then` while the heap's lock is taken: what it gives back goes the way without the lock. There must be a
+    // page.
     template <class Then> void locked(Then then) {
         struct {
             Then* then;

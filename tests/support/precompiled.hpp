@@ -1,4 +1,5 @@
-// What the larger test programs are precompiled with: Catch2 and what of the standard library most of their files include.
+// What the larger test programs are precompiled with: Catch2 and what of the standard library most of their files
+// include.
 #pragma once
 
 #include <support/catch.hpp>

@@ -1,5 +1,5 @@
-// For a part of a test that goes on for ever when it is wrong: after ten seconds what waits there is let go, or the program ends and
-// tells where. So the test fails, and does not only not end.
+// For a part of a test that goes on for ever when it is wrong: after ten seconds what waits there is let go, or the
+// program ends and tells where. So the test fails, and does not only not end.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 namespace support {
 
 class rescue {
-public:
+  public:
     explicit rescue(const char* where)
         : rescue([where] {
               std::printf("for ever: %s\n", where);
@@ -21,14 +21,15 @@ public:
               std::_Exit(1);
           }) {}
     // `let_go` runs on another thread if this object is still there.
-    explicit rescue(std::function<void()> let_go) : thread_([this, act = std::move(let_go)] {
-        for (int ms = 0; ms != 10'000; ++ms) {
-            if (over_) return;
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
-        came_ = true;
-        act();
-    }) {}
+    explicit rescue(std::function<void()> let_go)
+        : thread_([this, act = std::move(let_go)] {
+              for (int ms = 0; ms != 10'000; ++ms) {
+                  if (over_) return;
+                  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+              }
+              came_ = true;
+              act();
+          }) {}
     rescue(const rescue&) = delete;
     rescue& operator=(const rescue&) = delete;
     ~rescue() {
@@ -37,7 +38,7 @@ public:
     }
     bool came() const { return came_; }
 
-private:
+  private:
     std::atomic<bool> over_{false}, came_{false};
     std::thread thread_; // last: it reads the others
 };

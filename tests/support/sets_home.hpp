@@ -1,5 +1,5 @@
-// A row manager of any set with the memory that the set asks for, small enough for tests of hundreds of sets. A device's
-// memory is simulated without anything behind its addresses: who touches it ends the program.
+// A row manager of any set with the memory that the set asks for, small enough for tests of hundreds of sets. A
+// device's memory is simulated without anything behind its addresses: who touches it ends the program.
 #pragma once
 
 #include <allot/device/simulated.hpp>
@@ -26,7 +26,8 @@ template <class Rows> inline constexpr bool raises = answer<typename Rows::set, 
 
 template <class Page> inline constexpr bool page_on_device = allot::detail::page_source<Page>::on_device;
 // The host may touch the rows.
-template <class Rows> inline constexpr bool host_rows =
+template <class Rows>
+inline constexpr bool host_rows =
     allot::detail::provides<answer<typename Rows::set, allot::category::page>, allot::property::host_accessible>;
 
 // A manager that may hold `room` bytes: by its limit, else by its arena.
@@ -38,7 +39,8 @@ template <class Set> class home {
     static constexpr bool there = page_on_device<page>;
     struct none {};
     struct machine {
-        allot::device::simulator gpu{{.total_bytes = std::size_t{64} << 20, .execution = allot::device::execution::none}};
+        allot::device::simulator gpu{
+            {.total_bytes = std::size_t{64} << 20, .execution = allot::device::execution::none}};
     };
 
     static auto memory() {
@@ -57,8 +59,8 @@ template <class Set> class home {
             return limited(std::span<std::byte>(memory_.get(), room + (room >> 3)), small_pages,
                            std::forward<Values>(values)...);
         else if constexpr (there)
-            return limited(allot::device::simulated{memory_->gpu}, small_pages, allot::reserve_bytes{room + (room >> 1)},
-                           std::forward<Values>(values)...);
+            return limited(allot::device::simulated{memory_->gpu}, small_pages,
+                           allot::reserve_bytes{room + (room >> 1)}, std::forward<Values>(values)...);
         else return limited(small_pages, allot::reserve_bytes{room + (room >> 1)}, std::forward<Values>(values)...);
     }
     template <class... Values> static allot::row_manager<Set> limited(Values&&... values) {

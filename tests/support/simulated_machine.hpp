@@ -22,7 +22,9 @@ struct simulated_machine {
         return got(api.create_stream({device}, kind));
     }
     event make_event(int device = 0) { return got(api.create_event({device})); }
-    std::byte* allocate(std::size_t bytes, int device = 0) { return static_cast<std::byte*>(got(api.allocate({device}, bytes))); }
+    std::byte* allocate(std::size_t bytes, int device = 0) {
+        return static_cast<std::byte*>(got(api.allocate({device}, bytes)));
+    }
 
     void writes(stream s, const void* p, std::size_t bytes, const char* what = "writer") {
         REQUIRE(sim.launch(s, {}, {{p, bytes}}, nullptr, what));

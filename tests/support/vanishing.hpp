@@ -8,7 +8,7 @@
 namespace support {
 
 template <class T> class vanishing {
-public:
+  public:
     vanishing() {
         if (bytes_ == MAP_FAILED) std::abort();
     }
@@ -26,7 +26,7 @@ public:
     }
     bool is_gone() const { return gone_; }
 
-private:
+  private:
     void* bytes_ = ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bool gone_ = false;
 };

@@ -1,4 +1,5 @@
-// A tree of accounts under many threads: limits hold at every look, nobody fails for another's sake, sums are right at the end.
+// A tree of accounts under many threads: limits hold at every look, nobody fails for another's sake, sums are right at
+// the end.
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
@@ -40,7 +41,8 @@ TEST_CASE("accounts: 32 threads on one tree", "[accounts][threads]") {
     constexpr std::size_t most = 200'000;
     account root{name{"root"}, limit{most}};
     std::vector<std::unique_ptr<account>> inner, leaves;
-    for (int i = 0; i != 4; ++i) inner.push_back(std::make_unique<account>(root, name{"query"}, limit{most / 3}, allot::reservation{1000}));
+    for (int i = 0; i != 4; ++i)
+        inner.push_back(std::make_unique<account>(root, name{"query"}, limit{most / 3}, allot::reservation{1000}));
     for (int i = 0; i != 16; ++i) {
         account& above = *inner[static_cast<std::size_t>(i) % 4];
         if (i < 8) leaves.push_back(std::make_unique<account>(above, name{"stepping"}, allot::steps{512}));
@@ -115,7 +117,8 @@ TEST_CASE("accounts: 32 threads on one tree", "[accounts][threads]") {
 TEST_CASE("accounts: nobody fails because of another who fails", "[accounts][threads]") {
     account root{name{"root"}, limit{1000}};
     account query{root, name{"query"}};
-    account greedy{query, name{"greedy"}}, modest{query, name{"modest"}}, stepping{query, name{"stepping"}, allot::steps{64}};
+    account greedy{query, name{"greedy"}}, modest{query, name{"modest"}},
+        stepping{query, name{"stepping"}, allot::steps{64}};
     account holding{query, name{"holding"}};
     std::atomic<bool> good{true}, done{false};
     REQUIRE(query.try_charge(400));
@@ -214,7 +217,8 @@ TEST_CASE("accounts: open and close while others charge and look", "[accounts][t
 
 TEST_CASE("accounts: a transfer that fits but for what is held waits for what becomes of it", "[accounts][threads]") {
     account root{name{"root"}, limit{100}};
-    account sure{root, name{"sure"}, allot::reservation{30}}, other{root, name{"other"}}, holding{root, name{"holding"}};
+    account sure{root, name{"sure"}, allot::reservation{30}}, other{root, name{"other"}},
+        holding{root, name{"holding"}};
     REQUIRE(sure.try_charge(30));
     std::atomic<int> held{0};
     std::atomic<bool> done{false};
@@ -239,7 +243,8 @@ TEST_CASE("accounts: a transfer that fits but for what is held waits for what be
     CHECK(root.verify());
 }
 
-// A refund that finds the tree's lock taken leaves a note; who closes meanwhile lets it come through, and then the memory is another's.
+// A refund that finds the tree's lock taken leaves a note; who closes meanwhile lets it come through, and then the
+// memory is another's.
 TEST_CASE("accounts: a refund is through with an account before it ends", "[accounts][threads]") {
     constexpr int rounds = 1000;
     account root{name{"root"}};
@@ -286,7 +291,7 @@ TEST_CASE("accounts: who adds first and checks then fails others", "[accounts][t
     allot::ledger::add_then_check_account root{1000}, greedy{SIZE_MAX, &root}, modest{SIZE_MAX, &root};
     REQUIRE(root.try_charge(400));
     CHECK_FALSE(greedy.try_charge(900));
-    CHECK(greedy.peak() == 900); // of nobody
+    CHECK(greedy.peak() == 900);           // of nobody
     CHECK_FALSE(greedy.force_charge(900)); // what is there between its two steps
     CHECK_FALSE(modest.try_charge(300));
     greedy.refund(900);
@@ -330,7 +335,8 @@ TEST_CASE("accounts: more is refunded than was charged while the lock is taken",
         account leaf{root, name{"leaf"}, allot::steps{4096}}, exact{root, name{"exact"}};
         good = leaf.try_charge(100) && exact.try_charge(100) && good;
         leaf.refund(1 << 16), exact.refund(1 << 16);
-        good = leaf.used() == 0 && exact.used() == 0 && leaf.try_charge(10) && exact.try_charge(10) && leaf.used() == 10 && exact.used() == 10 && good;
+        good = leaf.used() == 0 && exact.used() == 0 && leaf.try_charge(10) && exact.try_charge(10) &&
+               leaf.used() == 10 && exact.used() == 10 && good;
         leaf.refund(10), exact.refund(10);
     }
     done = true;
@@ -350,7 +356,8 @@ TEST_CASE("accounts: who holds in a call does not wait for one who waits for wha
             if (a.try_hold(10)) a.cancel(10);
         }
     };
-    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, second{root, name{"second"}}, third{root, name{"third"}};
+    account root{name{"root"}, limit{100}}, first{root, name{"first"}}, second{root, name{"second"}},
+        third{root, name{"third"}};
     holder ears;
     ears.more = &second;
     first.add(ears);

@@ -19,8 +19,8 @@ struct idle_set : allot::policies<allot::retain::idle<1_ms>> {};
 
 } // namespace
 
-TEMPLATE_TEST_CASE("pages are nobody else's, also while an arena is trimmed, and none is refused without need", "[threads]",
-                   plain_set, idle_set) {
+TEMPLATE_TEST_CASE("pages are nobody else's, also while an arena is trimmed, and none is refused without need",
+                   "[threads]", plain_set, idle_set) {
     constexpr int threads = 4;
     constexpr std::size_t each = 16;
     allot::arena<TestType> pages{allot::limit{threads * each * 64_KiB}, allot::page_bytes{64_KiB}};

@@ -50,8 +50,8 @@ struct tree {
 
 } // namespace
 
-// Each round three threads let go of their account's last view of one block, in any order, two of them after something else; an
-// account ends as soon as its thread has let go.
+// Each round three threads let go of their account's last view of one block, in any order, two of them after something
+// else; an account ends as soon as its thread has let go.
 TEST_CASE("buffers: all let go at once, and each account ends right behind", "[buffer][threads]") {
     constexpr std::size_t n = 4, rounds = 1500;
     counted_memory pool;
@@ -117,7 +117,9 @@ TEST_CASE("buffers: 8 threads retain, transfer and release a few blocks", "[buff
                 buffer b = take();
                 switch (random() % 6) {
                 case 0: put(t.memory.try_allocate(a, 64 + random() % 200)); break;
-                case 1: if (b.size() > 8) put(b.slice(1, b.size() - 1)); break;
+                case 1:
+                    if (b.size() > 8) put(b.slice(1, b.size() - 1));
+                    break;
                 case 2: put(b.retain(a)); break;
                 case 3: {
                     auto r = std::as_const(b).transfer(a);
@@ -170,7 +172,8 @@ TEST_CASE("buffers: an account takes a view again while its last one goes", "[bu
         for (int spin = round / 50 % 50; spin != 0; --spin) allot::pause();
         buffer z = y.retain(*t.all[0]);
         turn.arrive_and_wait();
-        good = good && z.valid() && t.all[0]->figures().buffers == 1 && (z.charged() == t.all[0].get() || z.charged() == t.all[1].get());
+        good = good && z.valid() && t.all[0]->figures().buffers == 1 &&
+               (z.charged() == t.all[0].get() || z.charged() == t.all[1].get());
         y.release();
         good = good && z.charged() == t.all[0].get() && t.all[0]->used() == 64;
     }
@@ -179,18 +182,20 @@ TEST_CASE("buffers: an account takes a view again while its last one goes", "[bu
     CHECK(t.at_rest());
 }
 
-TEST_CASE("buffers: what was written before a release is there for who inherits, and for the memory", "[buffer][threads]") {
+TEST_CASE("buffers: what was written before a release is there for who inherits, and for the memory",
+          "[buffer][threads]") {
     tree t(2);
     std::atomic<unsigned> gone{0};
     static std::array<std::byte, 64> bytes;
     for (int round = 0; round != 2000; ++round) {
-        buffer x = buffer::of_foreign(*t.all[0], bytes.data(), bytes.size(),
-                                      [](void* context, std::byte* p, std::size_t) noexcept {
-                                          p[0] = std::byte{0}; // a race with the writers below, unless release orders them before
-                                          p[32] = std::byte{0};
-                                          ++*static_cast<std::atomic<unsigned>*>(context);
-                                      },
-                                      &gone);
+        buffer x = buffer::of_foreign(
+            *t.all[0], bytes.data(), bytes.size(),
+            [](void* context, std::byte* p, std::size_t) noexcept {
+                p[0] = std::byte{0}; // a race with the writers below, unless release orders them before
+                p[32] = std::byte{0};
+                ++*static_cast<std::atomic<unsigned>*>(context);
+            },
+            &gone);
         buffer y = x.retain(*t.all[1]), z = x.slice(32, 32);
         std::thread other{[&] {
             z.set<std::uint8_t>(0, 1);
@@ -204,7 +209,8 @@ TEST_CASE("buffers: what was written before a release is there for who inherits,
     CHECK(t.at_rest());
 }
 
-// The last view of an account that is charged nothing goes while the account closes; whoever finds it drained destroys it at once.
+// The last view of an account that is charged nothing goes while the account closes; whoever finds it drained destroys
+// it at once.
 TEST_CASE("buffers: an account ends with its last view while others are charged", "[buffer][threads]") {
     constexpr int rounds = 2000;
     counted_memory pool;
@@ -255,9 +261,10 @@ TEST_CASE("buffers: an account ends with its last view while others are charged"
 
 namespace {
 
-// Another thread that closes the account, some steps after go(). No barrier: who is woken there comes too late, or first, each time.
+// Another thread that closes the account, some steps after go(). No barrier: who is woken there comes too late, or
+// first, each time.
 class closer {
-public:
+  public:
     closer(account& to, unsigned steps)
         : thread_([this, &to, steps] {
               while (!gone()) allot::yield();
@@ -275,7 +282,7 @@ public:
         return drained_;
     }
 
-private:
+  private:
     std::atomic<bool> go_{false};
     bool drained_ = false;
     std::thread thread_; // last: it uses the others
@@ -302,7 +309,8 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
         good = good && !(drained && theirs);
         if (!theirs) { // nothing has changed
             ++refused;
-            good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from && view.charged() == &from && view.valid();
+            good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from &&
+                   view.charged() == &from && view.valid();
         } else {
             good = good && theirs.holder() == to.get() && theirs.charged() == to.get() && theirs.valid();
         }
@@ -310,13 +318,15 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
         view.release();
         good = good && from.used() == 0 && to->used() == 0 && other.used() == (shared ? 64U : 0U);
         shared.release();
-        good = good && root.used() == 0 && pool.live == 0 && from.figures().buffers == 0 && other.figures().buffers == 0;
+        good =
+            good && root.used() == 0 && pool.live == 0 && from.figures().buffers == 0 && other.figures().buffers == 0;
     }
     CHECK(good);
     CHECK(root.verify());
 }
 
-// One thread transfers its view, by the way that makes no ledger; another, of an account of its own, retains for the receiver.
+// One thread transfers its view, by the way that makes no ledger; another, of an account of its own, retains for the
+// receiver.
 TEST_CASE("buffers: an account closes while two views come to it", "[buffer][threads]") {
     counted_memory pool;
     buffer_memory memory{pool};
@@ -340,7 +350,8 @@ TEST_CASE("buffers: an account closes while two views come to it", "[buffer][thr
         good = good && (!theirs || theirs.holder() == to.get()) && !(drained && (theirs || mine));
         if (mine) good = good && mine.holder() == to.get() && mine.charged() == to.get() && mine.valid();
         else { // nothing has changed: not the order in which they inherit either
-            good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from && view.charged() == &from && view.valid();
+            good = good && how.outcome == allot::charge_outcome::closed && view.holder() == &from &&
+                   view.charged() == &from && view.valid();
             auto [again, well] = view.transfer(last);
             kept.release(), again.release();
             good = good && view.charged() == &from;

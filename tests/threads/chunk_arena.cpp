@@ -34,7 +34,9 @@ class market {
     std::atomic<void*> places_[64]{};
 };
 
-unsigned char mark_of(const void* p) { return static_cast<unsigned char>(reinterpret_cast<std::uintptr_t>(p) >> 6 | 1); }
+unsigned char mark_of(const void* p) {
+    return static_cast<unsigned char>(reinterpret_cast<std::uintptr_t>(p) >> 6 | 1);
+}
 
 template <class Arena> void check(const Arena& blocks, void* p, std::atomic<int>& broken) {
     const auto* const bytes = static_cast<unsigned char*>(p);
@@ -152,7 +154,8 @@ TEST_CASE("at the limit threads take turns, and never see more than it", "[chunk
 
 namespace {
 
-// A ledger that can be stopped where pages are on their way: charged and not in use yet, or out of use and charged still.
+// A ledger that can be stopped where pages are on their way: charged and not in use yet, or out of use and charged
+// still.
 struct stops : allot::page_ledger {
     using allot::page_ledger::page_ledger;
     bool try_charge(std::size_t bytes) noexcept {
@@ -263,7 +266,8 @@ TEST_CASE("nobody is refused for pages of which the holders that were asked knew
         static std::size_t held(const void*) { return 0; }
         static std::size_t give_back(const void* self) noexcept {
             auto& o = *static_cast<other*>(const_cast<void*>(self));
-            if (std::byte* const p = std::exchange(o.all, nullptr)) o.pages.give(p, 16); // another thread of its, at the same time
+            if (std::byte* const p = std::exchange(o.all, nullptr))
+                o.pages.give(p, 16); // another thread of its, at the same time
             return 0;
         }
     } o{pages, pages.take(16)};
@@ -321,7 +325,9 @@ TEST_CASE("a request inside of its own thread's move is refused, and does not wa
     const support::rescue ends{"a request inside of a move of its own thread"};
     stopped_chunks c;
     bool refused = false;
-    c.ledger.had = [&] { refused = c.heap.take_pages(2 * chunk / page) == nullptr && c.heap.reclaim_for_others() == 0; };
+    c.ledger.had = [&] {
+        refused = c.heap.take_pages(2 * chunk / page) == nullptr && c.heap.reclaim_for_others() == 0;
+    };
     CHECK(c.take(64) != nullptr);
     CHECK(refused);
 }
@@ -340,7 +346,7 @@ TEST_CASE("a request does not wait for a listener's call about pages that went b
     blocks.account().add(hears);
     std::thread gives{[&] { blocks.release_empty_pages(); }};
     while (!hears.inside) std::this_thread::yield();
-    CHECK_FALSE(blocks.allocate(2_MiB)); // more than there ever is
+    CHECK_FALSE(blocks.allocate(2_MiB));             // more than there ever is
     const allot::block all = blocks.allocate(1_MiB); // what the call is about
     CHECK(all);
     hears.go = true;
@@ -371,9 +377,11 @@ TEST_CASE("a request does not wait for a listener's call about a charge", "[chun
     CHECK(blocks.account().remove(hears));
 }
 
-TEMPLATE_TEST_CASE("at the limit nobody is refused what others leave", "[chunks][threads]", own, own_best, none_own, in_tree) {
+TEMPLATE_TEST_CASE("at the limit nobody is refused what others leave", "[chunks][threads]", own, own_best, none_own,
+                   in_tree) {
     constexpr std::size_t bytes = 128_KiB, each = 4; // of a chunk's half: no cache keeps them
-    allot::chunk_arena<TestType> blocks{allot::limit{threads * each * bytes}, allot::page_bytes{page}, allot::chunk_bytes{256_KiB}};
+    allot::chunk_arena<TestType> blocks{allot::limit{threads * each * bytes}, allot::page_bytes{page},
+                                        allot::chunk_bytes{256_KiB}};
     std::atomic<int> refused{0};
     std::vector<std::thread> all;
     for (int t = 0; t != threads; ++t)

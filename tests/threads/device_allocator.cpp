@@ -1,4 +1,5 @@
-// One allocator and many threads: each with streams of its own, its per-thread stream, and blocks that it hands to the next.
+// One allocator and many threads: each with streams of its own, its per-thread stream, and blocks that it hands to the
+// next.
 #include <support/device_sets.hpp>
 #include <support/rescue.hpp>
 
@@ -26,7 +27,9 @@ TEST_CASE("device allocator: many threads, streams and hand-overs") {
     const auto work = [&](int me) {
         const auto own = *m.api.create_stream({0}, allot::device::stream_kind::non_blocking);
         std::uint64_t seed = static_cast<std::uint64_t>(me) * 977 + 1;
-        const auto below = [&](std::uint64_t n) { return static_cast<std::size_t>((seed = seed * 6364136223846793005U + 1442695040888963407U) >> 33) % n; };
+        const auto below = [&](std::uint64_t n) {
+            return static_cast<std::size_t>((seed = seed * 6364136223846793005U + 1442695040888963407U) >> 33) % n;
+        };
         for (int i = 0; i != rounds; ++i) {
             const auto s = below(4) == 0 ? allot::device::simulated::per_thread_stream() : own;
             item mine{};
@@ -85,11 +88,14 @@ TEST_CASE("device allocator: many threads, and a listener that looks at both all
     struct looker : allot::account_listener {
         allot::device_allocator<charged_memory>&one, &two;
         std::atomic<std::uint64_t> looks{0};
-        looker(allot::device_allocator<charged_memory>& a, allot::device_allocator<charged_memory>& b) : one{a}, two{b} {}
+        looker(allot::device_allocator<charged_memory>& a, allot::device_allocator<charged_memory>& b)
+            : one{a}, two{b} {}
         void look() { looks += 1 + 0 * (one.figures().reserved + two.figures().reserved); }
         void after(const allot::account&, std::size_t, const allot::charge_status&) noexcept override { look(); }
         void released(const allot::account&, std::size_t) noexcept override { look(); }
-        unsigned failed(const allot::account&, const allot::charge_status&) noexcept override { return one.trim() + two.trim() != 0 ? 1 : 0; }
+        unsigned failed(const allot::account&, const allot::charge_status&) noexcept override {
+            return one.trim() + two.trim() != 0 ? 1 : 0;
+        }
     } hears{one, two};
     task.add(hears);
     std::vector<std::thread> all;

@@ -22,7 +22,8 @@ const allot::row_type some{"some"};
 TEST_CASE("threads share device rows, under a limit, with trims between", "[threads]") {
     allot::device::simulator gpu{{.total_bytes = std::size_t{256} << 20, .execution = allot::device::execution::none}};
     {
-        allot::row_manager<on_device> rows{allot::device::simulated{gpu}, allot::limit{4_MiB}, allot::page_bytes{64_KiB}};
+        allot::row_manager<on_device> rows{allot::device::simulated{gpu}, allot::limit{4_MiB},
+                                           allot::page_bytes{64_KiB}};
         std::vector<std::atomic<void*>> places(256);
         std::atomic<std::size_t> refused{0};
         std::atomic<int> at_work{3};
@@ -34,7 +35,9 @@ TEST_CASE("threads share device rows, under a limit, with trims between", "[thre
                 auto heap = rows.heap(allot::as<allot::heap::unique>, 2000, some);
                 for (int i = 0; i < 20000; ++i) {
                     const std::size_t bytes = random() % 64 == 0 ? 70000 + random() % 100000 : random() % 5000;
-                    void* p = i % 4 == 0 ? heap.try_allocate() : i % 2 == 0 ? local.try_allocate(bytes) : rows.try_allocate(bytes);
+                    void* p = i % 4 == 0   ? heap.try_allocate()
+                              : i % 2 == 0 ? local.try_allocate(bytes)
+                                           : rows.try_allocate(bytes);
                     if (p == nullptr) ++refused;
                     else rows.link(p), allot::release(p);
                     void* const old = places[random() % places.size()].exchange(p);

@@ -25,8 +25,8 @@ struct waiting : allot::policies<guard::quarantine<64>, allot::oom::null> {};
 struct wiped : allot::policies<guard::zero, allot::slots::bitmap, allot::oom::null> {};
 struct all_linked : allot::policies<guard::all<guard::encoded, guard::canary, guard::quarantine<64>, guard::zero>,
                                     allot::slots::linked, allot::oom::null> {};
-struct all_of_threads : allot::policies<guard::all<guard::canary, guard::quarantine<64>, guard::zero>, allot::heap::per_thread,
-                                        allot::oom::null> {};
+struct all_of_threads : allot::policies<guard::all<guard::canary, guard::quarantine<64>, guard::zero>,
+                                        allot::heap::per_thread, allot::oom::null> {};
 
 constexpr int threads = 4;
 template <class Body> void on_threads(Body body) {
@@ -37,14 +37,13 @@ template <class Body> void on_threads(Body body) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("guarded rows wander between threads, and nothing is amiss", "[threads][guard]", encoded, canaries, waiting,
-                   wiped, all_linked, all_of_threads) {
+TEMPLATE_TEST_CASE("guarded rows wander between threads, and nothing is amiss", "[threads][guard]", encoded, canaries,
+                   waiting, wiped, all_linked, all_of_threads) {
     std::atomic<int> told{0};
-    allot::row_manager<TestType> rows{allot::limit{16_MiB},
-                                      allot::damage_sink{[](void* to, const allot::misuse_report&) noexcept {
-                                                             ++*static_cast<std::atomic<int>*>(to);
-                                                         },
-                                                         &told}};
+    allot::row_manager<TestType> rows{
+        allot::limit{16_MiB},
+        allot::damage_sink{
+            [](void* to, const allot::misuse_report&) noexcept { ++*static_cast<std::atomic<int>*>(to); }, &told}};
     std::mutex guarded;
     std::vector<void*> pool;
     std::atomic<bool> good{true};
@@ -82,13 +81,13 @@ TEMPLATE_TEST_CASE("guarded rows wander between threads, and nothing is amiss", 
     CHECK(rows.valid());
 }
 
-TEMPLATE_TEST_CASE("damage that several threads find at once is told once each", "[threads][guard]", waiting, all_of_threads) {
+TEMPLATE_TEST_CASE("damage that several threads find at once is told once each", "[threads][guard]", waiting,
+                   all_of_threads) {
     std::atomic<int> told{0};
-    allot::row_manager<TestType> rows{allot::limit{16_MiB},
-                                      allot::damage_sink{[](void* to, const allot::misuse_report&) noexcept {
-                                                             ++*static_cast<std::atomic<int>*>(to);
-                                                         },
-                                                         &told}};
+    allot::row_manager<TestType> rows{
+        allot::limit{16_MiB},
+        allot::damage_sink{
+            [](void* to, const allot::misuse_report&) noexcept { ++*static_cast<std::atomic<int>*>(to); }, &told}};
     std::barrier step(threads);
     std::atomic<int> damaged{0};
     const int rounds = ALLOT_TSAN ? 10 : 50;
@@ -97,7 +96,7 @@ TEMPLATE_TEST_CASE("damage that several threads find at once is told once each",
             auto* const row = static_cast<unsigned char*>(rows.allocate(64));
             rows.release(row);
             step.arrive_and_wait();
-#if !ALLOT_ASAN // the checker would tell, too
+#if !ALLOT_ASAN               // the checker would tell, too
             if (t % 2 == 0) { // at most 2 a round: a heap keeps the first 8 until it may tell
                 row[20] = 1;
                 ++damaged;

@@ -36,11 +36,13 @@ TEST_CASE("a simulated warp answers as a warp does", "[threads]") {
         for (unsigned round = 0; round < rounds; ++round) {
             const unsigned mine = lane.lane();
             const lane_mask all = ~lane_mask{0};
-            wrong += lane.match(all, (mine + round) % 3) != lane.match(all, (mine + round) % 3 + (std::uint64_t{1} << 40));
+            wrong +=
+                lane.match(all, (mine + round) % 3) != lane.match(all, (mine + round) % 3 + (std::uint64_t{1} << 40));
             lane_mask thirds = 0;
             for (unsigned i = 0; i < 32; ++i) thirds |= i % 3 == mine % 3 ? lane_mask{1} << i : 0;
             wrong += lane.match(all, mine % 3) != thirds;
-            wrong += lane.ballot(all, mine < round % 33) != static_cast<lane_mask>((std::uint64_t{1} << round % 33) - 1);
+            wrong +=
+                lane.ballot(all, mine < round % 33) != static_cast<lane_mask>((std::uint64_t{1} << round % 33) - 1);
             wrong += lane.from(all, mine * 7, round % 32) != round % 32 * 7;
             wrong += lane.from(all, ~std::uint64_t{mine}, 31) != ~std::uint64_t{31};
             wrong += lane.from(thirds, mine, leader_of(thirds)) != mine % 3; // three groups at once
@@ -96,7 +98,10 @@ TEST_CASE("misuse of lanes is told, and ends", "[threads]") {
                ContainsSubstring("different functions"));
     CHECK_THAT(run([](lane_of& lane) { lane.ballot(lane.lane() == 2 ? 15 : 7, true); }), ContainsSubstring("a group"));
     CHECK_THAT(run([](lane_of& lane) { lane.ballot(7, true); }), ContainsSubstring("does not belong"));
-    CHECK_THAT(run([](lane_of& lane) { if (lane.lane() != 2) lane.together(15); }), ContainsSubstring("has ended"));
+    CHECK_THAT(run([](lane_of& lane) {
+                   if (lane.lane() != 2) lane.together(15);
+               }),
+               ContainsSubstring("has ended"));
 }
 
 TEST_CASE("lanes that count together have a number each, without gaps", "[threads]") {
@@ -187,8 +192,15 @@ TEST_CASE("scoped operations order what was written before them", "[threads]") {
     pass_on([](auto w) { w.fetch_or(1, ordered::seq_cst); }, acquires);
     pass_on([](auto w) { w.fetch_xor(1, ordered::release); }, acquires);
     pass_on([](auto w) { w.fetch_max(1, ordered::release); }, acquires);
-    pass_on([](auto w) { std::uint32_t none = 0; w.compare_exchange(none, 1, ordered::release); },
-            [](auto w) { std::uint32_t one = 1; return w.compare_exchange(one, 2, ordered::acquire); });
+    pass_on(
+        [](auto w) {
+            std::uint32_t none = 0;
+            w.compare_exchange(none, 1, ordered::release);
+        },
+        [](auto w) {
+            std::uint32_t one = 1;
+            return w.compare_exchange(one, 2, ordered::acquire);
+        });
     pass_on([](auto w) { w.store(1, ordered::release); }, [](auto w) { return w.fetch_add(0, ordered::acquire) != 0; });
     pass_on([](auto w) { w.store(1, ordered::release); }, [](auto w) { return w.fetch_and(1, ordered::acquire) != 0; });
     pass_on([](auto w) { w.store(1, ordered::release); }, [](auto w) { return w.fetch_min(1, ordered::acquire) != 0; });

@@ -49,8 +49,7 @@ struct figures {
     bool good = true;
 };
 
-template <class Set>
-figures measure(std::size_t managers, std::size_t threads, bool keep, std::size_t each = 1) {
+template <class Set> figures measure(std::size_t managers, std::size_t threads, bool keep, std::size_t each = 1) {
     mallopt(M_ARENA_MAX, 1); // or each thread has a range of addresses for small blocks
     using rows_type = allot::row_manager<Set>;
     allot::arena<> pages{allot::page_bytes{64_KiB}};
@@ -59,7 +58,8 @@ figures measure(std::size_t managers, std::size_t threads, bool keep, std::size_
     std::vector<std::vector<void*>> held(threads, std::vector<void*>(managers));
     const std::size_t before = bytes_now("VmRSS:");
     for (auto& m : all)
-        if constexpr (std::is_same_v<Set, tenant> || std::is_same_v<Set, plain_tenant>) m = std::make_unique<rows_type>(pages, allot::limit{1_MiB});
+        if constexpr (std::is_same_v<Set, tenant> || std::is_same_v<Set, plain_tenant>)
+            m = std::make_unique<rows_type>(pages, allot::limit{1_MiB});
         else m = std::make_unique<rows_type>(allot::limit{1_MiB});
 
     std::size_t resident[2] = {}, address[2] = {};
@@ -109,12 +109,13 @@ figures measure(std::size_t managers, std::size_t threads, bool keep, std::size_
     for (auto& m : all) f.good = f.good && m->live_rows() == 0;
     return f;
 }
-template <class Set, class Plain>
-void check(std::size_t managers, std::size_t threads) {
-    // A thread more fills one more of a heap's four shared caches at most, and for as long as it has a place, a cache of its
-    // own: 32 slots of 80 bytes each. All threads may meet at one manager. The slots come in OS pages.
+template <class Set, class Plain> void check(std::size_t managers, std::size_t threads) {
+    // A thread more fills one more of a heap's four shared caches at most, and for as long as it has a place, a cache
+    // of its own: 32 slots of 80 bytes each. All threads may meet at one manager. The slots come in OS pages.
     constexpr std::size_t caches = 4, slots = 32 * 80, os_page = 4096;
-    const auto a_thread_of = [&](std::size_t bytes) { return (bytes + os_page - 1) / os_page * os_page / (threads - 1); };
+    const auto a_thread_of = [&](std::size_t bytes) {
+        return (bytes + os_page - 1) / os_page * os_page / (threads - 1);
+    };
     const std::size_t filled = (std::min(threads, caches) - 1) * slots;
     const std::size_t shared = a_thread_of(filled), both = a_thread_of(filled + (threads - 1) * slots);
     struct use {
@@ -122,12 +123,14 @@ void check(std::size_t managers, std::size_t threads) {
         std::size_t each; // 50: more than a thread allocates before it has caches of its own
         std::size_t most; // bytes a thread and manager; the table has none for a manager without a place
     };
-    for (const auto [keep, each, most] : {use{false, 1, shared + 256}, use{true, 1, shared + 256}, use{false, 50, both + 256}}) {
+    for (const auto [keep, each, most] :
+         {use{false, 1, shared + 256}, use{true, 1, shared + 256}, use{false, 50, both + 256}}) {
         const figures plain = measure<Plain>(managers, threads, keep, each);
         const figures f = measure<Set>(managers, threads, keep, each);
-        INFO(managers << " managers, " << threads << " threads, " << each << " rows each, " << (keep ? "kept" : "released") << ": "
-                      << f.resident << " bytes resident and " << f.address << " of address space a thread and manager, "
-                      << f.of_manager << " a manager, " << f.ns << " ns a row, " << plain.ns << " without a table");
+        INFO(managers << " managers, " << threads << " threads, " << each << " rows each, "
+                      << (keep ? "kept" : "released") << ": " << f.resident << " bytes resident and " << f.address
+                      << " of address space a thread and manager, " << f.of_manager << " a manager, " << f.ns
+                      << " ns a row, " << plain.ns << " without a table");
         CHECK(f.good);
         if (ALLOT_ASAN || ALLOT_TSAN) continue;
         CHECK(f.resident <= most);

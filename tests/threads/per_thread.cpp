@@ -25,8 +25,8 @@ allot::leak_sink into(std::string& told) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are told, not their free slots", "[threads]", linked, bitmap,
-                   scanning, delayed) {
+TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are told, not their free slots", "[threads]", linked,
+                   bitmap, scanning, delayed) {
     static const allot::row_type type{"kept"};
     std::string told;
     constexpr int threads = 4;
@@ -39,7 +39,8 @@ TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are told, not 
             all.emplace_back([&, t] {
                 // Thread 0 has no caches yet, the others do; each keeps one row more than the one before.
                 std::vector<void*> mine;
-                for (int i = 0; i < (t == 0 ? 5 : 500); ++i) mine.push_back(rows->allocate(static_cast<std::size_t>(16 + i), type));
+                for (int i = 0; i < (t == 0 ? 5 : 500); ++i)
+                    mine.push_back(rows->allocate(static_cast<std::size_t>(16 + i), type));
                 for (std::size_t i = static_cast<std::size_t>(t) + 1; i < mine.size(); ++i) rows->release(mine[i]);
                 used.arrive_and_wait();
                 ended.arrive_and_wait();
@@ -58,8 +59,8 @@ TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are told, not 
     CHECK(told.find("of type kept") != std::string::npos);
 }
 
-TEMPLATE_TEST_CASE("a thousand generations of threads live in the memory of the first", "[threads]", linked, bitmap, scanning,
-                   delayed) {
+TEMPLATE_TEST_CASE("a thousand generations of threads live in the memory of the first", "[threads]", linked, bitmap,
+                   scanning, delayed) {
     allot::row_manager<TestType> rows{allot::limit{32_MiB}, allot::page_bytes{64_KiB}};
     std::size_t first = 0;
     const int generations = ALLOT_TSAN ? 100 : 1000;
@@ -93,7 +94,8 @@ TEST_CASE("a thread that meets more managers than it has places for forgets the 
         std::thread([&] { // has no rows of its own that it could flush
             m.release_empty_pages();
             m.usage([&](const allot::heap_usage& u) { n += u.cached_rows; });
-        }).join();
+        })
+            .join();
         return n != 0;
     };
     const auto use = [](manager& m, int times) {

@@ -22,7 +22,8 @@ struct waiting : allot::policies<allot::slots::bitmap, allot::guard::quarantine<
 
 } // namespace
 
-TEMPLATE_TEST_CASE("an owner frees all rows of a heap while others are short of pages", "[threads]", linked, delayed, waiting) {
+TEMPLATE_TEST_CASE("an owner frees all rows of a heap while others are short of pages", "[threads]", linked, delayed,
+                   waiting) {
     allot::row_manager<TestType> rows{allot::limit{16_MiB}, allot::page_bytes{64_KiB}};
     std::atomic<bool> over{false};
     std::thread other([&] {

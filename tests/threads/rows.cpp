@@ -16,8 +16,7 @@ namespace {
 
 constexpr int threads = 4;
 
-template <class Body>
-void on_threads(Body body) {
+template <class Body> void on_threads(Body body) {
     std::vector<std::thread> all;
     for (int t = 0; t < threads; ++t) all.emplace_back([&, t] { body(t); });
     for (auto& t : all) t.join();
@@ -39,8 +38,7 @@ bool intact(const marked* m) {
     return end == m->mark;
 }
 
-template <class Set>
-void churn(std::size_t limit, int rounds) {
+template <class Set> void churn(std::size_t limit, int rounds) {
     allot::row_manager<Set> rows{allot::limit{limit}};
     std::mutex guard;
     std::vector<marked*> pool; // rows wander between threads
@@ -104,8 +102,8 @@ struct delayed_aside : allot::policies<allot::count::links_aside, allot::slots::
 
 } // namespace
 
-TEMPLATE_TEST_CASE("rows wander between threads", "[threads]", null_linked, null_bitmap, null_threads,
-                   null_scanning, null_delayed, delayed_threads, delayed_aside) {
+TEMPLATE_TEST_CASE("rows wander between threads", "[threads]", null_linked, null_bitmap, null_threads, null_scanning,
+                   null_delayed, delayed_threads, delayed_aside) {
     churn<TestType>(64_MiB, ALLOT_TSAN ? 4000 : 30000);
 }
 

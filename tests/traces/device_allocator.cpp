@@ -3,9 +3,9 @@
 //     device_allocator                                   a smoke, for every run of the tests
 //     device_allocator --operations 100000000 --seeds 64 the long one; in all, over all seeds
 //
-// Each seed draws a machine (virtual memory or not, how work runs), streams of all kinds, a limit, and then blocks that are
-// allocated, used, handed from stream to stream, and freed; streams that end told and untold; captures whose graphs are
-// launched again; trims and limits that change. What the program under test would do wrong, the simulator tells.
+// Each seed draws a machine (virtual memory or not, how work runs), streams of all kinds, a limit, and then blocks that
+// are allocated, used, handed from stream to stream, and freed; streams that end told and untold; captures whose graphs
+// are launched again; trims and limits that change. What the program under test would do wrong, the simulator tells.
 #include <allot/core/units.hpp>
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
@@ -24,7 +24,8 @@ namespace device = allot::device;
 
 namespace {
 
-struct memory : allot::policies<allot::page::on_device<device::simulated>, allot::fit::best, allot::order::stream, allot::oom::null> {};
+struct memory : allot::policies<allot::page::on_device<device::simulated>, allot::fit::best, allot::order::stream,
+                                allot::oom::null> {};
 using allocator = allot::device_allocator<memory>;
 using stream = device::simulated::stream_type;
 
@@ -41,14 +42,18 @@ struct random_numbers {
 };
 
 struct totals {
-    std::uint64_t operations = 0, frees = 0, events = 0, waits = 0, steals = 0, refused = 0, joined = 0, given_back = 0, graphs = 0;
+    std::uint64_t operations = 0, frees = 0, events = 0, waits = 0, steals = 0, refused = 0, joined = 0, given_back = 0,
+                  graphs = 0;
 };
 
 class trace {
   public:
-    trace(std::uint64_t seed, totals& all) : random_{seed}, all_{all}, most_{std::size_t{1} << (14 + random_.below(8))}, live_{8 + random_.below(300)},
+    trace(std::uint64_t seed, totals& all)
+        : random_{seed}, all_{all}, most_{std::size_t{1} << (14 + random_.below(8))}, live_{8 + random_.below(300)},
           limit_{limit_for()}, sim_{machine_of(seed, random_)}, api_{sim_},
-        held_{std::in_place, allot::limit{limit_}, api_, allot::name{"trace"}, allot::reserve_bytes{random_.one_in(3) ? 96_MiB : 1_GiB}}, gpu_{*held_} {
+          held_{std::in_place, allot::limit{limit_}, api_, allot::name{"trace"},
+                allot::reserve_bytes{random_.one_in(3) ? 96_MiB : 1_GiB}},
+          gpu_{*held_} {
         const std::size_t n = 2 + random_.below(8);
         for (std::size_t i = 0; i != n; ++i) lanes_.push_back(make_lane(i));
     }
@@ -57,14 +62,16 @@ class trace {
     bool run(std::uint64_t operations) {
         for (std::uint64_t i = 0; i != operations; ++i) {
             step();
-            if (i % 4096 == 4095 && (!gpu_.valid() || gpu_.used() > gpu_.peak() || gpu_.peak() > limit_)) return broken("the books do not agree");
+            if (i % 4096 == 4095 && (!gpu_.valid() || gpu_.used() > gpu_.peak() || gpu_.peak() > limit_))
+                return broken("the books do not agree");
             if (sim_.hazards() != 0) return broken("a hazard");
             if (!good_) return broken(why_);
         }
         finish();
         all_.operations += operations;
         const auto f = gpu_.figures();
-        all_.frees += f.frees, all_.events += f.events, all_.waits += f.waits, all_.steals += f.steals, all_.refused += f.refused;
+        all_.frees += f.frees, all_.events += f.events, all_.waits += f.waits, all_.steals += f.steals,
+            all_.refused += f.refused;
         all_.joined += f.joined, all_.given_back += f.given_back;
         if (sim_.hazards() != 0 || !good_) return broken("a hazard at the end");
         if (f.live != 0 || f.held != 0) return broken("something is live at the end");
@@ -84,7 +91,7 @@ class trace {
     };
     struct lane {
         stream s;
-        bool own;        // legacy or per thread: not destroyed, not captured
+        bool own; // legacy or per thread: not destroyed, not captured
         bool captures;
         device::simulated::graph_type graph{};
         bool has_graph = false;
@@ -107,10 +114,19 @@ class trace {
         return 4_MiB + bytes / 2 + random_.below(2 * bytes);
     }
     lane make_lane(std::size_t i) {
-        if (i == 1 && random_.one_in(3)) return {device::simulated::legacy_stream(), true, false, {}, false, false, 0, {}};
-        if (i == 2 && random_.one_in(3)) return {device::simulated::per_thread_stream(), true, false, {}, false, false, 0, {}};
+        if (i == 1 && random_.one_in(3))
+            return {device::simulated::legacy_stream(), true, false, {}, false, false, 0, {}};
+        if (i == 2 && random_.one_in(3))
+            return {device::simulated::per_thread_stream(), true, false, {}, false, false, 0, {}};
         const bool blocking = random_.one_in(3);
-        return {*api_.create_stream({0}, blocking ? device::stream_kind::blocking : device::stream_kind::non_blocking), false, !blocking, {}, false, false, 0, {}};
+        return {*api_.create_stream({0}, blocking ? device::stream_kind::blocking : device::stream_kind::non_blocking),
+                false,
+                !blocking,
+                {},
+                false,
+                false,
+                0,
+                {}};
     }
     bool broken(const char* what) {
         std::printf("%s\n", what);
@@ -199,7 +215,8 @@ class trace {
         if (!a.captures || captures_ != 0) return;
         for (const lane& other : lanes_)
             if (other.has_graph) return; // release_held is for all graphs, so there is one at a time
-        const device::capture_mode modes[] = {device::capture_mode::global, device::capture_mode::one_thread, device::capture_mode::relaxed};
+        const device::capture_mode modes[] = {device::capture_mode::global, device::capture_mode::one_thread,
+                                              device::capture_mode::relaxed};
         if (!api_.begin_capture(a.s, modes[random_.below(3)])) return;
         a.capturing = true;
         ++captures_;
@@ -227,7 +244,8 @@ class trace {
         ++all_.graphs;
     }
     void launch(lane& a) {
-        if (!lanes_[a.runs_on].capturing) check(bool(api_.launch_graph(a.graph, lanes_[a.runs_on].s)), "a graph is not launched");
+        if (!lanes_[a.runs_on].capturing)
+            check(bool(api_.launch_graph(a.graph, lanes_[a.runs_on].s)), "a graph is not launched");
     }
     void end_graph(lane& a) {
         if (captures_ != 0) return;
@@ -249,7 +267,8 @@ class trace {
         else if (what < 20) {
             for (lane& a : lanes_)
                 if (a.has_graph) random_.one_in(4) ? end_graph(a) : launch(a);
-        } else if (what == 21 && captures_ == 0) check(bool(api_.synchronize(lanes_[free_lane()].s)), "a synchronisation fails");
+        } else if (what == 21 && captures_ == 0)
+            check(bool(api_.synchronize(lanes_[free_lane()].s)), "a synchronisation fails");
         else if (what < 300 && !blocks_.empty()) {
             block& b = blocks_[random_.below(blocks_.size())];
             if (!lanes_[b.lane].capturing) use(b, lanes_[b.lane].s);
@@ -309,7 +328,9 @@ int main(int n, char** words) {
         trace t{seed, all};
         if (!t.run(operations / seeds)) return std::printf("seed %llu\n", static_cast<unsigned long long>(seed)), 1;
     }
-    const auto show = [](const char* what, std::uint64_t value) { std::printf("%s %llu\n", what, static_cast<unsigned long long>(value)); };
+    const auto show = [](const char* what, std::uint64_t value) {
+        std::printf("%s %llu\n", what, static_cast<unsigned long long>(value));
+    };
     show("operations", all.operations), show("frees", all.frees), show("events", all.events), show("waits", all.waits);
     show("from other streams", all.steals), show("refused", all.refused), show("joined", all.joined);
     show("pieces given back", all.given_back), show("graphs", all.graphs);

@@ -1,10 +1,10 @@
 // The flights' number columns on a device: a block for each column of each chunk, from one device allocator, on several
 // streams, under a limit.
 //
-// Nothing here waits for the device but who reads what came back. A chunk is copied there on its stream, and copied back and
-// freed on the next one, which waits for the first by an event; the allocator sees to it that whoever gets the
-// memory next comes after that. When the limit is reached the newest chunk goes and is copied again when its turn comes: a
-// scan that starts over finds the oldest ones there.
+// Nothing here waits for the device but who reads what came back. A chunk is copied there on its stream, and copied
+// back and freed on the next one, which waits for the first by an event; the allocator sees to it that whoever gets the
+// memory next comes after that. When the limit is reached the newest chunk goes and is copied again when its turn
+// comes: a scan that starts over finds the oldest ones there.
 #pragma once
 #include "device.hpp"
 #include <allot/device/api.hpp>
@@ -21,30 +21,25 @@ template <class Api>
 struct column_memory : allot::policies<allot::page::on_device<Api>, allot::fit::best, allot::order::stream> {};
 
 inline void must(const allot::device::result<>& done) {
-    if (done)
-        return;
+    if (done) return;
     char text[256];
     allot::text_writer out{text};
     write(out, done.error());
     throw device_error(out.c_str());
 }
-template <class T>
-T must(const allot::device::result<T>& got) {
-    if (!got)
-        must(allot::device::result<>{got.error()});
+template <class T> T must(const allot::device::result<T>& got) {
+    if (!got) must(allot::device::result<>{got.error()});
     return *got;
 }
 
-template <class Api>
-class device_columns {
-public:
+template <class Api> class device_columns {
+  public:
     static constexpr std::size_t columns = std::tuple_size_v<decltype(flight::numbers)>;
     static constexpr std::size_t streams = 4;
 
-    device_columns(const Api& api, const options& asked, const table<flight>& from,
-                   std::pmr::memory_resource& memory)
-        : api_(api), from_(from),
-          gpu_{api, allot::limit{asked.device_memory}, allot::name{"flights"}}, chunks_(&memory) {
+    device_columns(const Api& api, const options& asked, const table<flight>& from, std::pmr::memory_resource& memory)
+        : api_(api), from_(from), gpu_{api, allot::limit{asked.device_memory}, allot::name{"flights"}},
+          chunks_(&memory) {
         out_.device = asked.device;
         out_.columns = columns;
         out_.streams = streams;
@@ -52,17 +47,14 @@ public:
     device_columns(const device_columns&) = delete;
     device_columns& operator=(const device_columns&) = delete;
     ~device_columns() {
-        for (chunk& c : chunks_)
-            drop(c);
+        for (chunk& c : chunks_) drop(c);
         for (std::size_t s = 0; s != opened_; ++s) {
             gpu_.leave(streams_[s]); // what it freed can be waited for, also when it is gone
             (void)api_.synchronize(streams_[s]);
             (void)api_.destroy_stream(streams_[s]);
         }
-        if (has_event_)
-            (void)api_.destroy_event(ready_);
-        if (pinned_ != nullptr)
-            (void)api_.deallocate_pinned(pinned_);
+        if (has_event_) (void)api_.destroy_event(ready_);
+        if (pinned_ != nullptr) (void)api_.deallocate_pinned(pinned_);
     }
 
     void keep() {
@@ -71,8 +63,7 @@ public:
         ready_ = must(api_.create_event({0}));
         has_event_ = true;
         chunks_.resize(from_.chunks.size());
-        for (std::size_t c = 0; c != chunks_.size(); ++c)
-            copy_there(c);
+        for (std::size_t c = 0; c != chunks_.size(); ++c) copy_there(c);
         out_.chunks = chunks_.size();
         out_.rows = from_.rows();
     }
@@ -85,15 +76,13 @@ public:
         allot::write_report_json(text, gpu_);
         out_.report_json = text.view();
         std::array<std::uint64_t, columns> there{}, back{};
-        for (std::size_t c = 0; c != chunks_.size(); ++c)
-            copy_back(c, there, back);
-        for (std::size_t i = 0; i != columns; ++i)
-            out_.equal_columns += there[i] == back[i];
+        for (std::size_t c = 0; c != chunks_.size(); ++c) copy_back(c, there, back);
+        for (std::size_t i = 0; i != columns; ++i) out_.equal_columns += there[i] == back[i];
         out_.afterwards = gpu_.figures();
         return std::move(out_);
     }
 
-private:
+  private:
     using stream = typename Api::stream_type;
     struct chunk {
         std::array<void*, columns> blocks{};
@@ -109,8 +98,7 @@ private:
     };
 
     /// One column of a chunk as it lies on the device: fn(i, bytes of one value, fill(to)).
-    template <class Fn>
-    static void each_column(const table<flight>::chunk& rows, Fn fn) {
+    template <class Fn> static void each_column(const table<flight>::chunk& rows, Fn fn) {
         std::size_t i = 0;
         const auto one = [&](const auto& column) {
             using value = typename std::remove_cvref_t<decltype(column)>::number;
@@ -131,22 +119,17 @@ private:
 
     void* allocate(std::size_t bytes, stream on, std::size_t for_chunk) {
         for (;;) {
-            if (void* const p = gpu_.try_allocate(bytes, on); p != nullptr || bytes == 0)
-                return p;
+            if (void* const p = gpu_.try_allocate(bytes, on); p != nullptr || bytes == 0) return p;
             std::size_t c = chunks_.size();
-            while (c != 0 && (!chunks_[c - 1].there || c - 1 == for_chunk))
-                --c;
-            if (c == 0)
-                return gpu_.allocate(bytes, on); // throws, with the page of who holds the memory
+            while (c != 0 && (!chunks_[c - 1].there || c - 1 == for_chunk)) --c;
+            if (c == 0) return gpu_.allocate(bytes, on); // throws, with the page of who holds the memory
             drop(chunks_[c - 1]);
             ++out_.dropped;
         }
     }
     void drop(chunk& c) {
-        if (!c.there)
-            return;
-        for (void*& block : c.blocks)
-            gpu_.deallocate(std::exchange(block, nullptr), c.on);
+        if (!c.there) return;
+        for (void*& block : c.blocks) gpu_.deallocate(std::exchange(block, nullptr), c.on);
         c.there = false;
     }
     void copy_there(std::size_t c) {
@@ -162,12 +145,11 @@ private:
             out_.copied += bytes;
         });
     }
-    /// By another stream than the one that has copied it there, through memory of its own, as a kernel's result would be.
-    void copy_back(std::size_t c, std::array<std::uint64_t, columns>& there,
-                   std::array<std::uint64_t, columns>& back) {
+    /// By another stream than the one that has copied it there, through memory of its own, as a kernel's result would
+    /// be.
+    void copy_back(std::size_t c, std::array<std::uint64_t, columns>& there, std::array<std::uint64_t, columns>& back) {
         chunk& from = chunks_[c];
-        if (!from.there)
-            copy_there(c);
+        if (!from.there) copy_there(c);
         const stream on = streams_[(c + 1) % streams];
         must(api_.record(ready_, from.on));
         must(api_.wait(on, ready_));
@@ -175,15 +157,13 @@ private:
         std::size_t all = 0;
         each_column(from_.chunks[c], [&](std::size_t, std::size_t bytes, auto) { all += bytes; });
         if (pinned_bytes_ < all) {
-            if (pinned_ != nullptr)
-                must(api_.deallocate_pinned(std::exchange(pinned_, nullptr)));
+            if (pinned_ != nullptr) must(api_.deallocate_pinned(std::exchange(pinned_, nullptr)));
             pinned_ = static_cast<std::byte*>(must(api_.allocate_pinned(all)));
             pinned_bytes_ = all;
         }
         std::byte* to = pinned_;
         each_column(from_.chunks[c], [&](std::size_t i, std::size_t bytes, auto) {
-            if (bytes == 0)
-                return;
+            if (bytes == 0) return;
             const temporary result{gpu_, on, allocate(bytes, on, c)};
             must(api_.copy_async(result.bytes, from.blocks[i], bytes, on));
             must(api_.copy_async(to, result.bytes, bytes, on));

@@ -12,22 +12,20 @@ namespace flights::devices {
 namespace {
 
 class cuda_side final : public device_side {
-public:
+  public:
     cuda_side(const options& asked, const table<flight>& from, std::pmr::memory_resource& memory)
         : columns_({}, asked, from, memory) {}
     void keep() override { columns_.keep(); }
     device_outcome finish() override { return columns_.finish(); }
 
-private:
+  private:
     device_columns<allot::device::cuda> columns_;
 };
 
 } // namespace
 
-std::unique_ptr<device_side> cuda(const options& asked, const table<flight>& from,
-                                  std::pmr::memory_resource& memory) {
-    if (must(allot::device::cuda{}.device_count()) == 0)
-        throw device_error("no device");
+std::unique_ptr<device_side> cuda(const options& asked, const table<flight>& from, std::pmr::memory_resource& memory) {
+    if (must(allot::device::cuda{}.device_count()) == 0) throw device_error("no device");
     return std::make_unique<cuda_side>(asked, from, memory);
 }
 

@@ -4,10 +4,8 @@ namespace flights {
 
 std::unique_ptr<device_side> open_device(const options& asked, const table<flight>& from,
                                          std::pmr::memory_resource& memory) {
-    if (asked.device == "simulated")
-        return devices::simulated(asked, from, memory);
-    if (asked.device == "cuda")
-        return devices::cuda(asked, from, memory);
+    if (asked.device == "simulated") return devices::simulated(asked, from, memory);
+    if (asked.device == "cuda") return devices::cuda(asked, from, memory);
     return nullptr;
 }
 

@@ -7,7 +7,7 @@ namespace flights::devices {
 namespace {
 
 class simulated_side final : public device_side {
-public:
+  public:
     simulated_side(const options& asked, const table<flight>& from, std::pmr::memory_resource& memory)
         : columns_(allot::device::simulated{machine_}, asked, from, memory) {}
     void keep() override { columns_.keep(); }
@@ -17,7 +17,7 @@ public:
         return out;
     }
 
-private:
+  private:
     // Small units of mapping, so that small limits have something to do.
     allot::device::simulator machine_{
         {.granularity = 64 * 1024, .execution = allot::device::execution::delayed, .seed = 2013}};

@@ -18,8 +18,7 @@ struct carrier_group {
     explicit carrier_group(const key& k) : of(k) {}
     void add(const flight& f) {
         ++flights;
-        if (!f.has_delay())
-            return;
+        if (!f.has_delay()) return;
         ++flown;
         delay += f.dep_delay;
     }
@@ -34,8 +33,7 @@ struct carrier_group {
     std::int64_t flights = 0, flown = 0, delay = 0;
 };
 
-template <class Rows>
-answer carriers(database<Rows>& db) {
+template <class Rows> answer carriers(database<Rows>& db) {
     query_account query(db.memory, "carriers");
     operator_account join(query, "join"), group(query, "group"), sort(query, "sort");
     table_memory<Rows> by_code(join, "airlines");
@@ -48,22 +46,16 @@ answer carriers(database<Rows>& db) {
                                                    return true;
                                                });
     const auto sorted = groups.sorted(order.memory, [](const carrier_group& a, const carrier_group& b) {
-        if ((a.flown == 0) != (b.flown == 0))
-            return b.flown == 0;
-        if (a.flown != 0 && a.average() != b.average())
-            return a.average() > b.average();
+        if ((a.flown == 0) != (b.flown == 0)) return b.flown == 0;
+        if (a.flown != 0 && a.average() != b.average()) return a.average() > b.average();
         return a.of.carrier < b.of.carrier;
     });
     db.note("carriers");
 
-    answer out{"carriers",
-               "How late each airline leaves",
-               {"carrier", "airline", "flights", "flown", "avg_delay"},
-               {}};
+    answer out{"carriers", "How late each airline leaves", {"carrier", "airline", "flights", "flown", "avg_delay"}, {}};
     for (const carrier_group* g : sorted)
-        out.add({text_or_null(g->of.carrier),
-                 text_or_null(airlines.text_of(g->of.carrier, airline::airline_name)), g->flights, g->flown,
-                 g->flown == 0 ? cell{} : cell{decimal{g->average()}}});
+        out.add({text_or_null(g->of.carrier), text_or_null(airlines.text_of(g->of.carrier, airline::airline_name)),
+                 g->flights, g->flown, g->flown == 0 ? cell{} : cell{decimal{g->average()}}});
     return out;
 }
 

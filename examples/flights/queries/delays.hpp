@@ -16,8 +16,7 @@ struct flight_with_plane {
     allot::row_ptr<plane> right; // null where the registry does not know the plane
 };
 
-template <class Rows>
-answer delays(database<Rows>& db) {
+template <class Rows> answer delays(database<Rows>& db) {
     using joined = allot::row_ptr<flight_with_plane>;
     constexpr std::size_t shown = 20;
     query_account query(db.memory, "delays");
@@ -27,7 +26,7 @@ answer delays(database<Rows>& db) {
     by_tail.release_empty_pages(); // which the index left behind as it grew
 
     auto pairs = kept.rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(flight_with_plane),
-                              allot::row_type_of<flight_with_plane>);
+                                allot::row_type_of<flight_with_plane>);
 
     std::pmr::vector<std::pmr::vector<joined>> parts(db.flights.chunks.size(), &kept.memory);
     morsels chunks(db.workers, parts.size());
@@ -35,8 +34,7 @@ answer delays(database<Rows>& db) {
         for (std::size_t c = 0; chunks.next(c);) {
             parts[c].reserve(db.flights.chunks[c].size());
             for (const auto& row : db.flights.chunks[c]) {
-                if (!row->has_delay())
-                    continue;
+                if (!row->has_delay()) continue;
                 plane* const found = planes.find(text(*row, flight::tailnum));
                 parts[c].push_back(pairs.template make<flight_with_plane>(
                     flight_with_plane{row, found ? allot::row_ptr<plane>::linked(found) : nullptr}));
@@ -44,8 +42,7 @@ answer delays(database<Rows>& db) {
         }
     });
     std::size_t count = 0;
-    for (const auto& part : parts)
-        count += part.size();
+    for (const auto& part : parts) count += part.size();
     std::pmr::vector<joined> all(&order.memory);
     all.reserve(count);
     for (auto& part : parts) {
@@ -53,8 +50,7 @@ answer delays(database<Rows>& db) {
         part.clear();
         part.shrink_to_fit();
     }
-    parallel_sort(all, db.workers,
-                  [](const joined& a, const joined& b) { return comes_before(*a->left, *b->left); });
+    parallel_sort(all, db.workers, [](const joined& a, const joined& b) { return comes_before(*a->left, *b->left); });
     db.note("delays");
 
     answer out{"delays",

@@ -33,8 +33,7 @@ struct month_group {
     std::int64_t flights = 0, cancelled = 0;
 };
 
-template <class Rows>
-answer months(database<Rows>& db) {
+template <class Rows> answer months(database<Rows>& db) {
     query_account query(db.memory, "months");
     operator_account group(query, "group"), sort(query, "sort");
     table_memory<Rows> states(group, "groups"), tables(group, "tables"), order(sort, "order");
@@ -48,10 +47,8 @@ answer months(database<Rows>& db) {
     });
     db.note("months");
 
-    answer out{"months",
-               "Flights by origin and month",
-               {"origin", "year", "month", "flights", "cancelled", "percent"},
-               {}};
+    answer out{
+        "months", "Flights by origin and month", {"origin", "year", "month", "flights", "cancelled", "percent"}, {}};
     for (const month_group* g : sorted)
         out.add({text_or_null(g->of.origin), g->of.year, g->of.month, g->flights, g->cancelled,
                  decimal{100.0 * static_cast<double>(g->cancelled) / static_cast<double>(g->flights)}});

@@ -12,12 +12,10 @@ namespace flights {
 
 inline std::uint64_t order_value(const flight& f) {
     const std::int64_t day = f.year * 10'000 + f.month * 100 + f.day;
-    return static_cast<std::uint64_t>((day * 10'000 + f.sched_dep_time) * 10'000 + f.flight_number +
-                                      f.dep_delay);
+    return static_cast<std::uint64_t>((day * 10'000 + f.sched_dep_time) * 10'000 + f.flight_number + f.dep_delay);
 }
 
-template <class Rows>
-answer sorted(database<Rows>& db) {
+template <class Rows> answer sorted(database<Rows>& db) {
     query_account query(db.memory, "sorted");
     operator_account sort(query, "sort");
     table_memory<Rows> order(sort, "order");
@@ -36,16 +34,13 @@ answer sorted(database<Rows>& db) {
         const flight& f = *all[rank - 1];
         sum += rank * order_value(f);
         const bool told = rank == 1 + (all.size() - 1) * place / 4;
-        if (!told)
-            continue;
-        while (place <= 4 && rank == 1 + (all.size() - 1) * place / 4)
-            ++place;
+        if (!told) continue;
+        while (place <= 4 && rank == 1 + (all.size() - 1) * place / 4) ++place;
         out.add({number(rank), number_or_null(!f.has_delay(), f.dep_delay), date(f.year, f.month, f.day),
                  number_or_null(f.is_null(flight::sched_dep_column), f.sched_dep_time),
                  text_or_null(text(f, flight::carrier)),
                  number_or_null(f.is_null(flight::flight_column), f.flight_number),
-                 text_or_null(text(f, flight::origin)), text_or_null(text(f, flight::dest)),
-                 checksum_text(sum)});
+                 text_or_null(text(f, flight::origin)), text_or_null(text(f, flight::dest)), checksum_text(sum)});
     }
     return out;
 }

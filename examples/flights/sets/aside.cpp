@@ -4,8 +4,9 @@
 
 namespace flights::sets {
 
-struct aside_rows : allot::policies<allot::size::bucketed<allot::size::list::fine>, allot::slots::bitmap,
-                                    allot::count::links_aside> {};
+struct aside_rows
+    : allot::policies<allot::size::bucketed<allot::size::list::fine>, allot::slots::bitmap, allot::count::links_aside> {
+};
 
 extern const set_entry aside;
 const set_entry aside{"aside", run_job<aside_rows>,

@@ -5,8 +5,7 @@
 
 namespace flights::sets {
 
-struct per_thread_rows
-    : allot::policies<allot::heap::per_thread, allot::size::bucketed<allot::size::list::fine>> {};
+struct per_thread_rows : allot::policies<allot::heap::per_thread, allot::size::bucketed<allot::size::list::fine>> {};
 
 extern const set_entry per_thread;
 const set_entry per_thread{"per_thread", run_job<per_thread_rows>,

@@ -31,11 +31,10 @@ concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
 
 namespace detail {
 
-inline constexpr std::array<row_type, 4> bytes_types{{
-    {"bytes", nullptr, 8}, {"bytes", nullptr, 16}, {"bytes", nullptr, 32}, {"bytes", nullptr, 64}}};
+inline constexpr std::array<row_type, 4> bytes_types{
+    {{"bytes", nullptr, 8}, {"bytes", nullptr, 16}, {"bytes", nullptr, 32}, {"bytes", nullptr, 64}}};
 
-template <class Source>
-std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
+template <class Source> std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
     const std::size_t page = std::size_t{1} << source.page_shift();
     return bytes > SIZE_MAX - page ? SIZE_MAX / page : ceil_div(bytes == 0 ? 1 : bytes, page);
 }
@@ -43,15 +42,13 @@ std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
 } // namespace detail
 
 // `align` is a power of two. On failure throws std::bad_alloc (a row manager's own out_of_memory where it raises).
-template <row_source Source>
-void* allocate(Source& source, std::size_t bytes, std::size_t align) {
+template <row_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     const row_type& type = detail::bytes_types[align <= 8 ? 0 : align <= 16 ? 1 : align <= 32 ? 2 : 3];
     void* const p = align <= 64 ? source.allocate(bytes, type) : nullptr;
     if (p == nullptr) raise(out_of_memory("allot: out of memory", "no bytes of this size and alignment"));
     return p;
 }
-template <row_source Source>
-void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
+template <row_source Source> void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
     if constexpr (requires { source.release(p, bytes); }) source.release(p, bytes);
     else source.release(p);
 }
@@ -59,9 +56,8 @@ void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
 template <page_source Source>
     requires(!row_source<Source>)
 void* allocate(Source& source, std::size_t bytes, std::size_t align) {
-    std::byte* const p = align <= std::size_t{1} << source.page_shift()
-                             ? source.take(detail::pages_for(source, bytes))
-                             : nullptr;
+    std::byte* const p =
+        align <= std::size_t{1} << source.page_shift() ? source.take(detail::pages_for(source, bytes)) : nullptr;
     if (p == nullptr) raise(out_of_memory("allot: out of memory", "the arena has no pages for this request"));
     return p;
 }

@@ -1,12 +1,13 @@
-// A resource of CCCL's cuda::mr over device memory (adapt/device_memory.hpp), in both generations of its concepts at once:
+// A resource of CCCL's cuda::mr over device memory (adapt/device_memory.hpp), in both generations of its concepts at
+// once:
 //
 //   CCCL before 3.1    resource, async_resource          allocate(bytes, align), allocate_async(bytes, align, stream)
 //   CCCL 3.1 and on    synchronous_resource, resource    allocate_sync(bytes, align), allocate(stream, bytes, align)
 //
-// Code for either compiles with either. cuda_mr<Memory> is device_accessible; other properties are named: cuda_mr<Memory,
-// cuda::mr::host_accessible, ...>. A value of two pointers. The memory must outlive it, its copies, and what they gave; a
-// resource_ref of CCCL points at the adaptor itself, which must outlive it too.
-// Failure: out_of_memory, a std::bad_alloc. 0 bytes are null. Cost: nothing beside the memory's. Threads: those of the memory.
+// Code for either compiles with either. cuda_mr<Memory> is device_accessible; other properties are named:
+// cuda_mr<Memory, cuda::mr::host_accessible, ...>. A value of two pointers. The memory must outlive it, its copies, and
+// what they gave; a resource_ref of CCCL points at the adaptor itself, which must outlive it too. Failure:
+// out_of_memory, a std::bad_alloc. 0 bytes are null. Cost: nothing beside the memory's. Threads: those of the memory.
 // Needs CUDA's headers, and CCCL's (in CUDA 13: include/cccl); no library of CUDA is linked for it.
 #pragma once
 
@@ -47,7 +48,9 @@ class cuda_mr {
         detail::give_from_all(*memory_, p, bytes, without_stream_);
     }
     void* allocate(std::size_t bytes, std::size_t align = default_align) { return allocate_sync(bytes, align); }
-    void deallocate(void* p, std::size_t bytes, std::size_t align = default_align) noexcept { deallocate_sync(p, bytes, align); }
+    void deallocate(void* p, std::size_t bytes, std::size_t align = default_align) noexcept {
+        deallocate_sync(p, bytes, align);
+    }
 
     // --- for work of a stream ------------------------------------------------------------------------------------
     void* allocate(::cuda::stream_ref stream, std::size_t bytes, std::size_t align = default_align) {
@@ -56,18 +59,23 @@ class cuda_mr {
     void deallocate(::cuda::stream_ref stream, void* p, std::size_t bytes, std::size_t = default_align) noexcept {
         detail::give_to(*memory_, p, bytes, stream.get());
     }
-    void* allocate_async(std::size_t bytes, std::size_t align, ::cuda::stream_ref stream) { return allocate(stream, bytes, align); }
+    void* allocate_async(std::size_t bytes, std::size_t align, ::cuda::stream_ref stream) {
+        return allocate(stream, bytes, align);
+    }
     void* allocate_async(std::size_t bytes, ::cuda::stream_ref stream) { return allocate(stream, bytes); }
     void deallocate_async(void* p, std::size_t bytes, std::size_t align, ::cuda::stream_ref stream) noexcept {
         deallocate(stream, p, bytes, align);
     }
-    void deallocate_async(void* p, std::size_t bytes, ::cuda::stream_ref stream) noexcept { deallocate(stream, p, bytes); }
+    void deallocate_async(void* p, std::size_t bytes, ::cuda::stream_ref stream) noexcept {
+        deallocate(stream, p, bytes);
+    }
 
     /// Of one memory: what one gave, the other takes back.
     friend bool operator==(const cuda_mr& a, const cuda_mr& b) noexcept { return a.memory_ == b.memory_; }
 
     template <class P>
-        requires((sizeof...(Properties) == 0 && std::same_as<P, ::cuda::mr::device_accessible>) || (std::same_as<P, Properties> || ...))
+        requires((sizeof...(Properties) == 0 && std::same_as<P, ::cuda::mr::device_accessible>) ||
+                 (std::same_as<P, Properties> || ...))
     friend constexpr void get_property(const cuda_mr&, P) noexcept {}
 
   private:

@@ -32,14 +32,14 @@ concept synchronous_memory = requires(D& d, std::size_t n) {
 } && (requires(D& d, void* p, std::size_t n) { d.deallocate(p, n); } || requires(D& d, void* p) { d.deallocate(p); });
 
 template <class D>
-concept device_memory = stream_ordered_memory<D> && (synchronous_memory<D> || requires(D& d, typename D::stream_type s) {
-    { static_cast<bool>(d.api().synchronize(s)) };
-});
+concept device_memory =
+    stream_ordered_memory<D> && (synchronous_memory<D> || requires(D& d, typename D::stream_type s) {
+        { static_cast<bool>(d.api().synchronize(s)) };
+    });
 
 namespace detail {
 
-template <device_memory D>
-void* take_from(D& d, std::size_t bytes, std::size_t align, typename D::stream_type stream) {
+template <device_memory D> void* take_from(D& d, std::size_t bytes, std::size_t align, typename D::stream_type stream) {
     return bytes == 0 ? nullptr : d.try_allocate(bytes, align, stream);
 }
 template <device_memory D> void give_to(D& d, void* p, std::size_t bytes, typename D::stream_type stream) noexcept {
@@ -61,7 +61,8 @@ void* take_for_all(D& d, std::size_t bytes, std::size_t align, typename D::strea
         return nullptr;
     }
 }
-template <device_memory D> void give_from_all(D& d, void* p, std::size_t bytes, typename D::stream_type stream) noexcept {
+template <device_memory D>
+void give_from_all(D& d, void* p, std::size_t bytes, typename D::stream_type stream) noexcept {
     if constexpr (!synchronous_memory<D>) give_to(d, p, bytes, stream);
     else if (p == nullptr) return;
     else if constexpr (requires { d.deallocate(p, bytes); }) d.deallocate(p, bytes);

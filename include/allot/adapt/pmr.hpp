@@ -12,16 +12,13 @@
 namespace allot::inline ALLOT_ABI {
 namespace adapt {
 
-template <class Source>
-class memory_resource final : public std::pmr::memory_resource {
+template <class Source> class memory_resource final : public std::pmr::memory_resource {
   public:
     explicit memory_resource(Source& source) noexcept : source_(&source) {}
     Source& source() const noexcept { return *source_; }
 
   private:
-    void* do_allocate(std::size_t bytes, std::size_t align) override {
-        return adapt::allocate(*source_, bytes, align);
-    }
+    void* do_allocate(std::size_t bytes, std::size_t align) override { return adapt::allocate(*source_, bytes, align); }
     void do_deallocate(void* p, std::size_t bytes, std::size_t) override { adapt::deallocate(*source_, p, bytes); }
     // Of one source, where the other's type can be asked.
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {

@@ -13,8 +13,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace adapt {
 
-template <class T, class Source>
-class std_allocator {
+template <class T, class Source> class std_allocator {
   public:
     using value_type = T;
     using propagate_on_container_copy_assignment = std::true_type;
@@ -22,8 +21,7 @@ class std_allocator {
     using propagate_on_container_swap = std::true_type;
 
     explicit std_allocator(Source& source) noexcept : source_(&source) {}
-    template <class U>
-    std_allocator(const std_allocator<U, Source>& other) noexcept : source_(&other.source()) {}
+    template <class U> std_allocator(const std_allocator<U, Source>& other) noexcept : source_(&other.source()) {}
 
     T* allocate(std::size_t n) {
         std::size_t bytes = 0;
@@ -33,8 +31,7 @@ class std_allocator {
     void deallocate(T* p, std::size_t n) noexcept { adapt::deallocate(*source_, p, n * sizeof(T)); }
 
     Source& source() const noexcept { return *source_; }
-    template <class U>
-    friend bool operator==(const std_allocator& a, const std_allocator<U, Source>& b) noexcept {
+    template <class U> friend bool operator==(const std_allocator& a, const std_allocator<U, Source>& b) noexcept {
         return &a.source() == &b.source();
     }
 

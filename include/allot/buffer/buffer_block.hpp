@@ -1,18 +1,20 @@
 // What stands behind a buffer: a block of memory, and a ledger for each account that shares it.
 //
 //     view, view ... -- ledger of scan (how many views) --+
-//     view ----------- ledger of join -------------------+-- block: address, bytes, who is charged, the ledgers in order of arrival
+//     view ----------- ledger of join -------------------+-- block: address, bytes, who is charged, the ledgers in
+//     order of arrival
 //
-// All of it is host memory beside the block, so the block may be a device's. A view more or fewer is one atomic operation on its
-// ledger's count. The rest is under the block's lock: a ledger of another account, who is charged, the end of a ledger.
-// Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list from its first view to
-// its end; its count reaches 0 once, and whoever brought it there ends it. Who inherits: when the last view of the charged account
-// goes, the account whose ledger has been in the list longest of those that have views, by force; one that is closed is
-// passed over; where no account has views, one whose last view is just going; if none is left, the charge stays where it is until the
-// block goes.
-// The charge moves without the lock (listeners are called), while `mover` says who moves it. An account that is about to inherit
-// cannot let go meanwhile: its releaser waits for the move, which waits for nobody; in a call of the mover's own thread the
-// mover does its part.
+// All of it is host memory beside the block, so the block may be a device's. A view more or fewer is one atomic
+// operation on its ledger's count. The rest is under the block's lock: a ledger of another account, who is charged, the
+// end of a ledger.
+// Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list from its first
+// view to
+// its end; its count reaches 0 once, and whoever brought it there ends it. Who inherits: when the last view of the
+// charged account goes, the account whose ledger has been in the list longest of those that have views, by force; one
+// that is closed is passed over; where no account has views, one whose last view is just going; if none is left, the
+// charge stays where it is until the block goes. The charge moves without the lock (listeners are called), while
+// `mover` says who moves it. An account that is about to inherit cannot let go meanwhile: its releaser waits for the
+// move, which waits for nobody; in a call of the mover's own thread the mover does its part.
 // Cost: 104 bytes a block, its first ledger included, 32 for each other. Threads: any. Source: Drill's BufferLedger and
 // AllocationManager, 2014, which lock for every release and leave the heir to a hash table's order.
 #pragma once
@@ -44,9 +46,9 @@ struct buffer_block;
 // What one account has of a block.
 struct buffer_ledger {
     std::atomic<std::uint32_t> views{1};
-    bool passed = false;           // it was to inherit, and was closed
-    bool left = false;             // its last view went in a call about the charge coming here: the mover ends it
-    account* by;                   // changed by its only view, under the lock
+    bool passed = false; // it was to inherit, and was closed
+    bool left = false;   // its last view went in a call about the charge coming here: the mover ends it
+    account* by;         // changed by its only view, under the lock
     buffer_block* block;
     buffer_ledger* next = nullptr; // arrived later
 
@@ -72,7 +74,7 @@ union buffer_source {
 
 struct buffer_block {
     memory_block memory;
-    account* charged;          // by the lock, as all that follows
+    account* charged;                     // by the lock, as all that follows
     std::atomic<std::uintptr_t> mover{0}; // the thread that moves the charge to `charged`; set under the lock
     buffer_ledger* ledgers = nullptr;
     buffer_source source;
@@ -80,11 +82,12 @@ struct buffer_block {
     spin_lock lock;
     bool is_foreign;
     bool host_access;
-    bool met_others = false;   // there was a second ledger; written once, by who has a view of the first
+    bool met_others = false; // there was a second ledger; written once, by who has a view of the first
     buffer_ledger first;
 
     buffer_block(const memory_block& m, account& by, const buffer_source& from, bool foreign, bool host) noexcept
-        : memory(m), charged(&by), source(from), is_foreign(foreign), host_access(host), first{.by = &by, .block = this} {
+        : memory(m), charged(&by), source(from), is_foreign(foreign), host_access(host),
+          first{.by = &by, .block = this} {
         ledgers = &first;
         by.count(counted::buffers, 1);
     }
@@ -112,8 +115,9 @@ struct buffer_block {
             if (l->by == &by && l->add_view()) return l;
         return nullptr;
     }
-    // Whom the charge falls to when `gone` goes: that account itself, where it came back, else the first that has views. Where none
-    // has, the first whose end is on its way: it is here, and its account with it, until its own thread comes for the lock.
+    // Whom the charge falls to when `gone` goes: that account itself, where it came back, else the first that has
+    // views. Where none has, the first whose end is on its way: it is here, and its account with it, until its own
+    // thread comes for the lock.
     buffer_ledger* heir(const buffer_ledger& gone) const noexcept {
         buffer_ledger *found = nullptr, *ending = nullptr;
         for (buffer_ledger* l = ledgers; l != nullptr; l = l->next) {
@@ -128,12 +132,16 @@ struct buffer_block {
         return found != nullptr ? found : ending;
     }
     void note(const char* what, const account& a) noexcept {
-        if (account_log* const to = log.load(std::memory_order_acquire); ALLOT_UNLIKELY(to != nullptr)) note_in(*to, what, a);
+        if (account_log* const to = log.load(std::memory_order_acquire); ALLOT_UNLIKELY(to != nullptr))
+            note_in(*to, what, a);
     }
-    ALLOT_COLD void note_in(account_log& to, const char* what, const account& a) const noexcept { to.record(what, memory.bytes, a.used()); }
+    ALLOT_COLD void note_in(account_log& to, const char* what, const account& a) const noexcept {
+        to.record(what, memory.bytes, a.used());
+    }
 };
 
-static_assert(sizeof(buffer_block) == buffer_record && std::is_trivially_destructible_v<buffer_block>); // its record goes as it is
+static_assert(sizeof(buffer_block) == buffer_record &&
+              std::is_trivially_destructible_v<buffer_block>); // its record goes as it is
 
 inline void breathe(buffer_block& b) noexcept {
     b.lock.unlock();
@@ -166,7 +174,9 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
     return s;
 }
 
-constexpr charge_status no_memory(std::size_t bytes) noexcept { return {charge_outcome::no_memory, nullptr, bytes, 0, 0}; }
+constexpr charge_status no_memory(std::size_t bytes) noexcept {
+    return {charge_outcome::no_memory, nullptr, bytes, 0, 0};
+}
 
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
@@ -192,7 +202,8 @@ inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
     std::unique_lock hold(b.lock);
     while (b.charged == from.by && b.moved_by_another()) breathe(b);
     if (b.charged != from.by || from.by == &to) return {};
-    if (b.is_moving()) return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
+    if (b.is_moving())
+        return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
     hold.release();
     return move_charge(b, *from.by, to);
 }
@@ -244,7 +255,8 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
 ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
     for (buffer_ledger* l = &gone; l != nullptr;) l = end_one(*l);
 }
-// The only view of a block that never had a second ledger: nobody else can come to it, so neither the count nor the lock is asked.
+// The only view of a block that never had a second ledger: nobody else can come to it, so neither the count nor the
+// lock is asked.
 inline bool is_alone(const buffer_ledger& l) noexcept {
     return l.views.load(std::memory_order_acquire) == 1 && !l.block->met_others && !l.block->is_moving();
 }
@@ -257,8 +269,9 @@ ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
     else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
 }
 
-// As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`, unless the status says that it could
-// not be charged. False: it is not so, or others have views and could come to the ledger while the charge is on its way.
+// As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`, unless the status says
+// that it could not be charged. False: it is not so, or others have views and could come to the ledger while the charge
+// is on its way.
 inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;

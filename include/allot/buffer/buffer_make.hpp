@@ -16,14 +16,15 @@ namespace allot::inline ALLOT_ABI {
 
 // ---- making ------------------------------------------------------------------------------------------------------
 
-inline buffer buffer::over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from, bool foreign, bool host) noexcept {
+inline buffer buffer::over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from,
+                           bool foreign, bool host) noexcept {
     void* const record = detail::buffer_records::take();
     if (record == nullptr) return {};
     auto* const b = ::new (record) detail::buffer_block(m, by, from, foreign, host);
     return {&b->first, m.address, bytes};
 }
-inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context, bool host_access,
-                                 charge_status* why) noexcept {
+inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, foreign_release release, void* context,
+                                 bool host_access, charge_status* why) noexcept {
     if (why != nullptr) *why = {};
     if (bytes == 0) return {};
     const charge_status s = by.try_charge(bytes);
@@ -37,8 +38,9 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     }
     return b;
 }
-// The memory comes first, since it tells what it takes, and the account is asked for that; who is refused gives it back, and no account
-// has seen anything. What is large is asked for before, so that a request beyond all limits takes no memory from others.
+// The memory comes first, since it tells what it takes, and the account is asked for that; who is refused gives it
+// back, and no account has seen anything. What is large is asked for before, so that a request beyond all limits takes
+// no memory from others.
 inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge_status* why) const noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
     const auto told = [why](const charge_status& s) {
@@ -46,7 +48,8 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
     };
     told({});
     if (bytes == 0) return {};
-    if (bytes >= large && !by.has_ahead(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is hardly more than twice as large
+    if (bytes >= large &&
+        !by.has_ahead(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is hardly more than twice as large
         const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? capacity_for(bytes) : bytes;
         if (!by.fits(least)) { // its listeners may make room
             const charge_status s = by.try_hold(least);
@@ -168,7 +171,8 @@ inline bool buffer::valid() const noexcept {
         for (const detail::buffer_ledger* x = l->next; x != nullptr; x = x->next)
             if (x == l || (x->by == l->by && x->alive() && l->alive())) return false;
     }
-    return listed && ledger_->alive() && data_ >= b.memory.address && data_ + size_ <= b.memory.address + b.memory.bytes;
+    return listed && ledger_->alive() && data_ >= b.memory.address &&
+           data_ + size_ <= b.memory.address + b.memory.bytes;
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,14 +1,16 @@
-// Where buffers' memory comes from: a row manager, a chunk arena, a device allocator at a stream, the process' heap, with its type
-// forgotten.
+// Where buffers' memory comes from: a row manager, a chunk arena, a device allocator at a stream, the process' heap,
+// with its type forgotten.
 //
-//     allot::buffer_memory memory{rows};      allot::buffer b = memory.allocate(scan, 64_KiB);      charged to the account `scan`
+//     allot::buffer_memory memory{rows};      allot::buffer b = memory.allocate(scan, 64_KiB);      charged to the
+//     account `scan`
 //
 // A reference of two words; what it refers to must outlive the buffers. A memory is one of
 //     try_allocate(bytes, align) -> void*, or a struct {address, bytes}     deallocate(p, bytes), or deallocate(p)
 //     a row manager of counted rows                                          (or any_rows)
-// and may tell capacity(p), what a block may use, capacity_for(bytes), what one of so many bytes will have, and a constant
-// host_access, false where the host must not touch it.
-// Invariant: an account is charged for the whole block that the memory gave. Cost: two indirect calls a block. Threads: those of the memory. Source: Arrow Java's AllocationManager.Factory, 2019.
+// and may tell capacity(p), what a block may use, capacity_for(bytes), what one of so many bytes will have, and a
+// constant host_access, false where the host must not touch it.
+// Invariant: an account is charged for the whole block that the memory gave. Cost: two indirect calls a block.
+// Threads: those of the memory. Source: Arrow Java's AllocationManager.Factory, 2019.
 #pragma once
 
 #include <allot/config.hpp>
@@ -45,7 +47,8 @@ concept gives_rows = requires(M& m, void* p, std::size_t n) {
     m.release(p);
 };
 template <class M>
-concept gives_back = requires(M& m, void* p, std::size_t n) { m.deallocate(p, n); } || requires(M& m, void* p) { m.deallocate(p); };
+concept gives_back =
+    requires(M& m, void* p, std::size_t n) { m.deallocate(p, n); } || requires(M& m, void* p) { m.deallocate(p); };
 template <class M>
 concept gives_addresses = gives_back<M> && requires(M& m, std::size_t n) {
     { m.try_allocate(n, n) } -> std::same_as<void*>;
@@ -71,16 +74,20 @@ class buffer_memory {
     template <class M>
         requires(!block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
     explicit buffer_memory(M&) noexcept {
-        static_assert(block_memory<M>, "allot: buffers take memory from what has try_allocate(bytes, align) and deallocate(p), from row managers that count "
-                                       "their rows' holders, and from a device allocator at a stream: on_stream{allocator, stream}");
+        static_assert(block_memory<M>,
+                      "allot: buffers take memory from what has try_allocate(bytes, align) and deallocate(p), from row "
+                      "managers that count "
+                      "their rows' holders, and from a device allocator at a stream: on_stream{allocator, stream}");
     }
 
-    // A buffer of so many bytes, aligned to 64, contents unspecified, charged to the account by what the memory takes for it.
-    // 0 bytes are the empty buffer. Failure: out_of_memory with the account's page; the second gives the empty buffer, and why.
+    // A buffer of so many bytes, aligned to 64, contents unspecified, charged to the account by what the memory takes
+    // for it. 0 bytes are the empty buffer. Failure: out_of_memory with the account's page; the second gives the empty
+    // buffer, and why.
     buffer allocate(account& by, std::size_t bytes) const;
     buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept;
 
-    // What a block of so many bytes, PTRDIFF_MAX at most, will take; the bytes themselves where the memory does not tell before.
+    // What a block of so many bytes, PTRDIFF_MAX at most, will take; the bytes themselves where the memory does not
+    // tell before.
     std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
     bool host_access() const noexcept { return calls_->host_access; }
 
@@ -115,7 +122,10 @@ class buffer_memory {
         else m.deallocate(b.address);
     }
     template <class M> static constexpr bool host_access_of() noexcept {
-        if constexpr (requires { { M::host_access } -> std::convertible_to<bool>; }) return M::host_access;
+        if constexpr (requires {
+                          { M::host_access } -> std::convertible_to<bool>;
+                      })
+            return M::host_access;
         else if constexpr (detail::gives_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
         else return true;
     }
@@ -139,7 +149,9 @@ static_assert(sizeof(buffer_memory) == 2 * sizeof(void*));
 
 /// The process' heap, where nothing better is at hand. Blocks are multiples of 64 bytes.
 struct heap_memory {
-    static constexpr std::size_t capacity_for(std::size_t bytes) noexcept { return align_up(bytes, detail::buffer_align); }
+    static constexpr std::size_t capacity_for(std::size_t bytes) noexcept {
+        return align_up(bytes, detail::buffer_align);
+    }
     memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
         if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {};
         const std::size_t whole = capacity_for(bytes);

@@ -1,7 +1,9 @@
 // Host memory for what is kept about a block of buffers, some of it at hand in each thread.
 //
-// Invariant: a piece is buffer_record bytes, with nobody or in one thread's list; any thread may give it back. Checked builds keep
-// none, so that who uses one too long is found. Cost: some ten instructions a pair; 6.5 KiB a thread at most, until it ends.
+// Invariant: a piece is buffer_record bytes, with nobody or in one thread's list; any thread may give it back. Checked
+// builds keep
+// none, so that who uses one too long is found. Cost: some ten instructions a pair; 6.5 KiB a thread at most, until it
+// ends.
 // Threads: any, also in the last destructors of a thread that ends.
 // Source: free lists a thread, as in Hoard, 2000; bounded, since what one thread makes another may release.
 #pragma once

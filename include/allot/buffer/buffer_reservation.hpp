@@ -1,10 +1,13 @@
 // Bytes that are charged now for one buffer that is allocated later: add up sizes while it is still time to be refused.
 //
-//     allot::buffer_reservation r{memory, sort};      if (!r.add(keys) || !r.add(rows)) spill();      allot::buffer b = r.allocate();
+//     allot::buffer_reservation r{memory, sort};      if (!r.add(keys) || !r.add(rows)) spill();      allot::buffer b =
+//     r.allocate();
 //
-// Invariant: charged() bytes are charged to the account until allocate() has given them to a buffer, or close() has given them
+// Invariant: charged() bytes are charged to the account until allocate() has given them to a buffer, or close() has
+// given them
 // back; never both. Where the memory has none, allocate() gives the empty buffer and the reservation is as it was.
-// Cost: 48 bytes; a charge an addition. Threads: one at a time. Source: Drill's AllocationReservation, 2015, whose close() gave
+// Cost: 48 bytes; a charge an addition. Threads: one at a time. Source: Drill's AllocationReservation, 2015, whose
+// close() gave
 // back a second time what a failed allocation had given back.
 #pragma once
 
@@ -21,7 +24,9 @@ namespace allot::inline ALLOT_ABI {
 
 class buffer_reservation {
   public:
-    buffer_reservation(buffer_memory memory, account& by) noexcept : memory_(memory), by_(&by) { by.count(counted::reservations, 1); }
+    buffer_reservation(buffer_memory memory, account& by) noexcept : memory_(memory), by_(&by) {
+        by.count(counted::reservations, 1);
+    }
     buffer_reservation(const buffer_reservation&) = delete;
     buffer_reservation& operator=(const buffer_reservation&) = delete;
     ~buffer_reservation() { close(); }
@@ -32,7 +37,8 @@ class buffer_reservation {
         std::size_t sum = 0;
         const bool absurd = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
         if (absurd) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
-        const std::size_t whole = sum != 0 ? memory_.capacity_for(sum) : 0, more = whole > charged_ ? whole - charged_ : 0;
+        const std::size_t whole = sum != 0 ? memory_.capacity_for(sum) : 0,
+                          more = whole > charged_ ? whole - charged_ : 0;
         const charge_status s = by_->try_charge(more);
         if (!s) return s;
         bytes_ = sum;
@@ -40,8 +46,8 @@ class buffer_reservation {
         note("add", more);
         return s;
     }
-    // One buffer of the sum, once; of nothing, the empty buffer. Empty otherwise: the memory has none, or takes more than it told and the
-    // account refuses the rest (`why`); then it may be tried again.
+    // One buffer of the sum, once; of nothing, the empty buffer. Empty otherwise: the memory has none, or takes more
+    // than it told and the account refuses the rest (`why`); then it may be tried again.
     [[nodiscard]] buffer allocate(charge_status* why = nullptr) noexcept {
         charge_status unused;
         charge_status& s = why != nullptr ? *why : unused;

@@ -1,7 +1,7 @@
 // A value vector of strings, or of any bytes: each value as long as it likes, there or null.
 //
-//     auto names = allot::bytes_vector::allocate(memory, scan, 1000, 64_KiB);      names.append("Ada");  names.append_null();
-//     allot::bytes_vector part = names.slice(3, 100);      part[4]                  optional<string_view>
+//     auto names = allot::bytes_vector::allocate(memory, scan, 1000, 64_KiB);      names.append("Ada");
+//     names.append_null(); allot::bytes_vector part = names.slice(3, 100);      part[4] optional<string_view>
 //
 //   offsets   o0 o1 o2 ... on            32 bits each, little-endian: value i is data [oi - base, oi+1 - base)
 //   data      the values' bytes one behind the other; a null has none. A slice has only its own, so base is its o0
@@ -30,27 +30,32 @@ class bytes_vector {
     static constexpr std::size_t most_data = UINT32_MAX;
 
     bytes_vector() noexcept = default;
-    // Over buffers of somebody else, of one account: size + 1 offsets, the data from offset 0 on, bit `first` is value 0's. Offsets
-    // that fall, or lead beyond the data, and too few bytes are told, and the vector is empty. O(size).
+    // Over buffers of somebody else, of one account: size + 1 offsets, the data from offset 0 on, bit `first` is value
+    // 0's. Offsets that fall, or lead beyond the data, and too few bytes are told, and the vector is empty. O(size).
     bytes_vector(buffer offsets, buffer data, std::size_t size, buffer validity = {}, std::size_t first = 0) noexcept {
-        bool fits = size < offsets.size() / offset_bytes && (!validity || (first < SIZE_MAX - size && detail::bytes_of_bits(0, first + size) <= validity.size()));
+        bool fits =
+            size < offsets.size() / offset_bytes &&
+            (!validity || (first < SIZE_MAX - size && detail::bytes_of_bits(0, first + size) <= validity.size()));
         if (fits) fits = offsets.get<std::uint32_t>(size * offset_bytes) <= data.size();
         for (std::size_t i = 0; fits && i != size; ++i)
             fits = offsets.get<std::uint32_t>(i * offset_bytes) <= offsets.get<std::uint32_t>((i + 1) * offset_bytes);
         if (!fits) {
-            tell_misuse({.kind = misuse::out_of_bounds, .heap = offsets ? offsets.holder()->name() : "", .address = offsets.data()});
+            tell_misuse({.kind = misuse::out_of_bounds,
+                         .heap = offsets ? offsets.holder()->name() : "",
+                         .address = offsets.data()});
             return;
         }
         offsets_ = std::move(offsets), data_ = std::move(data);
         validity_ = detail::validity_bits{std::move(validity), 0}.slice(first, size);
         size_ = most_ = size;
     }
-    // Empty, with room for so many values and bytes of data, in one block. The first raises out_of_memory; the second gives nothing, and why.
+    // Empty, with room for so many values and bytes of data, in one block. The first raises out_of_memory; the second
+    // gives nothing, and why.
     static bytes_vector allocate(const buffer_memory& memory, account& by, std::size_t values, std::size_t data) {
         return cut(memory.allocate(by, bytes_for(values, data)), values, data);
     }
-    static std::optional<bytes_vector> try_allocate(const buffer_memory& memory, account& by, std::size_t values, std::size_t data,
-                                                    charge_status* why = nullptr) noexcept {
+    static std::optional<bytes_vector> try_allocate(const buffer_memory& memory, account& by, std::size_t values,
+                                                    std::size_t data, charge_status* why = nullptr) noexcept {
         buffer whole = memory.try_allocate(by, bytes_for(values, data), why);
         if (!whole) return {};
         return cut(std::move(whole), values, data);
@@ -109,8 +114,8 @@ class bytes_vector {
         v.size_ = v.most_ = n;
         return v;
     }
-    // As the buffers': the charge stays, or goes along. Empty where a buffer's view cannot be had; then the vector is as it was.
-    // The room for more values is one vector's: a retained one has none, a transferred one has it.
+    // As the buffers': the charge stays, or goes along. Empty where a buffer's view cannot be had; then the vector is
+    // as it was. The room for more values is one vector's: a retained one has none, a transferred one has it.
     bytes_vector retain(account& by) const noexcept { return view_for(by, size_); }
     transferred transfer(account& to) && noexcept;
 
@@ -123,7 +128,9 @@ class bytes_vector {
 
   private:
     static constexpr std::size_t offset_bytes = sizeof(std::uint32_t);
-    static constexpr std::size_t bits_at(std::size_t values) noexcept { return align_up((values + 1) * offset_bytes, 8); }
+    static constexpr std::size_t bits_at(std::size_t values) noexcept {
+        return align_up((values + 1) * offset_bytes, 8);
+    }
 
     std::uint32_t offset(std::size_t i) const noexcept { return offsets_.get<std::uint32_t>(i * offset_bytes); }
     bool end_value(std::uint32_t end, bool valid) noexcept {
@@ -158,7 +165,8 @@ struct bytes_vector::transferred {
 };
 
 inline bytes_vector::transferred bytes_vector::transfer(account& to) && noexcept {
-    return detail::vector_parts::transfer(*this, to, [&] { return view_for(to, most_); }, offsets_, data_, validity_.bits());
+    return detail::vector_parts::transfer(
+        *this, to, [&] { return view_for(to, most_); }, offsets_, data_, validity_.bits());
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -16,8 +16,8 @@ namespace allot::inline ALLOT_ABI {
 
 /// What a buffer holds as one number: integers, floating point, enums, bool. Long double has no fixed format.
 template <class T>
-concept plain_number = (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::is_const_v<T> && !std::is_volatile_v<T> &&
-                       !std::is_same_v<T, long double>;
+concept plain_number = (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::is_const_v<T> &&
+                       !std::is_volatile_v<T> && !std::is_same_v<T, long double>;
 
 namespace detail {
 
@@ -34,12 +34,14 @@ template <std::endian Machine, plain_number T> ALLOT_ALWAYS_INLINE T turned(T va
         return std::bit_cast<T>(bytes);
     }
 }
-template <plain_number T, std::endian Machine = std::endian::native> ALLOT_ALWAYS_INLINE T load_little(const std::byte* from) noexcept {
+template <plain_number T, std::endian Machine = std::endian::native>
+ALLOT_ALWAYS_INLINE T load_little(const std::byte* from) noexcept {
     T value;
     std::memcpy(&value, from, sizeof value);
     return turned<Machine>(value);
 }
-template <plain_number T, std::endian Machine = std::endian::native> ALLOT_ALWAYS_INLINE void store_little(std::byte* to, T value) noexcept {
+template <plain_number T, std::endian Machine = std::endian::native>
+ALLOT_ALWAYS_INLINE void store_little(std::byte* to, T value) noexcept {
     const T its = turned<Machine>(value);
     std::memcpy(to, &its, sizeof its);
 }

@@ -2,9 +2,9 @@
 //
 //     allot::on_stream uploads{gpu, stream};      allot::buffer_memory memory{uploads};
 //
-// A block may be used by this stream's work at once. The last release frees it at that point of this stream: what other streams,
-// or the host, do with it comes before that point, by events or waits of the user, as with device_allocator::deallocate. So the
-// view that is kept longest belongs to who has ordered that.
+// A block may be used by this stream's work at once. The last release frees it at that point of this stream: what other
+// streams, or the host, do with it comes before that point, by events or waits of the user, as with
+// device_allocator::deallocate. So the view that is kept longest belongs to who has ordered that.
 // Invariant: the host never touches a block. Cost: two words. Threads: those of the allocator.
 #pragma once
 

@@ -7,7 +7,8 @@
 //   values    v0 v1 v2 v3 ...            little-endian, size() * sizeof(T)
 //   validity  bit b + i says that value i is there, from byte 0 on; b in 0..7. No validity buffer: all are there
 //
-// Invariant: values and validity are views of the same account. Cost: 64 bytes; one block for both buffers; a slice costs two
+// Invariant: values and validity are views of the same account. Cost: 64 bytes; one block for both buffers; a slice
+// costs two
 // atomic additions. Threads: as for the buffers; two slices may share a byte of validity.
 // Source: Drill's value vectors, 2013; Arrow's fixed-size primitive layout, 2016.
 #pragma once
@@ -32,7 +33,9 @@ template <class T> class moved_number {
     constexpr moved_number(const moved_number&) noexcept = default;
     constexpr moved_number& operator=(const moved_number&) noexcept = default;
     constexpr moved_number(moved_number&& other) noexcept : value_(std::exchange(other.value_, T{0})) {}
-    constexpr moved_number& operator=(moved_number&& other) noexcept { return value_ = std::exchange(other.value_, T{0}), *this; }
+    constexpr moved_number& operator=(moved_number&& other) noexcept {
+        return value_ = std::exchange(other.value_, T{0}), *this;
+    }
     constexpr operator T() const noexcept { return value_; }
 
   private:
@@ -52,7 +55,9 @@ class validity_bits {
         set_bit(bits_.bytes().data(), first_ + i, valid);
         return true;
     }
-    std::size_t valid_among(std::size_t n) const noexcept { return bits_ ? count_bits(bits_.bytes().data(), first_, n) : n; }
+    std::size_t valid_among(std::size_t n) const noexcept {
+        return bits_ ? count_bits(bits_.bytes().data(), first_, n) : n;
+    }
     validity_bits slice(std::size_t from, std::size_t n) const noexcept {
         if (!bits_) return {};
         const std::size_t first = first_ + from;
@@ -68,8 +73,8 @@ class validity_bits {
 
 // How a vector's buffers go to another account.
 struct vector_parts {
-    // The charge of each part's block goes to an account that has views of all of them; the rest stays when that one is closed
-    // meanwhile. How the worst of them went.
+    // The charge of each part's block goes to an account that has views of all of them; the rest stays when that one is
+    // closed meanwhile. How the worst of them went.
     template <class... Parts> static charge_status hand_over(account& to, const Parts&... parts) noexcept {
         charge_status worst;
         const auto goes = [&](const buffer& part) {
@@ -83,12 +88,14 @@ struct vector_parts {
     }
     // `view` makes one of the vector for `to`.
     template <class Vector, class View, class... Rest>
-    static typename Vector::transferred transfer(Vector& mine, account& to, View view, const buffer& first, const Rest&... rest) noexcept {
+    static typename Vector::transferred transfer(Vector& mine, account& to, View view, const buffer& first,
+                                                 const Rest&... rest) noexcept {
         if (!first || &to == first.holder()) return {std::move(mine), {}};
         Vector theirs = view();
         if (theirs.holder() == nullptr) return {{}, first.no_view(to)};
         const charge_status s = hand_over(to, first, rest...);
-        if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {{}, s}; // meanwhile; blocks that went before fall to who inherits
+        if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed))
+            return {{}, s}; // meanwhile; blocks that went before fall to who inherits
         mine = {};
         return {std::move(theirs), s};
     }
@@ -107,23 +114,29 @@ template <plain_number T> class value_vector {
     struct transferred;
 
     value_vector() noexcept = default;
-    // Over buffers of somebody else, of one account: `first` is the bit of value 0. Too few bytes are told, and the vector is empty.
+    // Over buffers of somebody else, of one account: `first` is the bit of value 0. Too few bytes are told, and the
+    // vector is empty.
     value_vector(buffer values, std::size_t size, buffer validity = {}, std::size_t first = 0) noexcept {
-        const bool fits = size <= values.size() / sizeof(T) &&
-                          (!validity || (first < SIZE_MAX - size && detail::bytes_of_bits(0, first + size) <= validity.size()));
+        const bool fits =
+            size <= values.size() / sizeof(T) &&
+            (!validity || (first < SIZE_MAX - size && detail::bytes_of_bits(0, first + size) <= validity.size()));
         if (!fits) {
-            tell_misuse({.kind = misuse::out_of_bounds, .heap = values ? values.holder()->name() : "", .address = values.data()});
+            tell_misuse({.kind = misuse::out_of_bounds,
+                         .heap = values ? values.holder()->name() : "",
+                         .address = values.data()});
             return;
         }
         values_ = std::move(values);
         validity_ = detail::validity_bits{std::move(validity), 0}.slice(first, size);
         size_ = size;
     }
-    // `size` nulls in one block, charged to the account. The first raises out_of_memory; the second gives nothing, and why.
+    // `size` nulls in one block, charged to the account. The first raises out_of_memory; the second gives nothing, and
+    // why.
     static value_vector allocate(const buffer_memory& memory, account& by, std::size_t size) {
         return cut(memory.allocate(by, bytes_for(size)), size);
     }
-    static std::optional<value_vector> try_allocate(const buffer_memory& memory, account& by, std::size_t size, charge_status* why = nullptr) noexcept {
+    static std::optional<value_vector> try_allocate(const buffer_memory& memory, account& by, std::size_t size,
+                                                    charge_status* why = nullptr) noexcept {
         buffer whole = memory.try_allocate(by, bytes_for(size), why);
         if (!whole && size != 0) return {};
         return cut(std::move(whole), size);
@@ -147,7 +160,9 @@ template <plain_number T> class value_vector {
     bool is_valid(std::size_t i) const noexcept { return check(i), validity_.is_valid(i); }
     // The value's bytes, valid or not.
     T get(std::size_t i) const noexcept { return check(i), values_.template get<T>(i * sizeof(T)); }
-    std::optional<T> operator[](std::size_t i) const noexcept { return is_valid(i) ? std::optional<T>{get(i)} : std::nullopt; }
+    std::optional<T> operator[](std::size_t i) const noexcept {
+        return is_valid(i) ? std::optional<T>{get(i)} : std::nullopt;
+    }
     void set(std::size_t i, T value) const noexcept {
         check(i);
         values_.template set<T>(i * sizeof(T), value);
@@ -162,7 +177,8 @@ template <plain_number T> class value_vector {
         if (!detail::in_bounds(from, n, size_, values_) || n == 0) return {};
         return {values_.slice(from * sizeof(T), n * sizeof(T)), validity_.slice(from, n), n};
     }
-    // As the buffers': the charge stays, or goes along. Empty where a buffer's view cannot be had; then the vector is as it was.
+    // As the buffers': the charge stays, or goes along. Empty where a buffer's view cannot be had; then the vector is
+    // as it was.
     value_vector retain(account& by) const noexcept;
     transferred transfer(account& to) && noexcept;
 

@@ -7,9 +7,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-ALLOT_HOST_DEVICE constexpr bool is_power_of_two(std::size_t n) noexcept {
-    return n != 0 && (n & (n - 1)) == 0;
-}
+ALLOT_HOST_DEVICE constexpr bool is_power_of_two(std::size_t n) noexcept { return n != 0 && (n & (n - 1)) == 0; }
 
 /// The smallest multiple of `align` that is not below n; n must leave room for it.
 ALLOT_HOST_DEVICE constexpr std::size_t align_up(std::size_t n, std::size_t align) noexcept {
@@ -35,9 +33,7 @@ ALLOT_HOST_DEVICE constexpr unsigned log2_floor(std::size_t n) noexcept {
 }
 
 /// The smallest k with 2^k >= n; n must not be 0.
-ALLOT_HOST_DEVICE constexpr unsigned log2_ceil(std::size_t n) noexcept {
-    return n == 1 ? 0U : log2_floor(n - 1) + 1;
-}
+ALLOT_HOST_DEVICE constexpr unsigned log2_ceil(std::size_t n) noexcept { return n == 1 ? 0U : log2_floor(n - 1) + 1; }
 
 static_assert(sizeof(std::size_t) == 8, "allot needs a 64-bit platform");
 

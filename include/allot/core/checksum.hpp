@@ -46,8 +46,7 @@ constexpr crc_tables make_crc32c_tables() noexcept {
         tables[0][b] = crc;
     }
     for (std::size_t k = 1; k < 4; ++k)
-        for (std::size_t b = 0; b < 256; ++b)
-            tables[k][b] = tables[k - 1][b] >> 8 ^ tables[0][tables[k - 1][b] & 0xFF];
+        for (std::size_t b = 0; b < 256; ++b) tables[k][b] = tables[k - 1][b] >> 8 ^ tables[0][tables[k - 1][b] & 0xFF];
     return tables;
 }
 inline constexpr crc_tables crc32c_tables = make_crc32c_tables();

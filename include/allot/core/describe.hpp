@@ -140,14 +140,11 @@ struct no_description {
 
 template <class Set, class Product = product::row_manager> constexpr auto describe() noexcept {
     check<Set, Product>();
-    if constexpr (well_formed<Set, Product>)
-        return description<Set, Product>{};
-    else
-        return detail::no_description{};
+    if constexpr (well_formed<Set, Product>) return description<Set, Product>{};
+    else return detail::no_description{};
 }
 
-template <class Set, class Product = product::row_manager>
-constexpr void describe(text_writer& out) noexcept {
+template <class Set, class Product = product::row_manager> constexpr void describe(text_writer& out) noexcept {
     describe<Set, Product>().write(out);
 }
 

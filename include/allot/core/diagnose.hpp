@@ -21,8 +21,7 @@ namespace error {
 template <class> inline constexpr bool holds = false;
 
 template <class Set> constexpr auto not_a_set() {
-    static_assert(holds<Set>,
-                  "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
+    static_assert(holds<Set>, "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
 }
 // An empty struct without bases: most often its base was refused, and that was told. Otherwise this is told
 // at link.
@@ -80,26 +79,18 @@ template <class P, class... Ps> constexpr int times() {
     return (static_cast<int>(std::is_same_v<typename P::category, typename Ps::category>) + ...);
 }
 
-template <class P>
-inline constexpr bool declared_only = !complete<P> && (std::is_class_v<P> || std::is_union_v<P>);
+template <class P> inline constexpr bool declared_only = !complete<P> && (std::is_class_v<P> || std::is_union_v<P>);
 template <class P> inline constexpr bool perhaps_policy = policy<P> || declared_only<P>;
 
 // --- the stages of what is named ---------------------------------------------------------------------------
 template <class Reads, class... Ps> constexpr stage judge_named(types<Ps...>) {
-    if constexpr (!(perhaps_policy<Ps> && ...))
-        return stage::no_policy;
-    else if constexpr (!(policy<Ps> && ...))
-        return stage::only_declared;
-    else if constexpr (!((times<Ps, Ps...>() == 1) && ...))
-        return stage::twice;
-    else if constexpr (!(lists<Reads, typename Ps::category> && ...))
-        return stage::not_read;
-    else if constexpr (!(Ps::category::template takes<Ps> && ...))
-        return stage::contract;
-    else if constexpr (!(options_valid<Ps>() && ...))
-        return stage::options;
-    else
-        return stage::fine;
+    if constexpr (!(perhaps_policy<Ps> && ...)) return stage::no_policy;
+    else if constexpr (!(policy<Ps> && ...)) return stage::only_declared;
+    else if constexpr (!((times<Ps, Ps...>() == 1) && ...)) return stage::twice;
+    else if constexpr (!(lists<Reads, typename Ps::category> && ...)) return stage::not_read;
+    else if constexpr (!(Ps::category::template takes<Ps> && ...)) return stage::contract;
+    else if constexpr (!(options_valid<Ps>() && ...)) return stage::options;
+    else return stage::fine;
 }
 
 // --- the stages of all answers -----------------------------------------------------------------------------
@@ -109,14 +100,10 @@ template <class P, class Provided, class... Needs> constexpr bool met(types<Need
 
 template <class... Categories, class... Answers>
 constexpr stage judge_answers(types<Categories...>, types<Answers...>) {
-    if constexpr ((std::is_same_v<Answers, absent> || ...))
-        return stage::missing;
-    else if constexpr (!(complete<Answers> && ...))
-        return stage::only_declared;
-    else if constexpr (!(met<Answers, provided_by<Answers...>>(typename Answers::needs{}) && ...))
-        return stage::needs;
-    else
-        return stage::fine;
+    if constexpr ((std::is_same_v<Answers, absent> || ...)) return stage::missing;
+    else if constexpr (!(complete<Answers> && ...)) return stage::only_declared;
+    else if constexpr (!(met<Answers, provided_by<Answers...>>(typename Answers::needs{}) && ...)) return stage::needs;
+    else return stage::fine;
 }
 
 // An empty class without bases. Bases could be initialized in braces.
@@ -126,10 +113,8 @@ template <class Set> struct to_a_base {
     operator T() const;
 };
 template <class Set> constexpr bool is_bare() {
-    if constexpr (!std::is_class_v<Set> || !complete<Set>)
-        return false;
-    else
-        return std::is_empty_v<Set> && !policy<Set> && !requires { Set{to_a_base<Set>{}}; };
+    if constexpr (!std::is_class_v<Set> || !complete<Set>) return false;
+    else return std::is_empty_v<Set> && !policy<Set> && !requires { Set{to_a_base<Set>{}}; };
 }
 
 template <class Set, class Product> constexpr stage stage_of() {
@@ -138,10 +123,8 @@ template <class Set, class Product> constexpr stage stage_of() {
         return is_bare<Set>() ? stage::bare_struct : stage::no_set;
     } else {
         constexpr stage at = judge_named<typename Product::reads>(own{});
-        if constexpr (at != stage::fine)
-            return at;
-        else
-            return judge_answers(typename Product::reads{}, typename resolved<Set, Product>::answers{});
+        if constexpr (at != stage::fine) return at;
+        else return judge_answers(typename Product::reads{}, typename resolved<Set, Product>::answers{});
     }
 }
 
@@ -155,13 +138,11 @@ template <class Set, class P> constexpr void report_declared() {
 
 // Of the functions below some go through all categories: nvcc names a category only by the list it comes
 // from.
-template <class Category, class P>
-inline constexpr bool is_of = std::is_same_v<Category, typename P::category>;
+template <class Category, class P> inline constexpr bool is_of = std::is_same_v<Category, typename P::category>;
 
 // `Before` is the category's policy so far; void: none.
 template <class Set, class Category, class Before> constexpr void report_twice(types<>) {}
-template <class Set, class Category, class Before, class P, class... Ps>
-constexpr void report_twice(types<P, Ps...>) {
+template <class Set, class Category, class Before, class P, class... Ps> constexpr void report_twice(types<P, Ps...>) {
     if constexpr (!is_of<Category, P>) {
         report_twice<Set, Category, Before>(types<Ps...>{});
     } else {
@@ -169,21 +150,18 @@ constexpr void report_twice(types<P, Ps...>) {
         report_twice<Set, Category, P>(types<Ps...>{});
     }
 }
-template <class Set, class Product, class P, class... Ps>
-constexpr void report_unread_twice(types<Ps...> all) {
+template <class Set, class Product, class P, class... Ps> constexpr void report_unread_twice(types<Ps...> all) {
     if constexpr (!lists<typename Product::reads, typename P::category>)
         report_twice<Set, typename P::category, void>(all);
 }
 template <class As, class Category, class P> constexpr void report_not_for_one_heap() {
     if constexpr (is_of<Category, P>) error::not_for_one_heap<As, Category, P>();
 }
-template <class Set, class Product, class P, class... Categories>
-constexpr void report_not_read(types<Categories...>) {
+template <class Set, class Product, class P, class... Categories> constexpr void report_not_read(types<Categories...>) {
     if constexpr (!lists<typename Product::reads, typename P::category>) {
         if constexpr (std::is_same_v<Product, product::row_heap> && (is_of<Categories, P> || ...))
             (report_not_for_one_heap<Set, Categories, P>(), ...);
-        else
-            error::not_read<Set, Product, typename P::category, P>();
+        else error::not_read<Set, Product, typename P::category, P>();
     }
 }
 template <class Set, class Category, class P> constexpr void report_contract() {
@@ -192,10 +170,8 @@ template <class Set, class Category, class P> constexpr void report_contract() {
 }
 template <class Set, class Category, class P> constexpr void report_options() {
     if constexpr (is_of<Category, P> && !options_valid<P>()) {
-        if constexpr (requires { P::template refuse_options<Set>; })
-            P::template refuse_options<Set>();
-        else
-            error::bad_options<Set, Category, P>();
+        if constexpr (requires { P::template refuse_options<Set>; }) P::template refuse_options<Set>();
+        else error::bad_options<Set, Category, P>();
     }
 }
 template <class Set, class Category, class P, class Provided, class Need> constexpr void report_need() {
@@ -210,22 +186,16 @@ template <class Set, class Product, class Category, class P> constexpr void repo
 }
 
 template <class Set, class Product, stage At, class Category, class... Ps> constexpr void report_category() {
-    if constexpr (At == stage::twice)
-        report_twice<Set, Category, void>(types<Ps...>{});
-    else if constexpr (At == stage::contract)
-        (report_contract<Set, Category, Ps>(), ...);
-    else if constexpr (At == stage::options)
-        (report_options<Set, Category, Ps>(), ...);
+    if constexpr (At == stage::twice) report_twice<Set, Category, void>(types<Ps...>{});
+    else if constexpr (At == stage::contract) (report_contract<Set, Category, Ps>(), ...);
+    else if constexpr (At == stage::options) (report_options<Set, Category, Ps>(), ...);
 }
 
 template <class Set, class Product, stage At, class... Ps, class... Categories>
 constexpr void report_named(types<Ps...>, types<Categories...>) {
-    if constexpr (At == stage::no_policy)
-        (report_no_policy<Set, Ps>(), ...);
-    else if constexpr (At == stage::only_declared)
-        (report_declared<Set, Ps>(), ...);
-    else if constexpr (At == stage::not_read)
-        (report_not_read<Set, Product, Ps>(product::row_manager::reads{}), ...);
+    if constexpr (At == stage::no_policy) (report_no_policy<Set, Ps>(), ...);
+    else if constexpr (At == stage::only_declared) (report_declared<Set, Ps>(), ...);
+    else if constexpr (At == stage::not_read) (report_not_read<Set, Product, Ps>(product::row_manager::reads{}), ...);
     else {
         (report_category<Set, Product, At, Categories, Ps...>(), ...);
         if constexpr (At == stage::twice) (report_unread_twice<Set, Product, Ps>(types<Ps...>{}), ...);
@@ -234,25 +204,18 @@ constexpr void report_named(types<Ps...>, types<Categories...>) {
 
 template <class Set, class Product, stage At, class... Categories, class... Answers>
 constexpr void report_answers(types<Categories...>, types<Answers...>) {
-    if constexpr (At == stage::missing)
-        (report_missing<Set, Product, Categories, Answers>(), ...);
-    else if constexpr (At == stage::only_declared)
-        (report_declared<Set, Answers>(), ...);
-    else
-        (report_needs<Set, Categories, Answers, provided_by<Answers...>>(typename Answers::needs{}), ...);
+    if constexpr (At == stage::missing) (report_missing<Set, Product, Categories, Answers>(), ...);
+    else if constexpr (At == stage::only_declared) (report_declared<Set, Answers>(), ...);
+    else (report_needs<Set, Categories, Answers, provided_by<Answers...>>(typename Answers::needs{}), ...);
 }
 
 template <class Set, class Product> constexpr void report() {
     constexpr stage at = stage_of<Set, Product>();
-    if constexpr (at == stage::no_set)
-        error::not_a_set<Set>();
+    if constexpr (at == stage::no_set) error::not_a_set<Set>();
     else if constexpr (at != stage::fine && at != stage::bare_struct) {
         constexpr stage own = judge_named<typename Product::reads>(named<Set>{});
-        if constexpr (own != stage::fine)
-            report_named<Set, Product, own>(named<Set>{}, typename Product::reads{});
-        else
-            report_answers<Set, Product, at>(typename Product::reads{},
-                                             typename resolved<Set, Product>::answers{});
+        if constexpr (own != stage::fine) report_named<Set, Product, own>(named<Set>{}, typename Product::reads{});
+        else report_answers<Set, Product, at>(typename Product::reads{}, typename resolved<Set, Product>::answers{});
     }
 }
 
@@ -272,8 +235,7 @@ template <class Set, class Product> constexpr auto check() {
 /// True where a heap of a row manager of Set may be made by As, an as_t<...>.
 template <class Set, class As> constexpr bool well_formed_heap() {
     if constexpr (!std::is_void_v<detail::named<As>>) {
-        if constexpr (detail::judge_named<product::row_heap::reads>(detail::named<As>{}) ==
-                      detail::stage::fine)
+        if constexpr (detail::judge_named<product::row_heap::reads>(detail::named<As>{}) == detail::stage::fine)
             return well_formed<overridden<Set, As>, product::row_manager>;
     }
     return false;
@@ -285,8 +247,7 @@ template <class Set, class As> constexpr auto check_heap() {
         constexpr detail::stage own = detail::judge_named<product::row_heap::reads>(detail::named<As>{});
         if constexpr (own != detail::stage::fine)
             detail::report_named<As, product::row_heap, own>(detail::named<As>{}, product::row_heap::reads{});
-        else
-            check<overridden<Set, As>, product::row_manager>();
+        else check<overridden<Set, As>, product::row_manager>();
     }
     return well_formed_heap<Set, As>();
 }

@@ -79,10 +79,10 @@ enum class misuse {
     out_of_bounds,          // bytes beyond a buffer's ends, or values beyond a vector's
     used_up,                // a reservation that was used or closed before
     // damage: what a guard or a row's check finds, told in every build
-    broken_link,            // a free slot was written: its link leads to no slot
-    overrun,                // the bytes behind a row were written
-    written_when_free,      // a row was written after its last release
-    broken_seal,            // a sealed row is not what it was
+    broken_link,       // a free slot was written: its link leads to no slot
+    overrun,           // the bytes behind a row were written
+    written_when_free, // a row was written after its last release
+    broken_seal,       // a sealed row is not what it was
 };
 
 constexpr std::string_view text_of(misuse kind) noexcept {

@@ -8,14 +8,12 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Node>
-struct list_place {
+template <class Node> struct list_place {
     Node* next = nullptr;
     Node* prev = nullptr;
 };
 
-template <class Node, list_place<Node> Node::* Place>
-class intrusive_list {
+template <class Node, list_place<Node> Node::* Place> class intrusive_list {
   public:
     bool empty() const noexcept { return first_ == nullptr; }
     Node* first() const noexcept { return first_; }

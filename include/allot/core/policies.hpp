@@ -40,7 +40,9 @@ template <class Set> using named = decltype(named_by<Set>());
 template <class P> concept policy = complete<P> && requires { typename P::category; };
 
 // --- look-up -----------------------------------------------------------------------------------------------
-template <class T> struct found { using type = T; };
+template <class T> struct found {
+    using type = T;
+};
 struct absent;
 
 template <class Category, class P> struct entry {};
@@ -49,28 +51,22 @@ template <class... Entries> struct entries : Entries... {};
 template <class Category, class P> found<P> find(const entry<Category, P>*);
 template <class Category> found<absent> find(const void*);
 
-template <class Category, class Entries>
-using find_in = decltype(find<Category>(static_cast<const Entries*>(nullptr)));
+template <class Category, class Entries> using find_in = decltype(find<Category>(static_cast<const Entries*>(nullptr)));
 
 // --- first pass: what is named, and fallbacks that depend on nothing ---------------------------------------
 template <class Category, class Named> constexpr auto first_answer() {
     using own = find_in<Category, Named>;
-    if constexpr (!std::is_same_v<own, found<absent>>)
-        return own{};
-    else if constexpr (requires { typename Category::fallback; })
-        return found<typename Category::fallback>{};
-    else
-        return own{};
+    if constexpr (!std::is_same_v<own, found<absent>>) return own{};
+    else if constexpr (requires { typename Category::fallback; }) return found<typename Category::fallback>{};
+    else return own{};
 }
 
 // --- second pass: fallbacks that depend on what the first provides -----------------------------------------
 template <class Category, class First, class Provided> constexpr auto second_answer() {
-    if constexpr (!std::is_same_v<First, found<absent>>)
-        return First{};
+    if constexpr (!std::is_same_v<First, found<absent>>) return First{};
     else if constexpr (requires { typename Category::template fallback_over<Provided>; })
         return found<typename Category::template fallback_over<Provided>>{};
-    else
-        return First{};
+    else return First{};
 }
 
 template <class Named, class Reads> struct resolution;
@@ -96,14 +92,13 @@ template <class Set, class Product> struct resolved {
 
     template <class Category>
     using answer =
-        typename detail::find_in<Category,
-                                 typename detail::resolution<detail::named<Set>, categories>::index>::type;
+        typename detail::find_in<Category, typename detail::resolution<detail::named<Set>, categories>::index>::type;
 
     /// True where the set names the answer itself, false where it is the fallback.
     template <class Category>
-    static constexpr bool names = !std::is_same_v<
-        detail::find_in<Category, typename detail::resolution<detail::named<Set>, categories>::own>,
-        detail::found<detail::absent>>;
+    static constexpr bool names =
+        !std::is_same_v<detail::find_in<Category, typename detail::resolution<detail::named<Set>, categories>::own>,
+                        detail::found<detail::absent>>;
 };
 
 // --- one answer for another --------------------------------------------------------------------------------
@@ -114,10 +109,8 @@ template <class... As, class... Bs> types<As..., Bs...> operator+(types<As...>, 
 template <class P, class... Ps> constexpr bool replaced() {
     if constexpr (policy<P>) {
         return ([] {
-            if constexpr (policy<Ps>)
-                return std::is_same_v<typename P::category, typename Ps::category>;
-            else
-                return false;
+            if constexpr (policy<Ps>) return std::is_same_v<typename P::category, typename Ps::category>;
+            else return false;
         }() || ...);
     } else {
         return false;
@@ -130,14 +123,13 @@ struct with_no_set {};
 template <class... Ps> with_no_set replace(void*, types<Ps...>);
 template <class... Own, class... Ps>
 auto replace(types<Own...>*, types<Ps...> with)
-    -> decltype(set_of((types<>{} + ... + std::conditional_t<replaced<Own, Ps...>(), types<>, types<Own>>{}) +
-                       with));
+    -> decltype(set_of((types<>{} + ... + std::conditional_t<replaced<Own, Ps...>(), types<>, types<Own>>{}) + with));
 
 } // namespace detail
 
 /// Set, with Ps in place of its own answers to their questions.
 template <class Set, class... Ps>
-struct with : decltype(detail::replace(static_cast<detail::named<Set>*>(nullptr), types<Ps...>{})) {};
+struct with : decltype(detail::replace(static_cast<detail::named<Set>*>(nullptr), types<Ps...>{})){};
 
 /// The type of `as<Ps...>`: a set of what is said of one heap.
 template <class... Ps> struct as_t : policies<Ps...> {};
@@ -148,8 +140,12 @@ template <class... Ps> inline constexpr as_t<Ps...> as{};
 namespace detail {
 
 template <class Set, class As> struct overridden_set;
-template <class Set> struct overridden_set<Set, as_t<>> { using type = Set; };
-template <class Set, class... Ps> struct overridden_set<Set, as_t<Ps...>> { using type = with<Set, Ps...>; };
+template <class Set> struct overridden_set<Set, as_t<>> {
+    using type = Set;
+};
+template <class Set, class... Ps> struct overridden_set<Set, as_t<Ps...>> {
+    using type = with<Set, Ps...>;
+};
 
 } // namespace detail
 

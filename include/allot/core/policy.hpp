@@ -42,7 +42,8 @@ template <provider P, class Property>
 inline constexpr bool provides<P, Property> = lists<typename P::provides, Property>;
 
 // The part of every contract that is the same.
-template <class P, class Category> concept answers = requires {
+template <class P, class Category>
+concept answers = requires {
     requires std::is_same_v<typename P::category, Category>;
     requires is_types<typename P::needs>;
     requires is_types<typename P::provides>;
@@ -51,24 +52,18 @@ template <class P, class Category> concept answers = requires {
 template <class T, class Kind> concept constant = std::is_same_v<std::remove_cvref_t<T>, Kind>;
 
 template <class P> constexpr bool options_valid() {
-    if constexpr (requires { P::options_valid; })
-        return P::options_valid;
-    else
-        return true;
+    if constexpr (requires { P::options_valid; }) return P::options_valid;
+    else return true;
 }
 
 template <class P> constexpr std::string_view about() {
-    if constexpr (requires { P::about; })
-        return P::about;
-    else
-        return {};
+    if constexpr (requires { P::about; }) return P::about;
+    else return {};
 }
 
 template <class P> constexpr std::string_view cost() {
-    if constexpr (requires { P::cost; })
-        return P::cost;
-    else
-        return {};
+    if constexpr (requires { P::cost; }) return P::cost;
+    else return {};
 }
 
 } // namespace detail

@@ -42,9 +42,7 @@ class size_table {
     static constexpr std::size_t most_direct = 2048; // up to here the class is looked up by the 4 bytes
 
     ALLOT_HOST_DEVICE constexpr std::size_t count() const noexcept { return count_; }
-    ALLOT_HOST_DEVICE constexpr std::size_t slot_bytes(std::size_t index) const noexcept {
-        return sizes_[index];
-    }
+    ALLOT_HOST_DEVICE constexpr std::size_t slot_bytes(std::size_t index) const noexcept { return sizes_[index]; }
     ALLOT_HOST_DEVICE constexpr std::size_t largest() const noexcept { return sizes_[count_ - 1]; }
 
     /// The smallest class whose slots hold n bytes; n must not exceed largest().
@@ -68,12 +66,10 @@ class size_table {
 
     /// The classes of a list for `usable` bytes of a page: at least 64.
     template <std::size_t Count>
-    ALLOT_HOST_DEVICE constexpr void make(const detail::plain_list<Count>& list,
-                                          std::size_t usable) noexcept {
+    ALLOT_HOST_DEVICE constexpr void make(const detail::plain_list<Count>& list, std::size_t usable) noexcept {
         for (std::size_t i = 0; i != Count && list.sizes[i] < usable; ++i) add(list.sizes[i]);
         const std::size_t fraction = align_down(usable / 15, 8);
-        if (list.above == size::tail::eighths)
-            add_doublings(128, 8, std::size_t{256} << 10, fraction);
+        if (list.above == size::tail::eighths) add_doublings(128, 8, std::size_t{256} << 10, fraction);
         else {
             for (std::size_t size = 4096; size < 16384 && size < fraction; size += 4096) add(size);
             add_doublings(16384, 4, 0, fraction);
@@ -89,8 +85,7 @@ class size_table {
 
     ALLOT_HOST_DEVICE static constexpr std::size_t octave(std::size_t n) noexcept {
         const unsigned top = log2_floor(n);
-        return ((static_cast<std::size_t>(top) - first_octave) << octave_shift) +
-               ((n >> (top - octave_shift)) & 7);
+        return ((static_cast<std::size_t>(top) - first_octave) << octave_shift) + ((n >> (top - octave_shift)) & 7);
     }
 
     ALLOT_HOST_DEVICE constexpr void add(std::size_t size) noexcept {
@@ -104,8 +99,7 @@ class size_table {
                                                    std::size_t end) noexcept {
         for (std::size_t base = first; base < end; base *= 2) {
             const std::size_t step = base / (coarse != 0 && base >= coarse ? parts / 2 : parts);
-            for (std::size_t size = base; size < 2 * base && size < end && count_ + 15 < max_classes;
-                 size += step)
+            for (std::size_t size = base; size < 2 * base && size < end && count_ + 15 < max_classes; size += step)
                 add(size);
         }
     }
@@ -118,8 +112,7 @@ class size_table {
         }
         at = 0;
         for (std::size_t cell = 0; cell != octave_count * 8; ++cell) {
-            const std::size_t least = ((cell & 7) + 8)
-                                      << (first_octave - octave_shift + (cell >> octave_shift));
+            const std::size_t least = ((cell & 7) + 8) << (first_octave - octave_shift + (cell >> octave_shift));
             while (at + 1 < count_ && sizes_[at] < least) ++at;
             octaves_[cell] = static_cast<std::uint8_t>(at);
         }

@@ -60,22 +60,12 @@ struct fine {
 } // namespace list
 
 template <class List> constexpr tail tail_of() {
-    if constexpr (requires { List::above; })
-        return List::above;
-    else
-        return tail::fractions;
+    if constexpr (requires { List::above; }) return List::above;
+    else return tail::fractions;
 }
 
 /// What is wrong with a list.
-enum class list_fault {
-    none,
-    no_sizes,
-    too_many,
-    not_a_multiple,
-    not_ascending,
-    out_of_range,
-    above_is_no_tail
-};
+enum class list_fault { none, no_sizes, too_many, not_a_multiple, not_ascending, out_of_range, above_is_no_tail };
 
 template <class List> constexpr list_fault fault_of() {
     if constexpr (!requires {
@@ -83,8 +73,7 @@ template <class List> constexpr list_fault fault_of() {
                       { List::sizes[0] } -> std::convertible_to<std::uint32_t>;
                   }) {
         return list_fault::no_sizes;
-    } else if constexpr (
-        requires { List::above; } && !requires { tail{List::above}; }) {
+    } else if constexpr (requires { List::above; } && !requires { tail{List::above}; }) {
         return list_fault::above_is_no_tail;
     } else {
         if (List::sizes.size() == 0) return list_fault::no_sizes;

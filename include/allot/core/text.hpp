@@ -16,12 +16,10 @@ namespace allot::inline ALLOT_ABI {
 class text_writer {
   public:
     /// Takes `capacity` chars at `buffer`, the NUL included; at least one.
-    constexpr text_writer(char* buffer, std::size_t capacity) noexcept
-        : buffer_{buffer}, room_{capacity - 1} {
+    constexpr text_writer(char* buffer, std::size_t capacity) noexcept : buffer_{buffer}, room_{capacity - 1} {
         buffer_[0] = '\0';
     }
-    template <std::size_t N>
-    constexpr explicit text_writer(char (&buffer)[N]) noexcept : text_writer{buffer, N} {}
+    template <std::size_t N> constexpr explicit text_writer(char (&buffer)[N]) noexcept : text_writer{buffer, N} {}
 
     text_writer(const text_writer&) = delete;
     text_writer& operator=(const text_writer&) = delete;
@@ -52,26 +50,20 @@ class text_writer {
         std::size_t scale = 1024;
         for (; n / scale >= 1024 && unit < 5; ++unit) scale *= 1024;
         std::size_t whole = n / scale;
-        std::size_t hundredths =
-            ((n % scale) / (scale / 1024) * 100 + 512) / 1024; // in steps of 1/1024: no overflow
+        std::size_t hundredths = ((n % scale) / (scale / 1024) * 100 + 512) / 1024; // in steps of 1/1024: no overflow
         if (hundredths == 100) {
             ++whole;
             hundredths = 0;
         }
         number(whole);
         if (n % scale != 0)
-            put('.')
-                .put(static_cast<char>('0' + hundredths / 10))
-                .put(static_cast<char>('0' + hundredths % 10));
+            put('.').put(static_cast<char>('0' + hundredths / 10)).put(static_cast<char>('0' + hundredths % 10));
         return put(units[unit]);
     }
 
     /// "12.34" for hundredths(1234).
     constexpr text_writer& hundredths(std::uint64_t n) noexcept {
-        return number(n / 100)
-            .put('.')
-            .put(static_cast<char>('0' + n / 10 % 10))
-            .put(static_cast<char>('0' + n % 10));
+        return number(n / 100).put('.').put(static_cast<char>('0' + n / 10 % 10)).put(static_cast<char>('0' + n % 10));
     }
 
     /// Spaces up to column `n` of the current line; at least one where the column is already reached.

@@ -65,8 +65,6 @@ template <class T> constexpr std::string_view type_name() noexcept {
 }
 
 /// The same as a NUL-terminated text.
-template <class T> constexpr const char* type_name_c_str() noexcept {
-    return detail::name_of<T>::text.data();
-}
+template <class T> constexpr const char* type_name_c_str() noexcept { return detail::name_of<T>::text.data(); }
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,4 +1,5 @@
-// Bytes and spans of time as people write them, the values a product's constructor takes, and sums that notice overflow.
+// Bytes and spans of time as people write them, the values a product's constructor takes, and sums that notice
+// overflow.
 //
 // `512_MiB` is a compile-time std::size_t; a number too large for it does not compile. The structs below are
 // strong types, so that a constructor can take them in any order.
@@ -58,7 +59,7 @@ ALLOT_HOST_DEVICE constexpr bool checked_mul(std::size_t a, std::size_t b, std::
 
 namespace detail {
 
-void this_is_no_whole_number();              // never defined: calling one of them ends a constant evaluation
+void this_is_no_whole_number(); // never defined: calling one of them ends a constant evaluation
 void this_many_bytes_do_not_fit_in_size_t();
 
 constexpr unsigned digit(char c) noexcept {
@@ -72,7 +73,10 @@ constexpr unsigned digit(char c) noexcept {
 template <std::size_t Unit, char... Text> constexpr std::size_t scaled() {
     constexpr char text[] = {Text..., '\0'};
     const bool prefixed = text[0] == '0' && text[1] != '\0';
-    const unsigned base = !prefixed ? 10 : text[1] == 'x' || text[1] == 'X' ? 16 : text[1] == 'b' || text[1] == 'B' ? 2 : 8;
+    const unsigned base = !prefixed                          ? 10
+                          : text[1] == 'x' || text[1] == 'X' ? 16
+                          : text[1] == 'b' || text[1] == 'B' ? 2
+                                                             : 8;
     std::size_t n = 0;
     for (const char* at = text + (base == 16 || base == 2 ? 2 : 0); *at != '\0'; ++at) {
         if (*at == '\'') continue;
@@ -102,8 +106,12 @@ template <char... Text> ALLOT_HOST_DEVICE constexpr std::size_t operator""_GiB()
 template <char... Text> ALLOT_HOST_DEVICE constexpr std::size_t operator""_TiB() noexcept {
     return detail::scaled_v<std::size_t{1} << 40, Text...>;
 }
-template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_ms() noexcept { return {detail::scaled_v<1, Text...>}; }
-template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_s() noexcept { return {detail::scaled_v<1000, Text...>}; }
+template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_ms() noexcept {
+    return {detail::scaled_v<1, Text...>};
+}
+template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_s() noexcept {
+    return {detail::scaled_v<1000, Text...>};
+}
 
 } // namespace literals
 

@@ -15,19 +15,15 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Value, class Wanted>
-inline constexpr bool is_a = std::is_base_of_v<Wanted, std::remove_cvref_t<Value>> ||
-                             std::is_same_v<Wanted, std::remove_cvref_t<Value>>;
+inline constexpr bool is_a =
+    std::is_base_of_v<Wanted, std::remove_cvref_t<Value>> || std::is_same_v<Wanted, std::remove_cvref_t<Value>>;
 template <class Value, class Wanted>
 inline constexpr bool gives = is_a<Value, Wanted> || std::is_convertible_v<Value, Wanted>;
 
-template <class Wanted, class V, class... Vs>
-constexpr decltype(auto) pick_first(V&& v, Vs&&... vs) noexcept {
-    if constexpr (is_a<V, Wanted>)
-        return static_cast<V&&>(v);
-    else if constexpr (gives<V, Wanted>)
-        return static_cast<Wanted>(static_cast<V&&>(v));
-    else
-        return pick_first<Wanted>(static_cast<Vs&&>(vs)...);
+template <class Wanted, class V, class... Vs> constexpr decltype(auto) pick_first(V&& v, Vs&&... vs) noexcept {
+    if constexpr (is_a<V, Wanted>) return static_cast<V&&>(v);
+    else if constexpr (gives<V, Wanted>) return static_cast<Wanted>(static_cast<V&&>(v));
+    else return pick_first<Wanted>(static_cast<Vs&&>(vs)...);
 }
 
 } // namespace detail
@@ -45,10 +41,8 @@ constexpr decltype(auto) pick(Vs&&... vs) noexcept {
 /// The same by value, or `otherwise` where none is given.
 template <class Wanted, class... Vs>
 constexpr Wanted value_or(std::type_identity_t<Wanted> otherwise, [[maybe_unused]] Vs&&... vs) noexcept {
-    if constexpr (given<Wanted, Vs...>)
-        return detail::pick_first<Wanted>(static_cast<Vs&&>(vs)...);
-    else
-        return otherwise;
+    if constexpr (given<Wanted, Vs...>) return detail::pick_first<Wanted>(static_cast<Vs&&>(vs)...);
+    else return otherwise;
 }
 
 namespace error {
@@ -67,11 +61,9 @@ template <class Product, class Set, class Wanted> constexpr auto value_missing()
 
 namespace detail {
 
-template <class Wanted, class... Vs>
-inline constexpr int times_given = (static_cast<int>(gives<Vs, Wanted>) + ... + 0);
+template <class Wanted, class... Vs> inline constexpr int times_given = (static_cast<int>(gives<Vs, Wanted>) + ... + 0);
 
-template <class Product, class Set, class Value, class... Accepts>
-constexpr void report_use(types<Accepts...>) {
+template <class Product, class Set, class Value, class... Accepts> constexpr void report_use(types<Accepts...>) {
     if constexpr (!(gives<Value, Accepts> || ...)) error::value_without_use<Product, Set, Value>();
 }
 template <class Product, class Set, class Wanted, class... Vs> constexpr void report_times() {
@@ -96,9 +88,7 @@ template <class Product, class Set, class Accepts, class... Vs> constexpr void c
 
 /// One error for each of `Wanted`, a types<...>, that none of the values answers.
 template <class Product, class Set, class Wanted, class... Vs> constexpr void check_needed() {
-    []<class... Ws>(types<Ws...>) {
-        (detail::report_missing_value<Product, Set, Ws, Vs...>(), ...);
-    }(Wanted{});
+    []<class... Ws>(types<Ws...>) { (detail::report_missing_value<Product, Set, Ws, Vs...>(), ...); }(Wanted{});
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -9,8 +9,8 @@
 //   allocate_pinned(bytes) -> void*            host memory that devices can reach
 //   reserve(device, bytes, alignment) -> void* address space, in multiples of granularity(device); free_address
 //   create(device, bytes) -> memory_type       memory without address; release it while it is mapped, or later
-//   map(address, handle, bytes)                the whole handle; usable after set_access(address, bytes, device, access)
-//   unmap(address, bytes)                      whole mappings, and whoever used them must have been waited for
+//   map(address, handle, bytes)                the whole handle; usable after set_access(address, bytes, device,
+//   access) unmap(address, bytes)                      whole mappings, and whoever used them must have been waited for
 //   record(event, stream), wait(stream, event) wait orders later work of the stream after the last record
 //   query(...) -> bool, synchronize(...)       true, or the return: all that came before is done
 //   stream_id(stream) -> number                never used again, and other for each thread's per-thread stream
@@ -36,28 +36,29 @@ namespace device {
 
 namespace detail {
 
-template <class H> concept handle =
-    std::is_trivially_copyable_v<H> && std::equality_comparable<H> && std::default_initializable<H>;
+template <class H>
+concept handle = std::is_trivially_copyable_v<H> && std::equality_comparable<H> && std::default_initializable<H>;
 template <class R, class T> concept gives = std::same_as<R, result<T>>;
 
 } // namespace detail
 
 /// Plain, stream-ordered and pinned memory.
-template <class A> concept memory =
-    detail::handle<typename A::stream_type> &&
-    requires(const A& api, device_id device, std::size_t bytes, void* p, typename A::stream_type stream) {
-        { api.allocate(device, bytes) } noexcept -> detail::gives<void*>;
-        { api.deallocate(device, p) } noexcept -> detail::gives<void>;
-        { api.allocate_async(bytes, stream) } noexcept -> detail::gives<void*>;
-        { api.deallocate_async(p, stream) } noexcept -> detail::gives<void>;
-        { api.allocate_pinned(bytes) } noexcept -> detail::gives<void*>;
-        { api.deallocate_pinned(p) } noexcept -> detail::gives<void>;
-    };
+template <class A>
+concept memory = detail::handle<typename A::stream_type> &&
+                 requires(const A& api, device_id device, std::size_t bytes, void* p, typename A::stream_type stream) {
+                     { api.allocate(device, bytes) } noexcept -> detail::gives<void*>;
+                     { api.deallocate(device, p) } noexcept -> detail::gives<void>;
+                     { api.allocate_async(bytes, stream) } noexcept -> detail::gives<void*>;
+                     { api.deallocate_async(p, stream) } noexcept -> detail::gives<void>;
+                     { api.allocate_pinned(bytes) } noexcept -> detail::gives<void*>;
+                     { api.deallocate_pinned(p) } noexcept -> detail::gives<void>;
+                 };
 
 /// Address space and memory apart.
-template <class A> concept virtual_memory =
-    detail::handle<typename A::memory_type> &&
-    requires(const A& api, device_id device, std::size_t bytes, void* p, typename A::memory_type handle, access rights) {
+template <class A>
+concept virtual_memory =
+    detail::handle<typename A::memory_type> && requires(const A& api, device_id device, std::size_t bytes, void* p,
+                                                        typename A::memory_type handle, access rights) {
         { api.granularity(device) } noexcept -> detail::gives<std::size_t>;
         { api.reserve(device, bytes, bytes) } noexcept -> detail::gives<void*>;
         { api.free_address(p, bytes) } noexcept -> detail::gives<void>;
@@ -68,24 +69,25 @@ template <class A> concept virtual_memory =
         { api.unmap(p, bytes) } noexcept -> detail::gives<void>;
     };
 
-template <class A> concept streams =
-    detail::handle<typename A::stream_type> &&
-    requires(const A& api, device_id device, typename A::stream_type stream, stream_kind kind) {
-        { api.create_stream(device, kind) } noexcept -> detail::gives<typename A::stream_type>;
-        { api.destroy_stream(stream) } noexcept -> detail::gives<void>;
-        { A::legacy_stream() } noexcept -> std::same_as<typename A::stream_type>;
-        { A::per_thread_stream() } noexcept -> std::same_as<typename A::stream_type>;
-        { api.stream_id(stream) } noexcept -> detail::gives<std::uint64_t>;
-        { api.device_of(stream) } noexcept -> detail::gives<device_id>;
-        { api.query(stream) } noexcept -> detail::gives<bool>;
-        { api.synchronize(stream) } noexcept -> detail::gives<void>;
-        { api.synchronize(device) } noexcept -> detail::gives<void>;
-        { api.current() } noexcept -> detail::gives<device_id>;
-        { api.set_current(device) } noexcept -> detail::gives<void>;
-    };
+template <class A>
+concept streams = detail::handle<typename A::stream_type> &&
+                  requires(const A& api, device_id device, typename A::stream_type stream, stream_kind kind) {
+                      { api.create_stream(device, kind) } noexcept -> detail::gives<typename A::stream_type>;
+                      { api.destroy_stream(stream) } noexcept -> detail::gives<void>;
+                      { A::legacy_stream() } noexcept -> std::same_as<typename A::stream_type>;
+                      { A::per_thread_stream() } noexcept -> std::same_as<typename A::stream_type>;
+                      { api.stream_id(stream) } noexcept -> detail::gives<std::uint64_t>;
+                      { api.device_of(stream) } noexcept -> detail::gives<device_id>;
+                      { api.query(stream) } noexcept -> detail::gives<bool>;
+                      { api.synchronize(stream) } noexcept -> detail::gives<void>;
+                      { api.synchronize(device) } noexcept -> detail::gives<void>;
+                      { api.current() } noexcept -> detail::gives<device_id>;
+                      { api.set_current(device) } noexcept -> detail::gives<void>;
+                  };
 
 /// Events without timing.
-template <class A> concept events =
+template <class A>
+concept events =
     detail::handle<typename A::event_type> &&
     requires(const A& api, device_id device, typename A::stream_type stream, typename A::event_type event) {
         { api.create_event(device) } noexcept -> detail::gives<typename A::event_type>;
@@ -98,15 +100,16 @@ template <class A> concept events =
 
 /// Any direction; host memory that is not pinned is copied as CUDA does: read before the call returns, written before
 /// it returns.
-template <class A> concept copies =
-    requires(const A& api, device_id device, std::size_t bytes, void* to, const void* from, unsigned char value,
-             typename A::stream_type stream) {
-        { api.copy_async(to, from, bytes, stream) } noexcept -> detail::gives<void>;
-        { api.copy_peer_async(to, device, from, device, bytes, stream) } noexcept -> detail::gives<void>;
-        { api.fill_async(to, value, bytes, stream) } noexcept -> detail::gives<void>;
-    };
+template <class A>
+concept copies = requires(const A& api, device_id device, std::size_t bytes, void* to, const void* from,
+                          unsigned char value, typename A::stream_type stream) {
+    { api.copy_async(to, from, bytes, stream) } noexcept -> detail::gives<void>;
+    { api.copy_peer_async(to, device, from, device, bytes, stream) } noexcept -> detail::gives<void>;
+    { api.fill_async(to, value, bytes, stream) } noexcept -> detail::gives<void>;
+};
 
-template <class A> concept devices = requires(const A& api, device_id device, device_id peer) {
+template <class A>
+concept devices = requires(const A& api, device_id device, device_id peer) {
     { api.device_count() } noexcept -> detail::gives<int>;
     { api.properties_of(device) } noexcept -> detail::gives<properties>;
     { api.memory_of(device) } noexcept -> detail::gives<memory_figures>;
@@ -115,27 +118,28 @@ template <class A> concept devices = requires(const A& api, device_id device, de
 };
 
 /// exchange_capture_mode gives the calling thread's mode before: relaxed lets one call pass that a capture forbids.
-template <class A> concept capture =
-    detail::handle<typename A::graph_type> &&
-    requires(const A& api, typename A::stream_type stream, typename A::graph_type graph, capture_mode mode) {
-        { api.capturing(stream) } noexcept -> detail::gives<capture_state>;
-        { api.exchange_capture_mode(mode) } noexcept -> detail::gives<capture_mode>;
-        { api.begin_capture(stream, mode) } noexcept -> detail::gives<void>;
-        { api.end_capture(stream) } noexcept -> detail::gives<typename A::graph_type>;
-        { api.launch_graph(graph, stream) } noexcept -> detail::gives<void>;
-        { api.destroy_graph(graph) } noexcept -> detail::gives<void>;
-    };
+template <class A>
+concept capture = detail::handle<typename A::graph_type> && requires(const A& api, typename A::stream_type stream,
+                                                                     typename A::graph_type graph, capture_mode mode) {
+    { api.capturing(stream) } noexcept -> detail::gives<capture_state>;
+    { api.exchange_capture_mode(mode) } noexcept -> detail::gives<capture_mode>;
+    { api.begin_capture(stream, mode) } noexcept -> detail::gives<void>;
+    { api.end_capture(stream) } noexcept -> detail::gives<typename A::graph_type>;
+    { api.launch_graph(graph, stream) } noexcept -> detail::gives<void>;
+    { api.destroy_graph(graph) } noexcept -> detail::gives<void>;
+};
 
-template <class A> concept api = std::copyable<A> && std::is_trivially_copyable_v<A> && memory<A> && virtual_memory<A> &&
-                                 streams<A> && events<A> && copies<A> && devices<A> && capture<A>;
+template <class A>
+concept api = std::copyable<A> && std::is_trivially_copyable_v<A> && memory<A> && virtual_memory<A> && streams<A> &&
+              events<A> && copies<A> && devices<A> && capture<A>;
 
 /// An api that wants to hear which part of its memory is a block in use: the simulated device. An allocator that cuts
 /// blocks out of a segment tells it, and so a use after free, or a block handed out twice, is found.
-template <class A> concept told_of_blocks =
-    requires(const A& api, void* p, std::size_t bytes, typename A::stream_type stream) {
-        api.mark_allocated(p, bytes, stream);
-        api.mark_freed(p, bytes, stream);
-    };
+template <class A>
+concept told_of_blocks = requires(const A& api, void* p, std::size_t bytes, typename A::stream_type stream) {
+    api.mark_allocated(p, bytes, stream);
+    api.mark_freed(p, bytes, stream);
+};
 
 } // namespace device
 } // namespace allot::inline ALLOT_ABI

@@ -1,5 +1,5 @@
-// device::cuda: a GPU, as a model of the device seam. The runtime is linked, statically (allot::cuda_runtime); what only
-// the driver has is found at run time. A program starts without a driver, and every call says "no device".
+// device::cuda: a GPU, as a model of the device seam. The runtime is linked, statically (allot::cuda_runtime); what
+// only the driver has is found at run time. A program starts without a driver, and every call says "no device".
 //
 // Empty: the state is CUDA's. Calls that take a device_id make it the thread's current device for as long as they last;
 // all but the default streams are then right whatever is current. Needs CUDA 12.8's headers or later, and no nvcc.
@@ -66,7 +66,8 @@ class cuda {
         if (driver.code != 0) return fail(driver.code, "cuMemGetAllocationGranularity");
         const CUmemAllocationProp what = properties_on(device);
         std::size_t bytes = 0;
-        return give(driver.granularity(&bytes, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM), "cuMemGetAllocationGranularity", bytes);
+        return give(driver.granularity(&bytes, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                    "cuMemGetAllocationGranularity", bytes);
     }
     result<void*> reserve(device_id device, std::size_t bytes, std::size_t alignment) const noexcept {
         const on_device here{device};
@@ -94,7 +95,8 @@ class cuda {
         return call_driver(&detail::cuda_driver::release, "cuMemRelease", memory.handle);
     }
     result<> map(void* p, memory_type memory, std::size_t bytes) const noexcept {
-        return call_driver(&detail::cuda_driver::map, "cuMemMap", pointer(p), bytes, std::size_t{0}, memory.handle, 0ULL);
+        return call_driver(&detail::cuda_driver::map, "cuMemMap", pointer(p), bytes, std::size_t{0}, memory.handle,
+                           0ULL);
     }
     result<> set_access(void* p, std::size_t bytes, device_id device, access rights) const noexcept {
         CUmemAccessDesc what{};
@@ -103,7 +105,8 @@ class cuda {
         what.flags = rights == access::read_write ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE
                      : rights == access::read     ? CU_MEM_ACCESS_FLAGS_PROT_READ
                                                   : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-        return call_driver(&detail::cuda_driver::set_access, "cuMemSetAccess", pointer(p), bytes, &what, std::size_t{1});
+        return call_driver(&detail::cuda_driver::set_access, "cuMemSetAccess", pointer(p), bytes, &what,
+                           std::size_t{1});
     }
     result<> unmap(void* p, std::size_t bytes) const noexcept {
         return call_driver(&detail::cuda_driver::unmap, "cuMemUnmap", pointer(p), bytes);
@@ -119,7 +122,9 @@ class cuda {
         const unsigned flags = kind == stream_kind::blocking ? cudaStreamDefault : cudaStreamNonBlocking;
         return give(cudaStreamCreateWithFlags(&made, flags), "cudaStreamCreateWithFlags", made);
     }
-    result<> destroy_stream(stream_type stream) const noexcept { return done(cudaStreamDestroy(stream), "cudaStreamDestroy"); }
+    result<> destroy_stream(stream_type stream) const noexcept {
+        return done(cudaStreamDestroy(stream), "cudaStreamDestroy");
+    }
     result<std::uint64_t> stream_id(stream_type stream) const noexcept {
         unsigned long long id = 0;
         const auto code = cudaStreamGetId(stream, &id);
@@ -149,7 +154,9 @@ class cuda {
         event_type made = nullptr;
         return give(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags", made);
     }
-    result<> destroy_event(event_type event) const noexcept { return done(cudaEventDestroy(event), "cudaEventDestroy"); }
+    result<> destroy_event(event_type event) const noexcept {
+        return done(cudaEventDestroy(event), "cudaEventDestroy");
+    }
     result<> record(event_type event, stream_type stream) const noexcept {
         return done(cudaEventRecord(event, stream), "cudaEventRecord");
     }
@@ -157,7 +164,9 @@ class cuda {
         return done(cudaStreamWaitEvent(stream, event, cudaEventWaitDefault), "cudaStreamWaitEvent");
     }
     result<bool> query(event_type event) const noexcept { return ready(cudaEventQuery(event), "cudaEventQuery"); }
-    result<> synchronize(event_type event) const noexcept { return done(cudaEventSynchronize(event), "cudaEventSynchronize"); }
+    result<> synchronize(event_type event) const noexcept {
+        return done(cudaEventSynchronize(event), "cudaEventSynchronize");
+    }
 
     // --- copies and fills --------------------------------------------------------------------------------------
     result<> copy_async(void* to, const void* from, std::size_t bytes, stream_type stream) const noexcept {
@@ -165,7 +174,8 @@ class cuda {
     }
     result<> copy_peer_async(void* to, device_id to_device, const void* from, device_id from_device, std::size_t bytes,
                              stream_type stream) const noexcept {
-        return done(cudaMemcpyPeerAsync(to, to_device.index, from, from_device.index, bytes, stream), "cudaMemcpyPeerAsync");
+        return done(cudaMemcpyPeerAsync(to, to_device.index, from, from_device.index, bytes, stream),
+                    "cudaMemcpyPeerAsync");
     }
     result<> fill_async(void* p, unsigned char value, std::size_t bytes, stream_type stream) const noexcept {
         return done(cudaMemsetAsync(p, value, bytes, stream), "cudaMemsetAsync");
@@ -243,7 +253,9 @@ class cuda {
     result<> launch_graph(graph_type graph, stream_type stream) const noexcept {
         return done(cudaGraphLaunch(graph, stream), "cudaGraphLaunch");
     }
-    result<> destroy_graph(graph_type graph) const noexcept { return done(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy"); }
+    result<> destroy_graph(graph_type graph) const noexcept {
+        return done(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
+    }
 
   private:
     // The thread's current device, changed and put back.

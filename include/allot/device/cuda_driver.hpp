@@ -1,7 +1,8 @@
 // The driver's calls for virtual memory, found at run time, so that a program starts where there is no driver.
 //
 // The runtime has none of them, and linking libcuda ends a program before main() where it is missing. A table that is
-// read once and never changes; `code` tells why it is empty. Cost: 9 pointers a process; the first use asks the runtime.
+// read once and never changes; `code` tells why it is empty. Cost: 9 pointers a process; the first use asks the
+// runtime.
 // Threads: any.
 #pragma once
 
@@ -45,8 +46,11 @@ struct cuda_driver {
         void* p = nullptr;
         cudaDriverEntryPointQueryResult query = cudaDriverEntryPointSuccess;
         const cudaError_t got = cudaGetDriverEntryPointByVersion(name, &p, since, cudaEnableDefault, &query);
-        if (got == cudaSuccess && query == cudaDriverEntryPointSuccess && p != nullptr) call = reinterpret_cast<Call>(p);
-        else if (code == 0) code = static_cast<int>(got != cudaSuccess ? got : cudaErrorNotSupported); // after an error the query says nothing
+        if (got == cudaSuccess && query == cudaDriverEntryPointSuccess && p != nullptr)
+            call = reinterpret_cast<Call>(p);
+        else if (code == 0)
+            code = static_cast<int>(
+                got != cudaSuccess ? got : cudaErrorNotSupported); // after an error the query says nothing
         (void)cudaGetLastError();
     }
 };

@@ -1,7 +1,7 @@
 // CUDA's codes as failures of the seam. Runtime and driver number alike what both have.
 //
-// The three ways in which "no device" arrives are one: a driver that is missing or too old (35), a stub (34), no GPU (100).
-// After a failure the runtime's "last error" is cleared, so that nobody takes it for theirs. Threads: any.
+// The three ways in which "no device" arrives are one: a driver that is missing or too old (35), a stub (34), no GPU
+// (100). After a failure the runtime's "last error" is cleared, so that nobody takes it for theirs. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -18,13 +18,27 @@ constexpr failure failure_of_cuda(int code) noexcept {
     case 1: return failure::invalid_value;
     case 2: return failure::out_of_memory;
     case 4: return failure::shutting_down;
-    case 34: case 35: case 100: return failure::no_device;
+    case 34:
+    case 35:
+    case 100: return failure::no_device;
     case 101: return failure::invalid_device;
-    case 201: case 400: case 709: return failure::invalid_handle; // context, handle, a context that ended
+    case 201:
+    case 400:
+    case 709: return failure::invalid_handle; // context, handle, a context that ended
     case 800: return failure::not_permitted;
     case 801: return failure::not_supported;
-    case 214: case 220: case 226: // memory and links that fail
-    case 700: case 702: case 710: case 714: case 715: case 716: case 717: case 718: case 719: return failure::device_lost;
+    case 214:
+    case 220:
+    case 226: // memory and links that fail
+    case 700:
+    case 702:
+    case 710:
+    case 714:
+    case 715:
+    case 716:
+    case 717:
+    case 718:
+    case 719: return failure::device_lost;
     default: return code >= 900 && code <= 908 ? failure::not_permitted_in_capture : failure::other;
     }
 }

@@ -1,7 +1,7 @@
 // The api of a product on a device, out of the values of its constructor.
 //
-// An empty api (device::cuda) has one value, so it need not be given; any other must be, and that it is missing is told by
-// check_needed: what is made here instead only lets the rest compile quietly. Cost: a copy of the api.
+// An empty api (device::cuda) has one value, so it need not be given; any other must be, and that it is missing is told
+// by check_needed: what is made here instead only lets the rest compile quietly. Cost: a copy of the api.
 #pragma once
 
 #include <allot/config.hpp>
@@ -15,7 +15,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Api> inline constexpr bool api_goes_without_saying = std::is_empty_v<Api> && std::is_default_constructible_v<Api>;
+template <class Api>
+inline constexpr bool api_goes_without_saying = std::is_empty_v<Api> && std::is_default_constructible_v<Api>;
 
 /// For check_needed: types<Api>, or types<>.
 template <class Api> using needed_api = std::conditional_t<api_goes_without_saying<Api>, types<>, types<Api>>;

@@ -1,7 +1,9 @@
-// Memory of a device that is new where it is mapped: created, mapped, usable by its device, and known by its address alone.
+// Memory of a device that is new where it is mapped: created, mapped, usable by its device, and known by its address
+// alone.
 //
 // Its handle is released at once: what is mapped lives on until it is unmapped.
-// Invariant: a failure leaves nothing behind, neither mapped nor created; where the device refuses to take the handle, it is asked
+// Invariant: a failure leaves nothing behind, neither mapped nor created; where the device refuses to take the handle,
+// it is asked
 // once more without the mapping. Cost: four driver calls. Threads: as the api's; one for an address.
 // Source: CUDA's driver, virtual memory management, 2019 (CUDA 10.2).
 #pragma once
@@ -14,8 +16,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-/// `at` lies in reserved addresses where nothing is mapped; `bytes` is a multiple of the granularity. The error is that of the step
-/// that failed.
+/// `at` lies in reserved addresses where nothing is mapped; `bytes` is a multiple of the granularity. The error is that
+/// of the step that failed.
 template <class Api> device::result<> map_new(const Api& api, device_id device, void* at, std::size_t bytes) noexcept {
     const auto memory = api.create(device, bytes);
     if (!memory) return memory.error();

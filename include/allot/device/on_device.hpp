@@ -13,8 +13,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
-template <class Api>
-struct on_device {
+template <class Api> struct on_device {
     static_assert(allot::device::api<Api>, "allot: page::on_device is given a model of device::api");
     using category = allot::category::page;
     using needs = types<>;

@@ -24,10 +24,16 @@ class simulated {
     simulator& machine() const noexcept { return *machine_; }
 
     // --- plain, stream-ordered and pinned memory ---------------------------------------------------------------
-    result<void*> allocate(device_id device, std::size_t bytes) const noexcept { return machine_->allocate(device, bytes); }
+    result<void*> allocate(device_id device, std::size_t bytes) const noexcept {
+        return machine_->allocate(device, bytes);
+    }
     result<> deallocate(device_id device, void* p) const noexcept { return machine_->deallocate(device, p); }
-    result<void*> allocate_async(std::size_t bytes, stream_type stream) const noexcept { return machine_->allocate_async(bytes, stream); }
-    result<> deallocate_async(void* p, stream_type stream) const noexcept { return machine_->deallocate_async(p, stream); }
+    result<void*> allocate_async(std::size_t bytes, stream_type stream) const noexcept {
+        return machine_->allocate_async(bytes, stream);
+    }
+    result<> deallocate_async(void* p, stream_type stream) const noexcept {
+        return machine_->deallocate_async(p, stream);
+    }
     result<void*> allocate_pinned(std::size_t bytes) const noexcept { return machine_->allocate_pinned(bytes); }
     result<> deallocate_pinned(void* p) const noexcept { return machine_->deallocate_pinned(p); }
 
@@ -37,9 +43,13 @@ class simulated {
         return machine_->reserve(device, bytes, alignment);
     }
     result<> free_address(void* p, std::size_t bytes) const noexcept { return machine_->free_address(p, bytes); }
-    result<memory_type> create(device_id device, std::size_t bytes) const noexcept { return machine_->create(device, bytes); }
+    result<memory_type> create(device_id device, std::size_t bytes) const noexcept {
+        return machine_->create(device, bytes);
+    }
     result<> release(memory_type handle) const noexcept { return machine_->release(handle); }
-    result<> map(void* p, memory_type handle, std::size_t bytes) const noexcept { return machine_->map(p, handle, bytes); }
+    result<> map(void* p, memory_type handle, std::size_t bytes) const noexcept {
+        return machine_->map(p, handle, bytes);
+    }
     result<> set_access(void* p, std::size_t bytes, device_id device, access rights) const noexcept {
         return machine_->set_access(p, bytes, device, rights);
     }
@@ -48,7 +58,9 @@ class simulated {
     // --- streams and events ------------------------------------------------------------------------------------
     static constexpr stream_type legacy_stream() noexcept { return simulator::legacy_stream(); }
     static constexpr stream_type per_thread_stream() noexcept { return simulator::per_thread_stream(); }
-    result<stream_type> create_stream(device_id device, stream_kind kind) const noexcept { return machine_->create_stream(device, kind); }
+    result<stream_type> create_stream(device_id device, stream_kind kind) const noexcept {
+        return machine_->create_stream(device, kind);
+    }
     result<> destroy_stream(stream_type stream) const noexcept { return machine_->destroy_stream(stream); }
     result<std::uint64_t> stream_id(stream_type stream) const noexcept { return machine_->stream_id(stream); }
     result<device_id> device_of(stream_type stream) const noexcept { return machine_->device_of(stream); }
@@ -80,20 +92,34 @@ class simulated {
     result<int> device_count() const noexcept { return machine_->device_count(); }
     result<properties> properties_of(device_id device) const noexcept { return machine_->properties_of(device); }
     result<memory_figures> memory_of(device_id device) const noexcept { return machine_->memory_of(device); }
-    result<bool> can_access_peer(device_id device, device_id peer) const noexcept { return machine_->can_access_peer(device, peer); }
-    result<> enable_peer(device_id device, device_id peer) const noexcept { return machine_->enable_peer(device, peer); }
+    result<bool> can_access_peer(device_id device, device_id peer) const noexcept {
+        return machine_->can_access_peer(device, peer);
+    }
+    result<> enable_peer(device_id device, device_id peer) const noexcept {
+        return machine_->enable_peer(device, peer);
+    }
 
     // --- capture -----------------------------------------------------------------------------------------------
     result<capture_state> capturing(stream_type stream) const noexcept { return machine_->capturing(stream); }
-    result<capture_mode> exchange_capture_mode(capture_mode mode) const noexcept { return machine_->exchange_capture_mode(mode); }
-    result<> begin_capture(stream_type stream, capture_mode mode) const noexcept { return machine_->begin_capture(stream, mode); }
+    result<capture_mode> exchange_capture_mode(capture_mode mode) const noexcept {
+        return machine_->exchange_capture_mode(mode);
+    }
+    result<> begin_capture(stream_type stream, capture_mode mode) const noexcept {
+        return machine_->begin_capture(stream, mode);
+    }
     result<graph_type> end_capture(stream_type stream) const noexcept { return machine_->end_capture(stream); }
-    result<> launch_graph(graph_type graph, stream_type stream) const noexcept { return machine_->launch_graph(graph, stream); }
+    result<> launch_graph(graph_type graph, stream_type stream) const noexcept {
+        return machine_->launch_graph(graph, stream);
+    }
     result<> destroy_graph(graph_type graph) const noexcept { return machine_->destroy_graph(graph); }
 
     // --- blocks, for allocators that cut them out of segments (device::told_of_blocks) --------------------------
-    void mark_allocated(void* p, std::size_t bytes, stream_type stream) const noexcept { machine_->mark_allocated(p, bytes, stream); }
-    void mark_freed(void* p, std::size_t bytes, stream_type stream) const noexcept { machine_->mark_freed(p, bytes, stream); }
+    void mark_allocated(void* p, std::size_t bytes, stream_type stream) const noexcept {
+        machine_->mark_allocated(p, bytes, stream);
+    }
+    void mark_freed(void* p, std::size_t bytes, stream_type stream) const noexcept {
+        machine_->mark_freed(p, bytes, stream);
+    }
 
   private:
     simulator* machine_;

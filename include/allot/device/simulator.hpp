@@ -127,8 +127,10 @@ class simulator : public sim::operation_layer {
         static constexpr const char* kinds[] = {"plain memory", "stream-ordered memory", "pinned memory"};
         for (const auto& [start, r] : regions_)
             visit(leak{kinds[static_cast<std::size_t>(r.kind)], reinterpret_cast<const void*>(start), r.bytes, 0});
-        for (const auto& [start, m] : mappings_) visit(leak{"mapping", reinterpret_cast<const void*>(start), m.of.bytes, 0});
-        for (const auto& [start, bytes] : reserved_) visit(leak{"address space", reinterpret_cast<const void*>(start), bytes, 0});
+        for (const auto& [start, m] : mappings_)
+            visit(leak{"mapping", reinterpret_cast<const void*>(start), m.of.bytes, 0});
+        for (const auto& [start, bytes] : reserved_)
+            visit(leak{"address space", reinterpret_cast<const void*>(start), bytes, 0});
         physicals_.each([&](memory_type h, const sim::physical& m) {
             if (!m.released) visit(leak{"memory handle", nullptr, m.bytes, h.index});
         });

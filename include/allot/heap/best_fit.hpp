@@ -8,15 +8,16 @@
 //     runs.release(r.address, {stream, ticket});
 //     runs.gather({stream, now}, all);                             // this stream waited for all others
 //
-// Best fit is exact: the smallest free run that is large enough, of those the one at the lowest address. The rest of a run
-// stays free with its tag. A released run becomes one with the free runs beside it if their tags may be joined.
-// Free runs are kept by key (keyed_runs.hpp), and in no index over all: what crosses keys, which costs a device a wait, looks into
-// every key that has free runs. A request with a key finds, splits, joins in O(log n); allocate_any and largest() in O(k log n) of k keys.
-// A request that nothing fits looks at some words a key and no run: O(1) where its bin and the later ones are empty.
-// Alignments above the unit: the first 8 fits are tried, then the best fit with room for any address; so a run that
-// could serve may be missed where many cannot: who knows of one names it (allocate_at).
+// Best fit is exact: the smallest free run that is large enough, of those the one at the lowest address. The rest of a
+// run stays free with its tag. A released run becomes one with the free runs beside it if their tags may be joined.
+// Free runs are kept by key (keyed_runs.hpp), and in no index over all: what crosses keys, which costs a device a wait,
+// looks into every key that has free runs. A request with a key finds, splits, joins in O(log n); allocate_any and
+// largest() in O(k log n) of k keys. A request that nothing fits looks at some words a key and no run: O(1) where its
+// bin and the later ones are empty. Alignments above the unit: the first 8 fits are tried, then the best fit with room
+// for any address; so a run that could serve may be missed where many cannot: who knows of one names it (allocate_at).
 // Invariant: a free run is in the index of its key, a live one in the table of addresses; free ones side by side have
-// tags that may not be joined, or would be more than 2^32 - 1 units together (1 TiB of 256 bytes; so is a range at once).
+// tags that may not be joined, or would be more than 2^32 - 1 units together (1 TiB of 256 bytes; so is a range at
+// once).
 // Cost: 32 bytes a run and its tag, 8 to 16 for its address if live; 3.8 KB a key. No call to the system but for
 // metadata, and a call that cannot get some changes nothing; only add, open, allocate, shrink and remove need any.
 // Metadata that grows is moved: O(n) at once, seldom; reserve() ahead. Threads: one at a time; the lock is its owner's.
@@ -39,13 +40,15 @@ namespace allot::inline ALLOT_ABI {
 
 template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : detail::keyed_runs<Tag, Memory> {
     using keyed = detail::keyed_runs<Tag, Memory>;
+    using keyed::carve, keyed::choose, keyed::counted, keyed::find_free, keyed::index_of, keyed::indexes_,
+        keyed::is_before, keyed::joins;
+    using keyed::keys_, keyed::make_free, keyed::memory, keyed::nodes, keyed::space_, keyed::take_out, keyed::to_bytes,
+        keyed::told;
     using typename keyed::index, typename keyed::node, typename keyed::number;
-    using keyed::carve, keyed::choose, keyed::counted, keyed::find_free, keyed::index_of, keyed::indexes_, keyed::is_before, keyed::joins;
-    using keyed::keys_, keyed::make_free, keyed::memory, keyed::nodes, keyed::space_, keyed::take_out, keyed::to_bytes, keyed::told;
 
   public:
-    using typename keyed::run;
     using keyed::most_keys, keyed::most_units;
+    using typename keyed::run;
 
     /// `unit`: a power of two; sizes are rounded up to it, addresses are multiples of it.
     explicit best_fit(std::size_t unit = 256, Memory metadata = {}) noexcept : keyed(unit, std::move(metadata)) {}
@@ -73,8 +76,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
         make_free(space_.add(address, bytes, segment, tag), tag);
         return true;
     }
-    /// Takes [from, from + bytes) back, which lies in a free run as largest() or visit() told it. False if there is no such
-    /// run, the part is not made of units, or there is no metadata; what is left of the run stays free.
+    /// Takes [from, from + bytes) back, which lies in a free run as largest() or visit() told it. False if there is no
+    /// such run, the part is not made of units, or there is no metadata; what is left of the run stays free.
     bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
         const number part = carve(of, from, bytes);
         if (part == 0) return false;
@@ -83,7 +86,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
     }
 
     // --- runs ----------------------------------------------------------------------------------------------
-    /// The best fit among free runs of this key; 0 bytes count as 1. None: nothing fits (or no metadata, see prepare()).
+    /// The best fit among free runs of this key; 0 bytes count as 1. None: nothing fits (or no metadata, see
+    /// prepare()).
     run allocate(std::size_t bytes, std::size_t align, std::uint32_t key) noexcept {
         std::uint32_t units = 0;
         if (!is_open(key) || !counted(bytes, align, units) || !prepare()) return {};
@@ -91,7 +95,9 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
         const number x = choose(*indexes_[key], units, align, at);
         return x == 0 ? run{} : cut(x, at, units);
     }
-    run allocate(std::size_t bytes, std::size_t align) noexcept requires std::is_same_v<Tag, no_tag> {
+    run allocate(std::size_t bytes, std::size_t align) noexcept
+        requires std::is_same_v<Tag, no_tag>
+    {
         return allocate(bytes, align, 0);
     }
     /// The best fit among all free runs.
@@ -111,8 +117,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
         }
         return best == 0 ? run{} : cut(best, best_at, units);
     }
-    /// [at, at + bytes) of a free run as largest() or visit() told it, where allocate() would not come to it. None: there is no such
-    /// part (or no metadata).
+    /// [at, at + bytes) of a free run as largest() or visit() told it, where allocate() would not come to it. None:
+    /// there is no such part (or no metadata).
     run allocate_at(const run& of, std::uintptr_t at, std::size_t bytes) noexcept {
         std::uint32_t units = 0;
         const number x = find_free(of);
@@ -131,7 +137,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
         make_free(x, tag);
         return to_bytes(units);
     }
-    /// A live run gets its rest back to so many bytes; false if there is no such run, it is not that large, or no metadata.
+    /// A live run gets its rest back to so many bytes; false if there is no such run, it is not that large, or no
+    /// metadata.
     bool shrink(std::uintptr_t address, std::size_t bytes, const Tag& tag = {}) noexcept {
         const number x = live_.find(nodes(), address);
         std::uint32_t units = 0;
@@ -163,11 +170,13 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
         live_units_ += more;
         return true;
     }
-    bool grow(std::uintptr_t address, std::size_t bytes) noexcept requires std::is_same_v<Tag, no_tag> {
+    bool grow(std::uintptr_t address, std::size_t bytes) noexcept
+        requires std::is_same_v<Tag, no_tag>
+    {
         return grow(address, bytes, [](const no_tag&) { return true; });
     }
-    /// A free run's tag becomes another, and it is joined with those beside it where that allows it. False if there is no
-    /// such run, or the key is not open.
+    /// A free run's tag becomes another, and it is joined with those beside it where that allows it. False if there is
+    /// no such run, or the key is not open.
     bool retag(const run& free, const Tag& tag) noexcept {
         const number x = find_free(free);
         if (x == 0 || !is_open(tag.key())) return false;
@@ -182,8 +191,8 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
         make_free(part, tag);
         return true;
     }
-    /// All free runs whose tag is accepted get this one, and are joined with what is beside them. O(n), for when memory is
-    /// short: who waited for all streams has all that is free. False if the key is not open.
+    /// All free runs whose tag is accepted get this one, and are joined with what is beside them. O(n), for when memory
+    /// is short: who waited for all streams has all that is free. False if the key is not open.
     template <class Accept> bool gather(const Tag& tag, Accept accept) noexcept {
         if (!is_open(tag.key())) return false;
         space_.visit([&](number x, std::uint32_t) {
@@ -236,12 +245,11 @@ template <fit_tag Tag = no_tag, class Memory = host_metadata> class best_fit : d
     }
     /// Visits (run, live, segment) in the order of addresses, until it returns false. It must not call back.
     template <class Visit> void visit(Visit visit) const noexcept {
-        space_.visit([&](number x, std::uint32_t segment) {
-            return visit(told(x), nodes()[x].is_live(), segment) ? x : 0;
-        });
+        space_.visit(
+            [&](number x, std::uint32_t segment) { return visit(told(x), nodes()[x].is_live(), segment) ? x : 0; });
     }
-    /// Visits the free runs of a key of so many bytes or more, the smallest first, until it returns false: what could be
-    /// given back. O(log n) and O(1) a run. It must not call back.
+    /// Visits the free runs of a key of so many bytes or more, the smallest first, until it returns false: what could
+    /// be given back. O(log n) and O(1) a run. It must not call back.
     template <class Visit> void visit_free(std::uint32_t key, std::size_t least, Visit visit) const noexcept {
         std::uint32_t units = 0;
         if (!is_open(key) || !counted(least, 1, units)) return;

@@ -1,13 +1,15 @@
 // The free blocks of a chunk arena that one place works with, by class, the last one given first.
 //
-// A place belongs to the arena or to a thread; whoever needs its blocks comes in and takes them, so a thread that is idle or
-// has ended keeps nothing from others. Who comes in is alone: a guest by an exchange; the thread whose cache it is by a plain
-// store and a look whether somebody waits, which the other makes visible by interrupting all threads (sys/process_fence.hpp).
-// Inside are some dozen instructions: no lock, no call to the system, no page request.
-// Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes_now() <= the budget, and so is the one kept
+// A place belongs to the arena or to a thread; whoever needs its blocks comes in and takes them, so a thread that is
+// idle or has ended keeps nothing from others. Who comes in is alone: a guest by an exchange; the thread whose cache it
+// is by a plain store and a look whether somebody waits, which the other makes visible by interrupting all threads
+// (sys/process_fence.hpp). Inside are some dozen instructions: no lock, no call to the system, no page request.
+// Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes_now() <= the budget, and so
+// is the one kept
 // beside the bins.
 // Cost: 8 bytes a slot, some 9 KiB where all classes are used, in memory once they are. Threads: as above.
-// Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003, membarrier(2) 2017.
+// Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003, membarrier(2)
+// 2017.
 #pragma once
 
 #include <allot/config.hpp>
@@ -27,8 +29,9 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 64 at most, one up to an eighth of it. Of the
-/// larger ones, up to the budget, the last alone is kept, beside the rest: in the bins they would drive out what is asked for more often.
+/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 64 at most, one up to an eighth
+/// of it. Of the larger ones, up to the budget, the last alone is kept, beside the rest: in the bins they would drive
+/// out what is asked for more often.
 class cache_plan {
   public:
     static constexpr unsigned most_classes = 80;
@@ -82,7 +85,8 @@ template <> struct counts_by_class<true> {
         of_class[c].asked.fetch_add(more.asked, std::memory_order_relaxed);
     }
     class_counts counted(unsigned c) const noexcept {
-        return {of_class[c].allocations.load(std::memory_order_relaxed), of_class[c].asked.load(std::memory_order_relaxed)};
+        return {of_class[c].allocations.load(std::memory_order_relaxed),
+                of_class[c].asked.load(std::memory_order_relaxed)};
     }
 };
 
@@ -132,14 +136,15 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         kept_of_.store(none, std::memory_order_relaxed);
         return std::exchange(kept_, nullptr);
     }
-    // Takes up to `most` blocks out, so that there is room for one of this class: the older half of its own, or, where it is
-    // the bytes that are short, the largest ones until a quarter of them is gone.
+    // Takes up to `most` blocks out, so that there is room for one of this class: the older half of its own, or, where
+    // it is the bytes that are short, the largest ones until a quarter of them is gone.
     template <class Classes> std::uint32_t make_room(unsigned c, std::byte** out, std::uint32_t most) noexcept {
         const std::uint32_t n = bins_[c].n();
         if (n != 0 && n >= bins_[c].limit) return take_from(c, Classes::bytes_of(c), std::min(most, (n + 1) / 2), out);
         return take_largest<Classes>(out, most, budget_ / 4 * 3);
     }
-    template <class Classes> std::uint32_t take_largest(std::byte** out, std::uint32_t most, std::size_t leave_bytes = 0) noexcept {
+    template <class Classes>
+    std::uint32_t take_largest(std::byte** out, std::uint32_t most, std::size_t leave_bytes = 0) noexcept {
         std::uint32_t got = 0;
         for (unsigned c = cache_plan::most_classes; c-- != 0 && got != most && bytes_now() > leave_bytes;) {
             const std::uint32_t n = bins_[c].n();
@@ -153,7 +158,9 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
 
     // --- for anybody -----------------------------------------------------------------------------------------
     std::size_t bytes_now() const noexcept { return bytes_.load(std::memory_order_relaxed); }
-    std::uint32_t blocks_of(unsigned c) const noexcept { return bins_[c].n() + (kept_of_.load(std::memory_order_relaxed) == c); }
+    std::uint32_t blocks_of(unsigned c) const noexcept {
+        return bins_[c].n() + (kept_of_.load(std::memory_order_relaxed) == c);
+    }
 
   private:
     struct bin {

@@ -3,8 +3,8 @@
 //   4 a doubling, unit 64:   64 128 192 256 | 320 384 448 512 | 640 768 896 1024 | 1280 ...   waste < 20 % above 256
 //   1 a doubling, unit 64:   64 128 256 512 1024 ...                                           waste < 50 %
 //
-// Up to `Parts` units a class is a multiple of the unit. Invariant: class_of(bytes_of(c)) == c, sizes ascend, and the class
-// of n is the smallest that holds n. Cost: some eight instructions either way, no table. Constexpr; threads: any.
+// Up to `Parts` units a class is a multiple of the unit. Invariant: class_of(bytes_of(c)) == c, sizes ascend, and the
+// class of n is the smallest that holds n. Cost: some eight instructions either way, no table. Constexpr; threads: any.
 // Source: four a doubling as in jemalloc, 2005; powers of two, Knowlton 1965.
 #pragma once
 

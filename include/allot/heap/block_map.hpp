@@ -4,10 +4,10 @@
 //   1 + class      a block of this class that somebody has          | + 0x80: it is free, in a cache
 //   large (0x7f)   a run of pages that somebody has: how many, says the word of its first page
 //
-// So a release looks at one byte, without a lock, and a second release, an address inside a block or one that is nobody's is
-// known as such. The host never reads the memory itself. Invariant: a byte is not 0 exactly while its block is out of the
-// chunks: with somebody, or in a cache. Cost: 1/64 of the arena's address space, in memory where blocks begin; 4 bytes a
-// page; two system calls an arena. Threads: any for reading; a byte is written by who has its block.
+// So a release looks at one byte, without a lock, and a second release, an address inside a block or one that is
+// nobody's is known as such. The host never reads the memory itself. Invariant: a byte is not 0 exactly while its block
+// is out of the chunks: with somebody, or in a cache. Cost: 1/64 of the arena's address space, in memory where blocks
+// begin; 4 bytes a page; two system calls an arena. Threads: any for reading; a byte is written by who has its block.
 // Source: the page map of tcmalloc, 2005, at the grain of a block.
 #pragma once
 

@@ -5,13 +5,15 @@
 //     auto r = halves.allocate(5000, 64);              // 8192 bytes
 //     halves.release(r.address);                       // one with its other half, if that is free, and so on
 //
-// A range is a tree that is kept as bits beside the memory: which nodes are split, and, for each size, which are free. The
-// block of an address is found by going down from the whole while nodes are split; a free one by the list of ranges that have
-// such a size, the smallest that serves, the lowest of its range.
+// A range is a tree that is kept as bits beside the memory: which nodes are split, and, for each size, which are free.
+// The block of an address is found by going down from the whole while nodes are split; a free one by the list of ranges
+// that have such a size, the smallest that serves, the lowest of its range.
 // Invariant: a free node's other half is not free; a range whose blocks are all free is one free node.
-// Cost: O(log n); 3 bits a unit and 400 bytes a range. Needs memory at add() alone, so nothing else fails for lack of it.
+// Cost: O(log n); 3 bits a unit and 400 bytes a range. Needs memory at add() alone, so nothing else fails for lack of
+// it.
 // Alignments: all up to the block's size that the range's own address has. Threads: one at a time.
-// Source: buddy system, Knowlton 1965; binary fractions of a chunk as in Netty's first arena, 2013, there a byte a node.
+// Source: buddy system, Knowlton 1965; binary fractions of a chunk as in Netty's first arena, 2013, there a byte a
+// node.
 #pragma once
 
 #include <allot/config.hpp>
@@ -57,10 +59,12 @@ template <class Memory = host_metadata> class buddy_fit {
         trees_.free(memory_);
     }
 
-    /// A free range more: a power of two of units, 2^23 at most. False if it is none, overlaps another, lies at 0, is not
-    /// aligned to the unit, or there is no metadata.
+    /// A free range more: a power of two of units, 2^23 at most. False if it is none, overlaps another, lies at 0, is
+    /// not aligned to the unit, or there is no metadata.
     bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept {
-        if (address == 0 || !is_power_of_two(bytes) || bytes < unit() || bytes >> shift_ >= std::size_t{1} << most_orders) return false;
+        if (address == 0 || !is_power_of_two(bytes) || bytes < unit() ||
+            bytes >> shift_ >= std::size_t{1} << most_orders)
+            return false;
         if (!is_aligned(address, unit()) || bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
         const std::size_t at = ranges_.behind(address);
         if (at != 0 && ranges_[at - 1].end > address) return false;
@@ -73,10 +77,12 @@ template <class Memory = host_metadata> class buddy_fit {
         put_free(t, trees_[t].top, 0);
         return true;
     }
-    /// Takes a range back that is wholly free: `of` as largest() or visit_free() told it. False, and nothing changed, otherwise.
+    /// Takes a range back that is wholly free: `of` as largest() or visit_free() told it. False, and nothing changed,
+    /// otherwise.
     bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
         const std::size_t at = range_of(from);
-        if (at == ranges_.size() || from != of.address || ranges_[at].begin != from || ranges_[at].end - from != bytes) return false;
+        if (at == ranges_.size() || from != of.address || ranges_[at].begin != from || ranges_[at].end - from != bytes)
+            return false;
         const number t = ranges_[at].edge;
         if (!is_free(trees_[t], trees_[t].top, 0)) return false;
         take_free(t, trees_[t].top, 0);
@@ -124,7 +130,8 @@ template <class Memory = host_metadata> class buddy_fit {
         put_free(p.of, p.order, p.index);
         return bytes;
     }
-    /// A live block gets so many bytes by the free halves behind it; false where one of them is not free, or it is a second half.
+    /// A live block gets so many bytes by the free halves behind it; false where one of them is not free, or it is a
+    /// second half.
     bool grow(std::uintptr_t address, std::size_t bytes) noexcept {
         place p;
         if (bytes > max_bytes || !find(address, p)) return false;
@@ -177,7 +184,8 @@ template <class Memory = host_metadata> class buddy_fit {
         for (std::size_t i = 0; i != ranges_.size(); ++i) n += words_of(trees_[ranges_[i].edge].top) * sizeof(word);
         return n;
     }
-    /// Visits the free blocks of so many bytes or more, the smallest first, until it returns false. It must not call back.
+    /// Visits the free blocks of so many bytes or more, the smallest first, until it returns false. It must not call
+    /// back.
     template <class Visit> void visit_free(std::uint32_t, std::size_t least, Visit visit) const noexcept {
         for (word orders = orders_; orders != 0; orders &= orders - 1) {
             const auto order = static_cast<unsigned>(std::countr_zero(orders));
@@ -204,13 +212,14 @@ template <class Memory = host_metadata> class buddy_fit {
   private:
     static constexpr std::size_t max_bytes = std::size_t{1} << 48;
 
-    // Node i of order o stands for units [i << o, (i + 1) << o). Bits of order o begin where those of the lower ones end.
+    // Node i of order o stands for units [i << o, (i + 1) << o). Bits of order o begin where those of the lower ones
+    // end.
     struct tree {
         std::uintptr_t begin;
-        word* split;                   // a bit a node of order 1 and up
-        word* free;                    // a bit a node
-        unsigned top;                  // the whole range's order
-        word orders;                   // that have free nodes
+        word* split;  // a bit a node of order 1 and up
+        word* free;   // a bit a node
+        unsigned top; // the whole range's order
+        word orders;  // that have free nodes
         std::uint32_t free_nodes[most_orders];
         number next[most_orders], prev[most_orders]; // among the ranges with free nodes of an order
     };
@@ -221,7 +230,9 @@ template <class Memory = host_metadata> class buddy_fit {
     };
 
     // Each order's bits begin a word of their own, so that a search does not meet another's.
-    static std::size_t words_of_order(unsigned top, unsigned order) noexcept { return ceil_div(std::size_t{1} << (top - order), std::size_t{64}); }
+    static std::size_t words_of_order(unsigned top, unsigned order) noexcept {
+        return ceil_div(std::size_t{1} << (top - order), std::size_t{64});
+    }
     // In bits: 2^top / 64 words, then half as many, and so on, and a word each where that is less than one.
     static std::size_t base(const tree& t, unsigned order) noexcept {
         const unsigned halved = t.top > 5 ? t.top - 5 : 0;
@@ -235,12 +246,18 @@ template <class Memory = host_metadata> class buddy_fit {
         return words;
     }
     static std::size_t words_of(unsigned top) noexcept { return 2 * words_for(top); }
-    static std::size_t node(const tree& t, unsigned order, std::size_t index) noexcept { return base(t, order) + index; }
+    static std::size_t node(const tree& t, unsigned order, std::size_t index) noexcept {
+        return base(t, order) + index;
+    }
     static bool has(const word* bits, std::size_t at) noexcept { return (bits[at / 64] >> at % 64 & 1) != 0; }
     static void set(word* bits, std::size_t at) noexcept { bits[at / 64] |= word{1} << at % 64; }
     static void clear(word* bits, std::size_t at) noexcept { bits[at / 64] &= ~(word{1} << at % 64); }
-    static bool is_free(const tree& t, unsigned order, std::size_t index) noexcept { return has(t.free, node(t, order, index)); }
-    static bool is_split(const tree& t, unsigned order, std::size_t index) noexcept { return has(t.split, node(t, order, index)); }
+    static bool is_free(const tree& t, unsigned order, std::size_t index) noexcept {
+        return has(t.free, node(t, order, index));
+    }
+    static bool is_split(const tree& t, unsigned order, std::size_t index) noexcept {
+        return has(t.split, node(t, order, index));
+    }
 
     number take_tree(unsigned top) noexcept {
         if (!ranges_.prepare(memory_, 1) || (unused_ == nobody && !trees_.reserve(memory_, fresh_ + 1))) return nobody;
@@ -281,7 +298,8 @@ template <class Memory = host_metadata> class buddy_fit {
     std::size_t lowest(const tree& t, unsigned order) const noexcept {
         const word* w = t.free + base(t, order) / 64;
         while (*w == 0) ++w;
-        return static_cast<std::size_t>(w - t.free) * 64 + static_cast<std::size_t>(std::countr_zero(*w)) - base(t, order);
+        return static_cast<std::size_t>(w - t.free) * 64 + static_cast<std::size_t>(std::countr_zero(*w)) -
+               base(t, order);
     }
 
     void put_free(number of, unsigned order, std::size_t index) noexcept {
@@ -325,9 +343,9 @@ template <class Memory = host_metadata> class buddy_fit {
 
     ALLOT_NO_UNIQUE_ADDRESS Memory memory_;
     unsigned shift_;
-    word orders_ = 0;                // that some range has free nodes of
+    word orders_ = 0;               // that some range has free nodes of
     number with_free_[most_orders]; // the first of these
-    number unused_ = nobody;         // trees, by next[0]
+    number unused_ = nobody;        // trees, by next[0]
     std::size_t fresh_ = 0;
     detail::fit_ranges<Memory> ranges_; // `edge`: the number of the tree
     detail::fit_array<tree, Memory> trees_;
@@ -359,7 +377,8 @@ template <class Memory> bool buddy_fit<Memory>::valid() const noexcept {
         }
         for (unsigned o = 0; o <= t.top; ++o) {
             std::size_t bits = 0;
-            for (std::size_t w = 0; w != words_of_order(t.top, o); ++w) bits += static_cast<std::size_t>(std::popcount(t.free[base(t, o) / 64 + w]));
+            for (std::size_t w = 0; w != words_of_order(t.top, o); ++w)
+                bits += static_cast<std::size_t>(std::popcount(t.free[base(t, o) / 64 + w]));
             good = good && bits == free_nodes[o] && t.free_nodes[o] == free_nodes[o]; // and none that nobody comes to
         }
         all += ranges_[at].end - ranges_[at].begin;
@@ -379,8 +398,10 @@ struct buddy {
     using category = category::fit;
     using needs = types<>;
     using provides = types<>;
-    static constexpr std::string_view about = "the smallest power of two that holds it, cut by halves; for chunk arenas";
-    static constexpr std::string_view cost = "O(log n); 3 bits a unit; up to half of a block is unused, a quarter on average";
+    static constexpr std::string_view about =
+        "the smallest power of two that holds it, cut by halves; for chunk arenas";
+    static constexpr std::string_view cost =
+        "O(log n); 3 bits a unit; up to half of a block is unused, a quarter on average";
 
     static constexpr bool tags = false;
     static constexpr unsigned classes = 1;

@@ -3,15 +3,16 @@
 //   chunk_arena -- caches (of threads, of the arena) -- chunks: a fit -- family (limit) -- arena (pages)
 //              `-- blocks of more than a chunk ----------------------------'
 //
-// For buffers: large blocks, shared between threads, given back by whoever is the last. Sizes are rounded to the classes of the
-// set's fit, so every block has a capacity that its address tells; up to a chunk the fit cuts it, beyond it is pages of the same
-// arena, so pooled memory never starves a large request. What is known about blocks stands beside the memory, which the host
-// need not be able to touch (page::on_device).
-// Invariant: charged bytes are the pages held, and never exceed the limit. Cost: some 60 instructions each to allocate and to
-// give back (bench/NOTES.md); 9 KiB an object (15 where the set counts) and 9 a cache, 1/64 of the arena's address space,
-// touched where blocks begin. Threads: any,
-// but for construction, destruction and valid(). Blocks are given back before the arena ends: those that are left are told.
-// A block is no row: allot::link and its like must not be asked about one, where an arena is shared with rows.
+// For buffers: large blocks, shared between threads, given back by whoever is the last. Sizes are rounded to the
+// classes of the set's fit, so every block has a capacity that its address tells; up to a chunk the fit cuts it, beyond
+// it is pages of the same arena, so pooled memory never starves a large request. What is known about blocks stands
+// beside the memory, which the host need not be able to touch (page::on_device).
+// Invariant: charged bytes are the pages held, and never exceed the limit. Cost: some 60 instructions each to allocate
+// and to
+// give back (bench/NOTES.md); 9 KiB an object (15 where the set counts) and 9 a cache, 1/64 of the arena's address
+// space, touched where blocks begin. Threads: any, but for construction, destruction and valid(). Blocks are given back
+// before the arena ends: those that are left are told. A block is no row: allot::link and its like must not be asked
+// about one, where an arena is shared with rows.
 // Source: Netty's pooled arenas as Drill uses them, 2013 to 2020.
 #pragma once
 
@@ -46,16 +47,18 @@ template <class Set> class chunk_arena {
     static constexpr std::size_t usual_chunk = std::size_t{4} << 20;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
-    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes,
-    // reserve_bytes, leak_sink; the arena where the set says page::of<Arena>, the caller's bytes where it says page::borrowed,
-    // the api (unless it is an empty type) and a device_id where it says page::on_device. Throws out_of_memory when no address
-    // space can be had (without exceptions: aborts with its page).
+    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name,
+    // chunk_bytes (else 4 MiB, less where the limit is small), page_bytes, reserve_bytes, leak_sink; the arena where
+    // the set says page::of<Arena>, the caller's bytes where it says page::borrowed, the api (unless it is an empty
+    // type) and a device_id where it says page::on_device. Throws out_of_memory when no address space can be had
+    // (without exceptions: aborts with its page).
     template <class... Values>
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), family_(arena(), ledger_),
-          core_(family_, chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
+          core_(family_,
+                chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           holder_(arena(), name_, &held, this, &reclaim_for_others) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
@@ -66,9 +69,15 @@ template <class Set> class chunk_arena {
         }
         holder_.leave();
         core_.close();
-        raise(out_of_memory("allot: out of memory: a chunk arena cannot get what it keeps about blocks", [&](text_writer& out) {
-            out.put("chunk arena ").put(name_).put(" (set ").put(set_name()).put("): no room for its map").newline();
-        }));
+        raise(out_of_memory("allot: out of memory: a chunk arena cannot get what it keeps about blocks",
+                            [&](text_writer& out) {
+                                out.put("chunk arena ")
+                                    .put(name_)
+                                    .put(" (set ")
+                                    .put(set_name())
+                                    .put("): no room for its map")
+                                    .newline();
+                            }));
     }
     chunk_arena(const chunk_arena&) = delete;
     chunk_arena& operator=(const chunk_arena&) = delete;
@@ -82,8 +91,8 @@ template <class Set> class chunk_arena {
 
     // ---- blocks ---------------------------------------------------------------------------------------------
 
-    // Memory of so many bytes or more, its contents unspecified, aligned to 64 or as told, up to a page; 0 bytes are a block,
-    // too. On failure what the set's oom policy says: oom::raise throws out_of_memory, oom::null gives none.
+    // Memory of so many bytes or more, its contents unspecified, aligned to 64 or as told, up to a page; 0 bytes are a
+    // block, too. On failure what the set's oom policy says: oom::raise throws out_of_memory, oom::null gives none.
     ALLOT_ALWAYS_INLINE block allocate(std::size_t bytes, std::size_t align = unit) {
         const block b = try_allocate(bytes, align);
         if (ALLOT_LIKELY(b.address != nullptr) || !policies::raises) return b;
@@ -91,7 +100,8 @@ template <class Set> class chunk_arena {
     }
     // The same; none on failure.
     ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align = unit) noexcept {
-        if (ALLOT_LIKELY(has_class(bytes) && align <= unit && is_power_of_two(align))) { // no cache has more than a chunk
+        if (ALLOT_LIKELY(has_class(bytes) && align <= unit &&
+                         is_power_of_two(align))) { // no cache has more than a chunk
             const unsigned c = classes::class_of(bytes);
             if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
                 core_.map().set(core_.heap().distance(p), map::live(c));
@@ -100,8 +110,8 @@ template <class Set> class chunk_arena {
         }
         return allocate_slowly(bytes, align);
     }
-    // The block's memory may be used again, by any thread from now on. Null is nothing; what is no block is told as misuse,
-    // and nothing happens. Makes no call to the system.
+    // The block's memory may be used again, by any thread from now on. Null is nothing; what is no block is told as
+    // misuse, and nothing happens. Makes no call to the system.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p) noexcept {
         const std::size_t at = core_.heap().distance(p);
         if (ALLOT_LIKELY(is_unit(at))) {
@@ -110,19 +120,20 @@ template <class Set> class chunk_arena {
         }
         deallocate_rare(p);
     }
-    // The same, told the bytes that were asked for, or that it has (since it was resized: that it has), and the alignment where it was
-    // more than 64: its class is known before the map is read. Other bytes, or what is no block, are undefined; checked builds
-    // tell, bytes where they are too many.
+    // The same, told the bytes that were asked for, or that it has (since it was resized: that it has), and the
+    // alignment where it was more than 64: its class is known before the map is read. Other bytes, or what is no block,
+    // are undefined; checked builds tell, bytes where they are too many.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p, std::size_t bytes, std::size_t align = unit) noexcept {
         const std::size_t at = core_.heap().distance(p);
-        if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= chunk_bytes() && align <= unit && is_unit(at)))
+        if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= chunk_bytes() && align <= unit &&
+                         is_unit(at)))
             return put(classes::class_of(bytes), at, p);
         if constexpr (ALLOT_CHECKED != 0)
             if (const std::size_t has = capacity(p); has != 0 && bytes > has) misused(misuse::absurd_size, p);
         deallocate(p);
     }
-    // The block has room for so many bytes where it stands, more or fewer than it had; none where that cannot be, and then it is
-    // as it was.
+    // The block has room for so many bytes where it stands, more or fewer than it had; none where that cannot be, and
+    // then it is as it was.
     block resize(void* p, std::size_t bytes) noexcept {
         const std::size_t at = core_.heap().distance(p);
         const std::uint8_t s = is_unit(at) ? core_.map().at(at) : 0;
@@ -167,12 +178,32 @@ template <class Set> class chunk_arena {
         family_.record(watch_event::trimmed, bytes);
         return bytes;
     }
-    std::size_t used() const noexcept requires(policies::charges) { return ledger_.used(); }
-    std::size_t peak() const noexcept requires(policies::charges) { return ledger_.peak(); }
-    std::size_t limit() const noexcept requires(policies::charges) { return ledger_.limit(); }
+    std::size_t used() const noexcept
+        requires(policies::charges)
+    {
+        return ledger_.used();
+    }
+    std::size_t peak() const noexcept
+        requires(policies::charges)
+    {
+        return ledger_.peak();
+    }
+    std::size_t limit() const noexcept
+        requires(policies::charges)
+    {
+        return ledger_.limit();
+    }
     // Takes effect for later requests; pages already held stay.
-    void set_limit(std::size_t bytes) noexcept requires(policies::charges) { ledger_.set_limit(bytes); }
-    charge_figures charges() const noexcept requires(policies::counts) { return ledger_.charges(); }
+    void set_limit(std::size_t bytes) noexcept
+        requires(policies::charges)
+    {
+        ledger_.set_limit(bytes);
+    }
+    charge_figures charges() const noexcept
+        requires(policies::counts)
+    {
+        return ledger_.charges();
+    }
 
     // Exact while no other thread allocates or gives back.
     chunk_figures figures() const noexcept {
@@ -203,7 +234,13 @@ template <class Set> class chunk_arena {
     template <class Visit> void usage(Visit visit) const { usage_of(core_.heap().now(), visit); }
     // One page: limit, live, the classes that hold most, the arena.
     void report(text_writer& out) const noexcept {
-        out.put("chunk arena ").put(name_).put(" (set ").put(set_name()).put("), chunks of ").bytes(chunk_bytes()).newline();
+        out.put("chunk arena ")
+            .put(name_)
+            .put(" (set ")
+            .put(set_name())
+            .put("), chunks of ")
+            .bytes(chunk_bytes())
+            .newline();
         write(out, figures());
         class_usage top[4]{};
         usage([&](class_usage u) {
@@ -211,13 +248,25 @@ template <class Set> class chunk_arena {
                 if (t.live * t.bytes < u.live * u.bytes) std::swap(t, u);
         });
         for (const class_usage& t : top)
-            if (t.live != 0) out.put("    blocks of ").bytes(t.bytes).put(": ").number(t.live).put(" live, ").number(t.cached).put(" cached").newline();
+            if (t.live != 0)
+                out.put("    blocks of ")
+                    .bytes(t.bytes)
+                    .put(": ")
+                    .number(t.live)
+                    .put(" live, ")
+                    .number(t.cached)
+                    .put(" cached")
+                    .newline();
         arena().report(out);
         if constexpr (policies::in_tree) ledger_.report(out);
     }
 
     // Its own, which its pages are charged to, below the one that it was given; it lives as long as the arena.
-    allot::account& account() const noexcept requires(policies::in_tree) { return ledger_.account(); }
+    allot::account& account() const noexcept
+        requires(policies::in_tree)
+    {
+        return ledger_.account();
+    }
     const char* name() const noexcept { return name_; }
     arena_base& arena() const noexcept { return arena_.get(); }
     std::size_t chunk_bytes() const noexcept { return core_.heap().chunk_bytes(); }
@@ -230,7 +279,8 @@ template <class Set> class chunk_arena {
 
   private:
     template <class... Charged, class... More>
-    static types<Charged..., allot::name, allot::chunk_bytes, leak_sink, More...> accepted_with(types<Charged...>, types<More...>);
+    static types<Charged..., allot::name, allot::chunk_bytes, leak_sink, More...> accepted_with(types<Charged...>,
+                                                                                                types<More...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
@@ -274,8 +324,10 @@ template <class Set> class chunk_arena {
     }
 
     ALLOT_NOINLINE block allocate_slowly(std::size_t bytes, std::size_t align) noexcept {
-        if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes())) return misused(misuse::bad_alignment, nullptr), refused();
-        if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) return misused(misuse::absurd_size, nullptr), refused();
+        if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes()))
+            return misused(misuse::bad_alignment, nullptr), refused();
+        if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
+            return misused(misuse::absurd_size, nullptr), refused();
         const std::size_t n = bytes != 0 ? bytes : 1;
         if (const unsigned c = class_for(n, align); c != no_class) {
             std::byte* const p = core_.take(c, align, n);
@@ -295,12 +347,14 @@ template <class Set> class chunk_arena {
     ALLOT_NOINLINE void deallocate_rare(const void* p) noexcept {
         if (p == nullptr) return;
         const std::size_t at = core_.heap().distance(p);
-        if (is_unit(at) && core_.map().at(at) == map::large) core_.heap().give_pages(const_cast<std::byte*>(static_cast<const std::byte*>(p)));
+        if (is_unit(at) && core_.map().at(at) == map::large)
+            core_.heap().give_pages(const_cast<std::byte*>(static_cast<const std::byte*>(p)));
         else misused(why_no_block(p), p);
     }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
         // More than a chunk it stays: who gives it back may tell its bytes, and no more than a chunk is a class.
-        const std::size_t pages = std::max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
+        const std::size_t pages =
+            std::max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }
@@ -348,7 +402,12 @@ template <class Set> class chunk_arena {
         if (f.live_blocks == 0) return;
         char page[out_of_memory::report_bytes];
         text_writer out{page};
-        out.put("allot: chunk arena ").put(name_).put(" (set ").put(set_name()).put(") ended with ").number(f.live_blocks);
+        out.put("allot: chunk arena ")
+            .put(name_)
+            .put(" (set ")
+            .put(set_name())
+            .put(") ended with ")
+            .number(f.live_blocks);
         out.put(f.live_blocks == 1 ? " block" : " blocks").put(" not given back, ").bytes(f.live).put(":").newline();
         usage([&](const class_usage& u) {
             if (u.live != 0) out.put("    ").number(u.live).put(" of ").bytes(u.bytes).newline();

@@ -3,11 +3,12 @@
 //   take(class) -- own cache of the thread (heap::per_thread, from its 32nd block on) --.
 //               -- one of four of the arena, if it is not in use --------------------- +-- chunk_heap: fit, lock, pages
 //
-// Blocks move in batches. Who is short of pages empties every cache, whoever's it is: so what threads keep is never what a
-// request fails for, and an idle thread's blocks come back at trim(), under pressure, and at its end.
-// Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a thread's own
-// cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release waits for no more than a
-// spin lock's holder, where its cache is full, and makes no call to the system.
+// Blocks move in batches. Who is short of pages empties every cache, whoever's it is: so what threads keep is never
+// what a request fails for, and an idle thread's blocks come back at trim(), under pressure, and at its end.
+// Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a
+// thread's own
+// cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release waits for no
+// more than a spin lock's holder, where its cache is full, and makes no call to the system.
 // Source: magazines, Bonwick and Adams 2001; caches that come back: what users ask of Netty's (#8941, #12749).
 #pragma once
 
@@ -67,14 +68,16 @@ template <class Policies> class chunk_core {
     // A free block from the caller's cache, marked as if it were still there; null where there is none.
     ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t asked) noexcept {
         if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->here() : nullptr; ALLOT_LIKELY(mine != nullptr)) return pop_from(mine->cache(), c, asked);
+            if (own* const mine = threads_ != nullptr ? threads_->here() : nullptr; ALLOT_LIKELY(mine != nullptr))
+                return pop_from(mine->cache(), c, asked);
         auto& cache = one_of_four();
         return pop_from(cache, c, asked);
     }
     // The block, marked as cached, is the caller's cache's; false where that has no room, or is in use.
     ALLOT_ALWAYS_INLINE bool push(unsigned c, std::byte* block) noexcept {
         if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->known() : nullptr; ALLOT_LIKELY(mine != nullptr)) return push_to(mine->cache(), c, block);
+            if (own* const mine = threads_ != nullptr ? threads_->known() : nullptr; ALLOT_LIKELY(mine != nullptr))
+                return push_to(mine->cache(), c, block);
         return push_to(one_of_four(), c, block);
     }
     // The same from the chunks, with a batch for the cache; null when no memory can be had.
@@ -117,7 +120,8 @@ template <class Policies> class chunk_core {
     template <class Visit> void for_each_cache(Visit visit) {
         for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
         if constexpr (Policies::per_thread)
-            if (threads_ != nullptr) threads_->for_each([&](own& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+            if (threads_ != nullptr)
+                threads_->for_each([&](own& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
     }
     class_counts counted_elsewhere(unsigned c) const noexcept { return others_.counted(c); }
 
@@ -129,7 +133,8 @@ template <class Policies> class chunk_core {
     ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept {
         return shared_[static_cast<std::uint64_t>(sys::thread_token()) * 0x9E3779B97F4A7C15U >> 62];
     }
-    template <class Cache> ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
+    template <class Cache>
+    ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;
         std::byte* const block = cache.pop(c, plan_.bytes[c]);
         if (ALLOT_LIKELY(block != nullptr)) cache.count(c, asked);
@@ -143,7 +148,8 @@ template <class Policies> class chunk_core {
         return good;
     }
     // What is to be given back, the block itself where the cache is in use.
-    template <class Cache> std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
+    template <class Cache>
+    std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
         if (!cache.enter()) return out[0] = block, 1;
         std::uint32_t n = 0;
         if (plan_.keeps_last(c)) {

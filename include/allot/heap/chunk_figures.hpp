@@ -20,14 +20,14 @@ struct block {
 
 /// Bytes unless said otherwise. live + cached + free = held.
 struct chunk_figures {
-    std::size_t live = 0;             // in blocks that somebody has, what they may use beyond what they asked for included
-    std::size_t live_blocks = 0;      // in number
-    std::size_t cached = 0;           // free, in the caches of threads and of the arena
-    std::size_t free = 0;             // in chunks
-    std::size_t held = 0;             // pages: what the limit bounds
-    std::size_t large = 0;            // of live: blocks of more than a chunk
-    std::size_t peak = 0;             // of held; its arena's where the set charges nobody
-    std::size_t limit = 0;            // the arena's where the set charges nobody
+    std::size_t live = 0;        // in blocks that somebody has, what they may use beyond what they asked for included
+    std::size_t live_blocks = 0; // in number
+    std::size_t cached = 0;      // free, in the caches of threads and of the arena
+    std::size_t free = 0;        // in chunks
+    std::size_t held = 0;        // pages: what the limit bounds
+    std::size_t large = 0;       // of live: blocks of more than a chunk
+    std::size_t peak = 0;        // of held; its arena's where the set charges nobody
+    std::size_t limit = 0;       // the arena's where the set charges nobody
     std::size_t largest_free_run = 0; // in the chunks
     std::size_t metadata = 0;         // on the host; the most of it address space
     std::uint64_t refused = 0;        // requests so far
@@ -37,7 +37,9 @@ struct chunk_figures {
 
     /// Parts in 10,000 of what was given that nobody asked for.
     std::uint64_t waste() const noexcept {
-        return given == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(given - asked) / static_cast<double>(given) * 10000.0 + 0.5);
+        return given == 0 ? 0
+                          : static_cast<std::uint64_t>(
+                                static_cast<double>(given - asked) / static_cast<double>(given) * 10000.0 + 0.5);
     }
 };
 

@@ -1,16 +1,18 @@
 // The chunks of a chunk arena: pages taken from the arena in runs, cut by a fit; and runs of pages for what is larger.
 //
-// What is asked of a fit: add(address, bytes, segment), remove(free run, from, bytes), allocate(bytes, align), release(address),
-// grow, shrink, visit_free(0, least, visit), largest(), prepare(), and figures; metadata of its own on the host. One lock
-// holds it; pages are taken without the lock.
-// A chunk that the fit cannot be given is halved until it can, down to what the request needs. What is free goes back to the
-// arena by pages (by chunks, where the fit has them whole): all of it when somebody is short of pages; chunks, where an eighth
-// of all and a chunk more is free, at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a request of
-// any size competes for the same pages. When the arena's pages go to the system, its `retain` says.
-// Who moves pages between the two says so meanwhile, and a request is not refused for them (heap/pages_under_way.hpp).
-// Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit costs;
+// What is asked of a fit: add(address, bytes, segment), remove(free run, from, bytes), allocate(bytes, align),
+// release(address), grow, shrink, visit_free(0, least, visit), largest(), prepare(), and figures; metadata of its own
+// on the host. One lock holds it; pages are taken without the lock. A chunk that the fit cannot be given is halved
+// until it can, down to what the request needs. What is free goes back to the arena by pages (by chunks, where the fit
+// has them whole): all of it when somebody is short of pages; chunks, where an eighth of all and a chunk more is free,
+// at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a
+// request of any size competes for the same pages. When the arena's pages go to the system, its `retain` says. Who
+// moves pages between the two says so meanwhile, and a request is not refused for them (heap/pages_under_way.hpp).
+// Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit
+// costs;
 // a page request where nothing fits. Threads: any, unless a member says otherwise.
-// Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block (#16827).
+// Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block
+// (#16827).
 #pragma once
 
 #include <allot/config.hpp>
@@ -45,8 +47,9 @@ template <class Policies> class chunk_heap final : public heap_base {
     using flusher = void (*)(void* context) noexcept;
 
     chunk_heap(family_type& family, std::size_t chunk_bytes, flusher flush, void* context) noexcept
-        : begin_(reinterpret_cast<std::uintptr_t>(family.arena().begin())), span_(family.arena().page_count() << family.arena().page_shift()),
-          family_(family), chunk_(chunk_bytes), flush_(flush), context_(context) {
+        : begin_(reinterpret_cast<std::uintptr_t>(family.arena().begin())),
+          span_(family.arena().page_count() << family.arena().page_shift()), family_(family), chunk_(chunk_bytes),
+          flush_(flush), context_(context) {
         family.add(*this);
     }
 
@@ -56,7 +59,9 @@ template <class Policies> class chunk_heap final : public heap_base {
     const block_map& map() const noexcept { return map_; }
     std::size_t chunk_bytes() const noexcept { return chunk_; }
     // From the arena's start; not less than span() for an address outside.
-    ALLOT_ALWAYS_INLINE std::size_t distance(const void* p) const noexcept { return reinterpret_cast<std::uintptr_t>(p) - begin_; }
+    ALLOT_ALWAYS_INLINE std::size_t distance(const void* p) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(p) - begin_;
+    }
     ALLOT_ALWAYS_INLINE std::size_t span() const noexcept { return span_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
@@ -83,7 +88,8 @@ template <class Policies> class chunk_heap final : public heap_base {
         if constexpr (Policies::gives_back)
             if (fit_.free_bytes() > look_at_) excess_.store(true, std::memory_order_relaxed);
     }
-    // The block has so many bytes' class now where it stands, or as few as can be. Returns its class; `from`: it is as it was.
+    // The block has so many bytes' class now where it stands, or as few as can be. Returns its class; `from`: it is as
+    // it was.
     unsigned resize(std::byte* block, unsigned from, unsigned to) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(block);
         const std::size_t bytes = classes::bytes_of(to);
@@ -117,7 +123,9 @@ template <class Policies> class chunk_heap final : public heap_base {
         family_.record(watch_event::huge, pages << arena().page_shift());
         return p;
     }
-    std::size_t pages_of(const std::byte* p) const noexcept { return map_.word(distance(p) >> arena().page_shift()) - 1; }
+    std::size_t pages_of(const std::byte* p) const noexcept {
+        return map_.word(distance(p) >> arena().page_shift()) - 1;
+    }
     void give_pages(std::byte* p) noexcept {
         const std::size_t pages = pages_of(p);
         map_.set(distance(p), 0);
@@ -145,7 +153,8 @@ template <class Policies> class chunk_heap final : public heap_base {
     std::size_t reclaim(bool forced) noexcept override {
         if (forced) flush_(context_);
         excess_.store(false, std::memory_order_relaxed);
-        // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by halves.
+        // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by
+        // halves.
         return give_back(forced, forced ? arena().page_bytes() : chunk_);
     }
     // For another heap of the arena: what this one's threads are just moving is there, too.
@@ -170,7 +179,8 @@ template <class Policies> class chunk_heap final : public heap_base {
     void visit_pages(page_visitor visit, void* context) noexcept override {
         for (std::size_t page = 0; page != arena().page_count(); ++page)
             if (const std::uint32_t w = map_.word(page); w != 0 && w != block_map::inside)
-                visit(context, {arena().begin() + (page << arena().page_shift()), w == 1 ? 1 : std::size_t{w} - 1, 0, 0});
+                visit(context,
+                      {arena().begin() + (page << arena().page_shift()), w == 1 ? 1 : std::size_t{w} - 1, 0, 0});
     }
     void visit_rows(row_visitor, void*) noexcept override {}
     // Nobody may use it any more.
@@ -200,8 +210,14 @@ template <class Policies> class chunk_heap final : public heap_base {
     };
     state now() const noexcept {
         const std::lock_guard hold(lock_);
-        return {fit_.bytes(), fit_.live_bytes(), fit_.live_runs(), fit_.largest().bytes, fit_.metadata_bytes() + map_.bytes(),
-                large_.load(std::memory_order_relaxed), large_pages_.load(std::memory_order_relaxed), out_};
+        return {fit_.bytes(),
+                fit_.live_bytes(),
+                fit_.live_runs(),
+                fit_.largest().bytes,
+                fit_.metadata_bytes() + map_.bytes(),
+                large_.load(std::memory_order_relaxed),
+                large_pages_.load(std::memory_order_relaxed),
+                out_};
     }
     std::size_t held_bytes() const noexcept {
         const std::lock_guard hold(lock_);
@@ -217,7 +233,8 @@ template <class Policies> class chunk_heap final : public heap_base {
             const std::uint8_t s = map_.at(back);
             if (s == 0 && back == 0) return false;
             if (s == 0) continue;
-            return (s & block_map::free_bit) == 0 && s != block_map::large && at - back < classes::bytes_of(block_map::class_in(s));
+            return (s & block_map::free_bit) == 0 && s != block_map::large &&
+                   at - back < classes::bytes_of(block_map::class_in(s));
         }
         return false;
     }

@@ -57,7 +57,8 @@ template <class Set> constexpr bool makes_chunk_arena() {
 // What a well-formed set says that this product cannot do, told once.
 template <class Set> constexpr auto check_chunk_arena() {
     if constexpr (well_formed<Set, product::chunk_arena> && !makes_chunk_arena<Set>())
-        error::not_a_user_of_chunks<Set, typename resolved<Set, product::chunk_arena>::template answer<category::heap>>();
+        error::not_a_user_of_chunks<Set,
+                                    typename resolved<Set, product::chunk_arena>::template answer<category::heap>>();
     return makes_chunk_arena<Set>();
 }
 

@@ -20,8 +20,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Ledger>
-class heap_family {
+template <class Ledger> class heap_family {
   public:
     heap_family(arena_base& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
     heap_family(const heap_family&) = delete;
@@ -36,8 +35,8 @@ class heap_family {
         static void begin() noexcept {}
         static void end() noexcept {}
     };
-    // Null when neither the limit nor the arena allows it, after everything else was tried. `move` begins before pages are charged
-    // or taken; it has ended where there are none.
+    // Null when neither the limit nor the arena allows it, after everything else was tried. `move` begins before pages
+    // are charged or taken; it has ended where there are none.
     template <class Move> std::byte* take(std::size_t pages, Move&& move) noexcept {
         collect();
         if (std::byte* const p = try_take(pages, move)) return p;
@@ -88,7 +87,8 @@ class heap_family {
         std::size_t pages = 0;
         for (heap_base* heap = noted_.take_all(); heap != nullptr;) {
             heap_base* const following = heap->empty_link.load(std::memory_order_relaxed);
-            // An exchange: who found the note before it has its page seen by the reclaim below, who comes after notes anew.
+            // An exchange: who found the note before it has its page seen by the reclaim below, who comes after notes
+            // anew.
             heap->noted.exchange(false, std::memory_order_acq_rel);
             pages += heap->reclaim(false);
             heap = following;
@@ -104,11 +104,10 @@ class heap_family {
 
     void add(heap_base& heap) noexcept {
         heap.next = heaps_.load(std::memory_order_relaxed);
-        while (!heaps_.compare_exchange_weak(heap.next, &heap, std::memory_order_release,
-                                             std::memory_order_relaxed)) {}
+        while (!heaps_.compare_exchange_weak(heap.next, &heap, std::memory_order_release, std::memory_order_relaxed)) {
+        }
     }
-    template <class Visit>
-    void for_each(Visit visit) const {
+    template <class Visit> void for_each(Visit visit) const {
         for (heap_base* heap = heaps_.load(std::memory_order_acquire); heap != nullptr;) {
             heap_base* const following = heap->next; // the visitor may delete it
             visit(*heap);
@@ -118,11 +117,14 @@ class heap_family {
 
   private:
     static constexpr bool calls_listeners = requires { Ledger::calls_listeners; };
-    static constexpr bool traces = requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
+    static constexpr bool traces =
+        requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
 
     // What `get` gets for these bytes; false (null), and nothing is charged, where they do not fit or it gets nothing.
-    template <class Move, class Get> ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, Move& move, Get get) noexcept -> decltype(get()) {
-        // Not in a call of a listener: others wait for a move. Who would be refused for what is held in a tree waits there.
+    template <class Move, class Get>
+    ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, Move& move, Get get) noexcept -> decltype(get()) {
+        // Not in a call of a listener: others wait for a move. Who would be refused for what is held in a tree waits
+        // there.
         if constexpr (!calls_listeners) move.begin();
         if (!ledger_.try_charge(bytes)) {
             if constexpr (!calls_listeners) move.end();
@@ -141,7 +143,8 @@ class heap_family {
             [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
             std::byte* const p = arena_.take(pages);
             if constexpr (traces)
-                if (const std::size_t more = arena_.returned() - returned; more != 0) record(watch_event::trimmed, more);
+                if (const std::size_t more = arena_.returned() - returned; more != 0)
+                    record(watch_event::trimmed, more);
             return p;
         });
     }

@@ -1,9 +1,10 @@
 // The space that a fit cuts: address ranges, each a ring of runs in the order of their addresses.
 //
-// Knows nothing of who is free: runs are cut, put together, come and go. Invariant: the runs of a range cover it without
-// a gap; two ranges of one segment do not touch. Cost: 32 bytes a run and its tag, 24 a range; cutting and putting
-// together O(1), ranges O(log n) to find and a move of those behind to come and go. What needs metadata is prepared
-// first; then nothing fails. Threads: one at a time. Source: boundary tags, Knuth 1968; here with links, out of band.
+// Knows nothing of who is free: runs are cut, put together, come and go. Invariant: the runs of a range cover it
+// without a gap; two ranges of one segment do not touch. Cost: 32 bytes a run and its tag, 24 a range; cutting and
+// putting together O(1), ranges O(log n) to find and a move of those behind to come and go. What needs metadata is
+// prepared first; then nothing fails. Threads: one at a time. Source: boundary tags, Knuth 1968; here with links, out
+// of band.
 #pragma once
 
 #include <allot/config.hpp>
@@ -95,7 +96,8 @@ template <class Tag, class Memory> class fit_space {
         n[x].units = units;
         return rest;
     }
-    // A live run in front of this one, which gives its first units away: its size and address are the caller's to change.
+    // A live run in front of this one, which gives its first units away: its size and address are the caller's to
+    // change.
     number split_front(number x, std::uint32_t units) noexcept {
         const number front = nodes_.take();
         node* const n = nodes();

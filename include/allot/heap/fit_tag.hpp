@@ -5,7 +5,8 @@
 //         std::uint64_t ticket = 0;
 //         std::uint32_t key() const noexcept { return stream; }
 //         static bool may_join(const stream_tag& a, const stream_tag& b) noexcept { return a.stream == b.stream; }
-//         static stream_tag join(const stream_tag& a, const stream_tag& b) noexcept { return a.ticket < b.ticket ? b : a; }
+//         static stream_tag join(const stream_tag& a, const stream_tag& b) noexcept { return a.ticket < b.ticket ? b :
+//         a; }
 //     };
 //
 // The key says who may use a free run without more ado: each key has an index of its own, so "best fit among those of
@@ -23,12 +24,12 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class T>
-concept fit_tag = std::is_trivially_copyable_v<T> && std::is_nothrow_default_constructible_v<T> &&
-                  requires(const T& a, const T& b) {
-                      { a.key() } noexcept -> std::same_as<std::uint32_t>;
-                      { T::may_join(a, b) } noexcept -> std::same_as<bool>;
-                      { T::join(a, b) } noexcept -> std::same_as<T>;
-                  };
+concept fit_tag =
+    std::is_trivially_copyable_v<T> && std::is_nothrow_default_constructible_v<T> && requires(const T& a, const T& b) {
+        { a.key() } noexcept -> std::same_as<std::uint32_t>;
+        { T::may_join(a, b) } noexcept -> std::same_as<bool>;
+        { T::join(a, b) } noexcept -> std::same_as<T>;
+    };
 
 /// All free runs are alike.
 struct no_tag {

@@ -37,7 +37,8 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class Slots, class Ledger, class Guard = guard::none, class Place = header_in_page>
-class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, Ledger, Guard, Place>, Slots, Guard, Place> {
+class fixed_heap final : public heap_base,
+                         public slot_guard<fixed_heap<Slots, Ledger, Guard, Place>, Slots, Guard, Place> {
     using guard_type = slot_guard<fixed_heap, Slots, Guard, Place>;
     using tally_type = typename decltype(tally_for<Slots>())::type;
 
@@ -45,8 +46,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     using page = heaplet<Slots, Guard, Place>;
     using family_type = heap_family<Ledger>;
     using user_cache = tallied_cache<tally_type>;
-    template <std::size_t N>
-    using cache_of = slot_cache<N, tally_type>;
+    template <std::size_t N> using cache_of = slot_cache<N, tally_type>;
     using cache_aside = slot_cache_aside<tally_type>;
 
     // Slots of one page for a plan; 0 when a row does not fit a page.
@@ -84,8 +84,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         caches_.add(cache);
         ++users_;
     }
-    template <class Cache>
-    void leave(Cache& cache) noexcept {
+    template <class Cache> void leave(Cache& cache) noexcept {
         flush(cache);
         family_.record(watch_event::handle_closed, cut_.stride, plan_.name);
         const std::lock_guard hold(lock_);
@@ -94,18 +93,14 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
 
     // Fills an empty cache with a batch; false when no memory can be had.
-    template <class Cache>
-    bool refill(Cache& cache) noexcept {
-        return refill(cache, cache.slots());
-    }
+    template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
         const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.tally.settle(told()); });
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
     // Gives the oldest n slots of a cache back to their heaplets. Never waits.
-    template <class Cache>
-    void spill(Cache& cache, std::uint32_t n) noexcept {
+    template <class Cache> void spill(Cache& cache, std::uint32_t n) noexcept {
         if (n != 0) spill(cache, cache.slots(), n);
     }
     ALLOT_NOINLINE void spill(user_cache& cache, std::byte** rows, std::uint32_t n) noexcept {
@@ -120,8 +115,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         cache.set_size(rest);
     }
     // Gives them all back, and counts what the cache has not told yet.
-    template <class Cache>
-    void flush(Cache& cache) noexcept {
+    template <class Cache> void flush(Cache& cache) noexcept {
         spill(cache, cache.size());
         cache.tally.settle(told());
     }
@@ -227,7 +221,8 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
             used += fresh;
             live += p.used();
-            const std::size_t share = quota == 0 || fresh == 0 ? 0 : std::size_t{256} * fresh / (quota < fresh ? quota : fresh);
+            const std::size_t share =
+                quota == 0 || fresh == 0 ? 0 : std::size_t{256} * fresh / (quota < fresh ? quota : fresh);
             picked += sampler.pick(fresh, quota, [&](std::uint32_t slot) {
                 if (const row_type* const type = plan_.live_type(p, p.row(slot))) shares.add(type, share, 0);
             });
@@ -251,8 +246,7 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
 
     // Visits every slot ever used (its page, its row). No other thread may use the heap meanwhile.
-    template <class Visit>
-    void visit_slots(Visit visit) noexcept {
+    template <class Visit> void visit_slots(Visit visit) noexcept {
         pages_.for_each([&](page& p) {
             for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i) visit(p, p.row(i));
         });
@@ -324,12 +318,14 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     // Free slots that no heaplet counts.
     std::size_t cached() noexcept {
         std::size_t n = this->waiting();
-        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) n += c->size() + tally(*c).pending();
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
+            n += c->size() + tally(*c).pending();
         return n;
     }
     std::uint32_t uncounted(page& p) noexcept {
         std::uint32_t n = 0;
-        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c)) n += tally(*c).pending(p.base());
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
+            n += tally(*c).pending(p.base());
         return n;
     }
 
@@ -348,7 +344,8 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     }
     // Calls visit(page, rows, n) for each run of rows of one page.
     template <class Visit>
-    ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask, Visit visit) const noexcept {
+    ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask,
+                                      Visit visit) const noexcept {
         for (std::size_t i = 0; i < n;) {
             std::byte* const base = page_of(rows[i], mask);
             std::size_t end = i + 1;
@@ -423,14 +420,12 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
         return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
     }
     // `more` is asked before the family is: true when slots may have turned up.
-    template <class More>
-    std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
+    template <class More> std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
         const std::size_t got = find_slots(out, n, more);
         this->tell_notes();
         return got;
     }
-    template <class More>
-    std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
+    template <class More> std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
         do {
             const std::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
@@ -553,8 +548,8 @@ class fixed_heap final : public heap_base, public slot_guard<fixed_heap<Slots, L
     const slot_geometry cut_;
     std::uint32_t batch_ = 1;
     std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
-    std::atomic<bool> orphan_{false}; // its owner has gone: nothing is kept for later
-    std::atomic<bool> emptied_{false}; // its owner is freeing all rows; changed under both locks
+    std::atomic<bool> orphan_{false};       // its owner has gone: nothing is kept for later
+    std::atomic<bool> emptied_{false};      // its owner is freeing all rows; changed under both locks
     spin_lock walk_; // of who gathers free slots from everywhere, or frees all rows; taken before lock_
 
     alignas(64) spin_lock lock_; // the members up to the next line

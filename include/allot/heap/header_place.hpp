@@ -4,10 +4,12 @@
 //   header_aside     page:  | rows ...                               found by the arena's word of the page, and
 //                    host:  | header | bits | counts |               the header knows where its page lies
 //
-// Aside is for pages that the host must not touch: all that a heap writes is in host memory, and the whole page is rows.
-// Invariant: aside, the word of a page is its header's address from before its first row is handed out until it is given
-// back. Cost: in the page nothing; aside a load for each look at a header, and 8 bytes a page. A header is got and freed
-// where no lock is held. Threads: any; who holds a row of a page may ask for its header.
+// Aside is for pages that the host must not touch: all that a heap writes is in host memory, and the whole page is
+// rows.
+// Invariant: aside, the word of a page is its header's address from before its first row is handed out until it is
+// given
+// back. Cost: in the page nothing; aside a load for each look at a header, and 8 bytes a page. A header is got and
+// freed where no lock is held. Threads: any; who holds a row of a page may ask for its header.
 // Source: out-of-band metadata as in the pagemap of tcmalloc, 2005.
 #pragma once
 
@@ -35,16 +37,15 @@ inline constexpr std::size_t header_alignment = 64;
 
 namespace detail {
 
-// What stands for the header of a page that holds no rows: it belongs to nobody. Aligned as every header is, since it is
-// looked at as each kind of them.
+// What stands for the header of a page that holds no rows: it belongs to nobody. Aligned as every header is, since it
+// is looked at as each kind of them.
 struct alignas(header_alignment) header_of_nobody : page_header {};
 inline header_of_nobody no_page{{.owner = &no_page}};
 
 } // namespace detail
 
 // The header of the page that an address of the arena lies in.
-template <class Page>
-ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view& arena, const void* address) noexcept {
+template <class Page> ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view& arena, const void* address) noexcept {
     if constexpr (!Page::place_type::aside) {
         return *reinterpret_cast<Page*>(page_of(address, arena.page_mask));
     } else {
@@ -62,19 +63,18 @@ inline std::byte* get_header(std::size_t bytes) noexcept {
 inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{header_alignment}); }
 
 // Headers of pages that were given back under a lock, freed when it has gone: at this object's end.
-template <class Page, bool Aside = Page::place_type::aside>
-class gone_headers {
+template <class Page, bool Aside = Page::place_type::aside> class gone_headers {
   public:
     void add(Page&) noexcept {}
 };
-template <class Page>
-class gone_headers<Page, true> {
+template <class Page> class gone_headers<Page, true> {
   public:
     gone_headers() = default;
     gone_headers(const gone_headers&) = delete;
     gone_headers& operator=(const gone_headers&) = delete;
     ~gone_headers() {
-        while (first_ != nullptr) free_header(std::exchange(first_, first_->empty_link.load(std::memory_order_relaxed)));
+        while (first_ != nullptr)
+            free_header(std::exchange(first_, first_->empty_link.load(std::memory_order_relaxed)));
     }
     void add(Page& p) noexcept {
         p.empty_link.store(first_, std::memory_order_relaxed);

@@ -20,12 +20,12 @@ struct heap_usage {
     std::size_t row_bytes = 0;      // what a row may use
     std::size_t slot_bytes = 0;     // what a row costs, header included
     std::size_t live_rows = 0;
-    std::size_t cached_rows = 0;    // free, in the hands of threads and handles, or tallied there
+    std::size_t cached_rows = 0; // free, in the hands of threads and handles, or tallied there
     std::size_t pages = 0;
-    std::size_t bytes = 0;          // charged: pages x page size
-    std::size_t scanned_slots = 0;  // looked at in search of free ones, so far; 0 where nobody searches
-    std::size_t found_slots = 0;    // free ones that were found so
-    double overhead_per_row = 0;    // (bytes - live_rows x row_bytes) / live_rows; 0 without rows
+    std::size_t bytes = 0;         // charged: pages x page size
+    std::size_t scanned_slots = 0; // looked at in search of free ones, so far; 0 where nobody searches
+    std::size_t found_slots = 0;   // free ones that were found so
+    double overhead_per_row = 0;   // (bytes - live_rows x row_bytes) / live_rows; 0 without rows
 };
 
 // What a page, or a run of them, is used for.

@@ -55,17 +55,19 @@ template <class Guard> using page_guard = std::conditional_t<has_canary<Guard>, 
 template <class Slots, class Guard>
 inline constexpr bool encodes_links = Guard::encodes && requires { typename Slots::in_page_encoded; };
 
-template <class Slots, bool Encoded> struct free_slots_of { using type = typename Slots::in_page; };
-template <class Slots> struct free_slots_of<Slots, true> { using type = typename Slots::in_page_encoded; };
+template <class Slots, bool Encoded> struct free_slots_of {
+    using type = typename Slots::in_page;
+};
+template <class Slots> struct free_slots_of<Slots, true> {
+    using type = typename Slots::in_page_encoded;
+};
 // The free slots of a page, as the guard wants them written.
-template <class Slots, class Guard>
-using free_slots = typename free_slots_of<Slots, encodes_links<Slots, Guard>>::type;
+template <class Slots, class Guard> using free_slots = typename free_slots_of<Slots, encodes_links<Slots, Guard>>::type;
 
 // ---- rows that wait ---------------------------------------------------------------------------------------------
 
 // A ring: each row that comes pushes out the one that came `depth` rows before. Any thread, without waiting.
-template <std::size_t Rows>
-class waiting_rows {
+template <std::size_t Rows> class waiting_rows {
   public:
     explicit waiting_rows(std::size_t most) noexcept : depth_(most < Rows ? most : Rows) {}
 
@@ -75,14 +77,12 @@ class waiting_rows {
         return places_[at].exchange(row, std::memory_order_acq_rel);
     }
     // Takes out every row, and hands it to `each`.
-    template <class Each>
-    void drain(Each each) noexcept {
+    template <class Each> void drain(Each each) noexcept {
         for (auto& place : places_)
             if (place.load(std::memory_order_relaxed) != nullptr)
                 if (std::byte* const row = place.exchange(nullptr, std::memory_order_acq_rel)) each(row);
     }
-    template <class Each>
-    void for_each(Each each) const noexcept {
+    template <class Each> void for_each(Each each) const noexcept {
         for (const auto& place : places_)
             if (std::byte* const row = place.load(std::memory_order_acquire)) each(row);
     }
@@ -97,8 +97,7 @@ class waiting_rows {
     std::atomic<std::size_t> next_{0};
     std::array<std::atomic<std::byte*>, Rows> places_{};
 };
-template <>
-class waiting_rows<0> {
+template <> class waiting_rows<0> {
   public:
     explicit waiting_rows(std::size_t) noexcept {}
     static constexpr std::size_t size() noexcept { return 0; }
@@ -116,8 +115,7 @@ class damage_notes {
     }
     bool empty() const noexcept { return !any_.load(std::memory_order_relaxed); }
     // Hands each to `tell(kind, type, row)`, without a lock.
-    template <class Tell>
-    void take(Tell tell) noexcept {
+    template <class Tell> void take(Tell tell) noexcept {
         std::array<note, 8> found;
         std::size_t n = 0;
         {

@@ -18,8 +18,8 @@ struct heap_plan {
     const char* name = "";
     const row_ops* ops = nullptr;
     void* manager = nullptr;
-    const row_type* type = nullptr;  // the one type of its rows; null: many
-    std::uint32_t type_id = 0;       // of that type, or 0
+    const row_type* type = nullptr; // the one type of its rows; null: many
+    std::uint32_t type_id = 0;      // of that type, or 0
     std::size_t row_bytes = 0;
     std::size_t align = 8;
     std::size_t header_bytes = 0;      // in front of each row
@@ -27,7 +27,8 @@ struct heap_plan {
     std::uint32_t index = no_index;    // its place among the manager's buckets
     bool exclusive = false;            // one owner: heap::unique
     std::uint32_t users = 0;           // handles it serves at most: heap::shared_by; 0: any number
-    const row_type* (*live_type)(page_header& page, std::byte* row) noexcept = nullptr; // null: no row lives in the slot
+    const row_type* (*live_type)(page_header& page,
+                                 std::byte* row) noexcept = nullptr; // null: no row lives in the slot
     void (*visit_rows)(heap_base& heap, heap_base::row_visitor visit, void* context) noexcept = nullptr;
 
     static constexpr std::uint32_t no_index = ~std::uint32_t{0};

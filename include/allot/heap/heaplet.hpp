@@ -42,10 +42,10 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
 
     alignas(64) std::atomic<std::uint32_t> fresh{0};
-    held_count held;               // slots given back under the lock, and not told to `state` yet
-    bool is_ready = false;         // on the heap's list of pages with slots to give
-    list_place<heaplet> in_ready;  // its place there
-    list_place<heaplet> in_all;    // and among all pages of the heap
+    held_count held;              // slots given back under the lock, and not told to `state` yet
+    bool is_ready = false;        // on the heap's list of pages with slots to give
+    list_place<heaplet> in_ready; // its place there
+    list_place<heaplet> in_all;   // and among all pages of the heap
 
     // Where the page starts.
     std::byte* base() noexcept {
@@ -54,9 +54,7 @@ struct alignas(64) heaplet : page_header {
     }
     std::byte* aside() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(heaplet); }
     std::byte* row(std::uint32_t index) noexcept { return base() + cut.offset_of(index); }
-    std::uint32_t index(const std::byte* row) noexcept {
-        return cut.index_of(static_cast<std::size_t>(row - base()));
-    }
+    std::uint32_t index(const std::byte* row) noexcept { return cut.index_of(static_cast<std::size_t>(row - base())); }
     std::uint32_t* counts() noexcept {
         return reinterpret_cast<std::uint32_t*>(aside() + aside_bytes(cut.capacity, cut.stride, cut.header));
     }
@@ -66,10 +64,10 @@ struct alignas(64) heaplet : page_header {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
-        if constexpr (Place::aside) return allot::cut(page_bytes, 0, row_bytes, align, header, [](std::size_t) { return std::size_t{0}; });
-        return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
-            return aside_bytes(n, stride, header) + n * count_bytes_aside;
-        });
+        if constexpr (Place::aside)
+            return allot::cut(page_bytes, 0, row_bytes, align, header, [](std::size_t) { return std::size_t{0}; });
+        return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header,
+                          [&](std::size_t n) { return aside_bytes(n, stride, header) + n * count_bytes_aside; });
     }
 
     // Of host memory for a header aside.

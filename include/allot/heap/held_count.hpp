@@ -40,8 +40,7 @@ struct held_count {
 };
 
 // The pages that owe their state words a count: so few that telling them all is a short step.
-template <class Page>
-class owing_pages {
+template <class Page> class owing_pages {
   public:
     static constexpr std::size_t most = 32;
 
@@ -61,8 +60,7 @@ class owing_pages {
         --size_;
     }
     bool empty() const noexcept { return size_ == 0; }
-    template <class Visit>
-    void for_each(Visit visit) noexcept {
+    template <class Visit> void for_each(Visit visit) noexcept {
         for (Page* const p : pages_)
             if (p != nullptr) visit(*p);
     }

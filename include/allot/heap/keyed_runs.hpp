@@ -1,10 +1,13 @@
 // The free runs of a space, by key and size: chosen, taken out, and made one with what is free beside them.
 //
-// Each key of tags has an index of its own (size_index.hpp), and there is none over all: a run is in one index only, which
-// halves the work of each step.
-// Invariant: a free run is in the index of its tag's key; free ones side by side have tags that may not be joined, or would be more
-// units together than a node counts. What is taken out is in no index: the caller makes it live, removes it, or makes it free again.
-// Cost: O(log n) a step; 3.8 KB a key, and 8 bytes for each number below the highest. Only open() and carve() get metadata, and
+// Each key of tags has an index of its own (size_index.hpp), and there is none over all: a run is in one index only,
+// which halves the work of each step.
+// Invariant: a free run is in the index of its tag's key; free ones side by side have tags that may not be joined, or
+// would be more
+// units together than a node counts. What is taken out is in no index: the caller makes it live, removes it, or makes
+// it free again.
+// Cost: O(log n) a step; 3.8 KB a key, and 8 bytes for each number below the highest. Only open() and carve() get
+// metadata, and
 // tell when there is none; the rest finds it prepared. Threads: one at a time.
 // Source: as best_fit.hpp, which is made of them and of what is live.
 #pragma once
@@ -82,11 +85,13 @@ template <class Tag, class Memory> class keyed_runs {
         return n <= most_units && is_power_of_two(align) && (align >> space_.shift()) <= most_units / 2;
     }
     number find_free(const run& of) const noexcept {
-        if (!is_open(of.tag.key()) || of.bytes % space_.unit() != 0 || of.bytes >> space_.shift() > most_units) return 0;
+        if (!is_open(of.tag.key()) || of.bytes % space_.unit() != 0 || of.bytes >> space_.shift() > most_units)
+            return 0;
         return indexes_[of.tag.key()]->find(nodes(), to_units(of.bytes), of.address);
     }
 
-    // A part of a free run, in no index any more; what is left of the run stays free. 0: there is no such part, or no metadata.
+    // A part of a free run, in no index any more; what is left of the run stays free. 0: there is no such part, or no
+    // metadata.
     number carve(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
         const number x = find_free(of);
         if (x == 0 || from % space_.unit() != 0 || bytes % space_.unit() != 0 || bytes == 0) return 0;

@@ -19,8 +19,8 @@ struct row_ops; // how the rows of a page are linked and released: the row room'
 
 struct page_header {
     const row_ops* ops = nullptr;
-    void* owner = nullptr;           // the heap, or the row manager of a huge row
-    const row_type* type = nullptr;  // the one type of all rows; null: each row carries its own
+    void* owner = nullptr;                    // the heap, or the row manager of a huge row
+    const row_type* type = nullptr;           // the one type of all rows; null: each row carries its own
     std::uint32_t bucket = ~std::uint32_t{0}; // of the heap among its manager's buckets
 };
 

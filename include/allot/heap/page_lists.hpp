@@ -22,8 +22,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Page>
-class page_lists {
+template <class Page> class page_lists {
   public:
     // n slots of the page were given back: `note` when that made it empty, and it may be gone; `owed` when it may have.
     slot_state::change count(Page& p, std::uint32_t n) noexcept {
@@ -43,8 +42,7 @@ class page_lists {
     }
 
     // The slots that claim(page) got from the first page that had some; 0 when no page is worth looking at.
-    template <class Claim>
-    std::size_t claim(Claim claim) noexcept {
+    template <class Claim> std::size_t claim(Claim claim) noexcept {
         for (;;) {
             if (const std::size_t got = claim_listed(claim)) return got;
             if (owing_.empty()) return 0;
@@ -52,8 +50,7 @@ class page_lists {
         }
     }
     // The last resort before failing: any slot, however few its page has.
-    template <class Claim>
-    std::size_t scrape(Claim claim_one) noexcept {
+    template <class Claim> std::size_t scrape(Claim claim_one) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
             if (p->given() <= 0 || !p->state.try_list()) continue;
             current_ = p;
@@ -69,8 +66,7 @@ class page_lists {
     }
     // Hands empty pages to give(page), which they do not survive. One may stay, if `keep_one`: a heap that swings
     // around one row does not take and give a page each time.
-    template <class Give>
-    std::size_t collect(bool keep_one, Give give) noexcept {
+    template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
         if (!owing_.empty()) settle_all();
         if (empties_.empty()) return 0;
         drain_space();
@@ -95,8 +91,7 @@ class page_lists {
         return given;
     }
     // Hands all pages to give(page), whatever is in them.
-    template <class Give>
-    std::size_t drop(Give give) noexcept {
+    template <class Give> std::size_t drop(Give give) noexcept {
         space_.take_all();
         empties_.take_all();
         owing_.clear();
@@ -111,8 +106,7 @@ class page_lists {
     }
 
     std::size_t size() const noexcept { return size_; }
-    template <class Visit>
-    void for_each(Visit visit) noexcept {
+    template <class Visit> void for_each(Visit visit) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) visit(*p);
     }
     // The next page of a walk that goes on where the last one ended, and round and round; there must be one.
@@ -135,8 +129,7 @@ class page_lists {
   private:
     static std::uint32_t fresh(Page& p) noexcept { return p.fresh.load(std::memory_order_relaxed); }
 
-    template <class Claim>
-    std::size_t claim_listed(Claim claim) noexcept {
+    template <class Claim> std::size_t claim_listed(Claim claim) noexcept {
         while (current_ != nullptr || next_current()) {
             if (const std::size_t got = claim(*current_)) return got;
             Page& p = *current_;

@@ -1,11 +1,13 @@
 // Pages on their way between a heap and its arena, and requests that must not be refused for that.
 //
-// A page that has left the one is not in the other yet, or charged still: who asks both meanwhile finds it nowhere, though nobody
-// has it. So who moves pages says so before they leave, and until they are where others find them (a move); and a request that is
-// about to be refused looks again, behind the moves that other threads are in, and where one has ended since it looked last.
-// Who moves waits for nobody who waits here: it charges, takes, gives and refunds, and calls no listener meanwhile. A request
-// inside a move of its own thread (from a callback) does not wait. So no wait here is for one that waits.
-// Invariant: every move is in the list from begin() to end(), every request all its life. Cost: 32 bytes; a list's step for each
+// A page that has left the one is not in the other yet, or charged still: who asks both meanwhile finds it nowhere,
+// though nobody has it. So who moves pages says so before they leave, and until they are where others find them (a
+// move); and a request that is about to be refused looks again, behind the moves that other threads are in, and where
+// one has ended since it looked last. Who moves waits for nobody who waits here: it charges, takes, gives and refunds,
+// and calls no listener meanwhile. A request inside a move of its own thread (from a callback) does not wait. So no
+// wait here is for one that waits.
+// Invariant: every move is in the list from begin() to end(), every request all its life. Cost: 32 bytes; a list's
+// step for each
 // thread that moves pages or is short of them just then; nothing for a block. Threads: any; the lock is for some dozen
 // instructions, within the heap's or without.
 // Source: Dekker's handshake; what a tree of accounts does for bytes that are held.
@@ -43,7 +45,8 @@ class pages_under_way {
         void end() noexcept {
             const std::lock_guard hold(all_.lock_);
             take_out(all_.moves_, *this);
-            for (request* r = all_.requests_; r != nullptr; r = r->next_) r->moved_ = r->moved_ || r->thread_ != thread_;
+            for (request* r = all_.requests_; r != nullptr; r = r->next_)
+                r->moved_ = r->moved_ || r->thread_ != thread_;
         }
 
       private:
@@ -66,8 +69,8 @@ class pages_under_way {
             const std::lock_guard hold(all_.lock_);
             take_out(all_.requests_, *this);
         }
-        // It found nothing. True: pages of other threads are where it may find them now, which they were not all the time since the
-        // last look. Others that are quicker each time are not waited for without end.
+        // It found nothing. True: pages of other threads are where it may find them now, which they were not all the
+        // time since the last look. Others that are quicker each time are not waited for without end.
         bool looks_again() noexcept {
             if (looks_++ == most_looks) return false;
             bool again = wait();

@@ -5,12 +5,14 @@
 //     auto r = classes.allocate(5000, 64);             // 5120 bytes: a slot among eight of a slab of 40 KiB
 //     classes.release(r.address);
 //
-// Quanta are a best_fit of all ranges, so runs are the smallest that serve, and free ones side by side are one, across the
-// edges of chunks that touch. A block of more than 28 KiB is a run of its class's size, of its own bytes where that does not fit.
-// Invariant: slots and runs do not overlap; a slab without a live slot is free quanta. Cost: O(log n) for a run, O(1) for a
-// slot; 56 bytes a slab, and for a run what a best_fit keeps and 8 more. An address is found by its quantum and, where slabs
-// are longer, those in front of it: 7 at most. A call that cannot get metadata changes nothing; release()
-// needs none. Waste within a block: < 20 % from four units up. Threads: one at a time.
+// Quanta are a best_fit of all ranges, so runs are the smallest that serve, and free ones side by side are one, across
+// the edges of chunks that touch. A block of more than 28 KiB is a run of its class's size, of its own bytes where that
+// does not fit.
+// Invariant: slots and runs do not overlap; a slab without a live slot is free quanta. Cost: O(log n) for a run, O(1)
+// for a
+// slot; 56 bytes a slab, and for a run what a best_fit keeps and 8 more. An address is found by its quantum and, where
+// slabs are longer, those in front of it: 7 at most. A call that cannot get metadata changes nothing; release() needs
+// none. Waste within a block: < 20 % from four units up. Threads: one at a time.
 // Source: jemalloc's size classes and runs, 2005; Netty's second arena, 2020, which files runs by class instead.
 #pragma once
 
@@ -58,13 +60,15 @@ template <class Memory = host_metadata> class runs_fit {
     ~runs_fit() { book_.free(memory_); }
 
     /// As best_fit's, in whole quanta.
-    bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept { return quanta_.add(address, bytes, segment); }
+    bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept {
+        return quanta_.add(address, bytes, segment);
+    }
     bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
         return quanta_.remove({of.address, of.bytes, {}}, from, bytes);
     }
 
-    /// A block of the smallest class that holds so many bytes (0 count as 1) at a multiple of `align`; none: nothing fits, or
-    /// no metadata, see prepare().
+    /// A block of the smallest class that holds so many bytes (0 count as 1) at a multiple of `align`; none: nothing
+    /// fits, or no metadata, see prepare().
     run allocate(std::size_t bytes, std::size_t align) noexcept {
         if (bytes > max_bytes || align > max_bytes || !is_power_of_two(align)) return {};
         std::size_t size = round_up(bytes > align && bytes != 0 ? bytes : align);
@@ -98,7 +102,8 @@ template <class Memory = host_metadata> class runs_fit {
         live_ += quanta_.bytes_of(address) - now;
         return true;
     }
-    /// A live run gives quanta back until so many bytes are left. False: no block, not that large, no metadata, or a slot.
+    /// A live run gives quanta back until so many bytes are left. False: no block, not that large, no metadata, or a
+    /// slot.
     bool shrink(std::uintptr_t address, std::size_t bytes) noexcept {
         const std::size_t now = bytes_of(address);
         if (now == 0 || bytes > now) return false;
@@ -127,11 +132,13 @@ template <class Memory = host_metadata> class runs_fit {
     std::size_t ranges() const noexcept { return quanta_.ranges(); }
     std::size_t slabs() const noexcept { return book_.size(); }
     std::size_t metadata_bytes() const noexcept { return quanta_.metadata_bytes() + book_.metadata_bytes(); }
-    /// Visits the free runs of quanta of so many bytes or more, the smallest first, until it returns false. It must not call back.
+    /// Visits the free runs of quanta of so many bytes or more, the smallest first, until it returns false. It must not
+    /// call back.
     template <class Visit> void visit_free(std::uint32_t, std::size_t least, Visit visit) const noexcept {
         quanta_.visit_free(0, least, [&](const auto& r) { return visit(run{r.address, r.bytes}); });
     }
-    /// Visits (block or free run, live, segment) in the order of addresses, until it returns false; free slots are runs, too.
+    /// Visits (block or free run, live, segment) in the order of addresses, until it returns false; free slots are
+    /// runs, too.
     template <class Visit> void visit(Visit visit) const noexcept {
         quanta_.visit([&](const auto& r, bool live, std::uint32_t segment) {
             const number x = live ? r.tag.slab : 0;
@@ -139,7 +146,8 @@ template <class Memory = host_metadata> class runs_fit {
             const detail::slab& s = book_[x];
             bool more = true;
             for (std::uint32_t i = 0; more && i != s.slots; ++i)
-                more = visit(run{s.address + std::size_t{i} * s.slot_bytes, s.slot_bytes}, (s.free[i / 64] >> i % 64 & 1) == 0, segment);
+                more = visit(run{s.address + std::size_t{i} * s.slot_bytes, s.slot_bytes},
+                             (s.free[i / 64] >> i % 64 & 1) == 0, segment);
             const std::size_t used = std::size_t{s.slots} * s.slot_bytes;
             return more && (used == s.bytes || visit(run{s.address + used, s.bytes - used}, false, segment));
         });
@@ -151,11 +159,10 @@ template <class Memory = host_metadata> class runs_fit {
             runs += is_live;
             return true;
         });
-        return quanta_.valid() && live == live_ && runs == live_runs_ &&
-               book_.valid([&](number x) {
-                   const slab_tag* const tag = quanta_.tag_of(book_[x].address);
-                   return tag != nullptr && tag->slab == x && quanta_.bytes_of(book_[x].address) == book_[x].bytes;
-               });
+        return quanta_.valid() && live == live_ && runs == live_runs_ && book_.valid([&](number x) {
+            const slab_tag* const tag = quanta_.tag_of(book_[x].address);
+            return tag != nullptr && tag->slab == x && quanta_.bytes_of(book_[x].address) == book_[x].bytes;
+        });
     }
 
   private:
@@ -219,13 +226,16 @@ template <class Memory = host_metadata> class runs_fit {
 
 namespace fit {
 
-/// Classes, four a doubling, from slabs and runs: little waste within blocks, and free memory that fits the next of its class.
+/// Classes, four a doubling, from slabs and runs: little waste within blocks, and free memory that fits the next of its
+/// class.
 struct runs {
     using category = category::fit;
     using needs = types<>;
     using provides = types<>;
-    static constexpr std::string_view about = "size classes, four a doubling: slots of slabs, and best fits of 8 KiB; for chunk arenas";
-    static constexpr std::string_view cost = "O(1) a slot, O(log n) a run; 56 bytes a slab, 48 to 56 a run; less than 20 % of a block is unused";
+    static constexpr std::string_view about =
+        "size classes, four a doubling: slots of slabs, and best fits of 8 KiB; for chunk arenas";
+    static constexpr std::string_view cost =
+        "O(1) a slot, O(log n) a run; 56 bytes a slab, 48 to 56 a run; less than 20 % of a block is unused";
 
     static constexpr bool tags = false;
     static constexpr unsigned classes = 4;

@@ -17,8 +17,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Tally = no_tally>
-class shared_caches {
+template <class Tally = no_tally> class shared_caches {
     using cache_type = slot_cache<32, Tally>;
 
   public:

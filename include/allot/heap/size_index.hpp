@@ -5,7 +5,8 @@
 // Sizes below 64 units have a bin each; above, an octave has 32, so a bin's tree holds runs that differ by less than
 // 3 %. Every run of a later bin is larger, so the best fit is the first one that fits in the request's own bin, or the
 // first of the next bin that has any: exact, and mostly a look at two words and a small tree.
-// Cost: 3.8 KB; finding, inserting, removing: O(log n) of the runs in a bin. Nothing here can fail. Threads: one at a time.
+// Cost: 3.8 KB; finding, inserting, removing: O(log n) of the runs in a bin. Nothing here can fail. Threads: one at a
+// time.
 // Source: bins by bits, Ogasawara 1995 and TLSF 2004 (first fit in a bin); trees in the bins: dlmalloc 2.8, 2004.
 #pragma once
 

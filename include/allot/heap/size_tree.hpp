@@ -73,8 +73,7 @@ template <class Node> struct size_tree {
     }
     static std::uint32_t find(const Node* n, std::uint32_t root, std::uint32_t units, std::uintptr_t address) noexcept {
         std::uint32_t t = root;
-        while (t != 0 && (n[t].units != units || n[t].address != address))
-            t = n[t].child[before(n[t], units, address)];
+        while (t != 0 && (n[t].units != units || n[t].address != address)) t = n[t].child[before(n[t], units, address)];
         return t;
     }
     static std::uint32_t end(const Node* n, std::uint32_t root, bool last) noexcept {

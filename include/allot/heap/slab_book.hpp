@@ -1,8 +1,8 @@
 // Slabs: runs that are cut into slots of one class, told from beside the memory.
 //
-// A class's slab is the fewest quanta that its size divides, so that no byte is left over, or fewer where those cannot be had.
-// Slabs with free slots stand in a list a class, the one that was last given a slot first; which slots are free is 128 bits.
-// Whose slab a run is, its owner knows (runs_fit keeps the number in the run's tag).
+// A class's slab is the fewest quanta that its size divides, so that no byte is left over, or fewer where those cannot
+// be had. Slabs with free slots stand in a list a class, the one that was last given a slot first; which slots are free
+// is 128 bits. Whose slab a run is, its owner knows (runs_fit keeps the number in the run's tag).
 // Invariant: a slab in a class's list has a free slot; a slab without a live slot is nobody's: it goes back at once.
 // Cost: 56 bytes a slab, O(1). Threads: one at a time.
 // Source: Bonwick's slabs, 1994; run lengths as in jemalloc 4, 2015.
@@ -44,8 +44,18 @@ template <class Memory> class slab_book {
     // It was prepared. All its slots are free.
     number add(std::uintptr_t address, std::size_t bytes, unsigned c, std::size_t slot_bytes) noexcept {
         const number x = slabs_.take();
-        const auto fit = static_cast<std::uint32_t>(bytes / slot_bytes), slots = fit < slab::most_slots ? fit : slab::most_slots;
-        slabs_[x] = {address, 0, 0, slab::live_mark, static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(slot_bytes), slots, slots, c, {low(slots), slots > 64 ? low(slots - 64) : 0}};
+        const auto fit = static_cast<std::uint32_t>(bytes / slot_bytes),
+                   slots = fit < slab::most_slots ? fit : slab::most_slots;
+        slabs_[x] = {address,
+                     0,
+                     0,
+                     slab::live_mark,
+                     static_cast<std::uint32_t>(bytes),
+                     static_cast<std::uint32_t>(slot_bytes),
+                     slots,
+                     slots,
+                     c,
+                     {low(slots), slots > 64 ? low(slots - 64) : 0}};
         list(x);
         return x;
     }
@@ -68,7 +78,8 @@ template <class Memory> class slab_book {
     bool has_slot(number x, std::uintptr_t address) const noexcept {
         const slab& s = slabs_[x];
         const std::size_t slot = (address - s.address) / s.slot_bytes;
-        return slot < s.slots && s.address + slot * s.slot_bytes == address && (s.free[slot / 64] >> slot % 64 & 1) == 0;
+        return slot < s.slots && s.address + slot * s.slot_bytes == address &&
+               (s.free[slot / 64] >> slot % 64 & 1) == 0;
     }
     // True: it was the last live one.
     bool give_slot(number x, std::uintptr_t address) noexcept {
@@ -97,7 +108,9 @@ template <class Memory> class slab_book {
     }
 
   private:
-    static std::uint64_t low(std::uint32_t bits) noexcept { return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1; }
+    static std::uint64_t low(std::uint32_t bits) noexcept {
+        return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+    }
     void list(number x) noexcept {
         number& head = first_[slabs_[x].of_class];
         slabs_[x].next = head;

@@ -25,8 +25,8 @@ class slot_cache_base {
     std::uint32_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
     void set_size(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
 
-    std::uint32_t limit = 0; // slots it may hold: fewer when they are large
-    std::uint32_t batch = 0; // slots to take or give at once
+    std::uint32_t limit = 0;             // slots it may hold: fewer when they are large
+    std::uint32_t batch = 0;             // slots to take or give at once
     list_place<slot_cache_base> in_heap; // among the caches of its heap, under the heap's lock
 
   protected:
@@ -50,14 +50,12 @@ class slot_cache_base {
 };
 
 // A cache with what its heap's slot policy keeps beside it.
-template <class Tally>
-class tallied_cache : public slot_cache_base {
+template <class Tally> class tallied_cache : public slot_cache_base {
   public:
     ALLOT_NO_UNIQUE_ADDRESS Tally tally;
 };
 
-template <std::size_t Capacity, class Tally = no_tally>
-class slot_cache : public tallied_cache<Tally> {
+template <std::size_t Capacity, class Tally = no_tally> class slot_cache : public tallied_cache<Tally> {
   public:
     using slot_cache_base::limit;
     using slot_cache_base::set_size;
@@ -76,8 +74,7 @@ class slot_cache : public tallied_cache<Tally> {
 };
 
 // A cache with its slots elsewhere: many of them lie side by side, and few are used.
-template <class Tally = no_tally>
-class slot_cache_aside : public tallied_cache<Tally> {
+template <class Tally = no_tally> class slot_cache_aside : public tallied_cache<Tally> {
   public:
     static constexpr std::size_t capacity = 64; // at most
 

@@ -23,10 +23,10 @@ namespace allot::inline ALLOT_ABI {
 
 // `Guard` has the constants of a guard, and unless they are off `tell(plan, kind, type, row)` and `type_of(plan, page,
 // row)`.
-template <class Heap, class Slots, class Guard, class Place = header_in_page>
-class slot_guard {
+template <class Heap, class Slots, class Guard, class Place = header_in_page> class slot_guard {
     using page = heaplet<Slots, Guard, Place>;
-    static_assert(!Place::aside || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes), "a guard touches rows");
+    static_assert(!Place::aside || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
+                  "a guard touches rows");
     static constexpr bool encodes = encodes_links<Slots, Guard>;
     static constexpr bool takes_notes = encodes || Guard::waits != 0;
 
@@ -95,8 +95,7 @@ class slot_guard {
         return out;
     }
     // Hands all of them to then(row).
-    template <class Then>
-    void end_waiting([[maybe_unused]] Then then) noexcept {
+    template <class Then> void end_waiting([[maybe_unused]] Then then) noexcept {
         if constexpr (Guard::waits != 0)
             waiting_.drain([&](std::byte* row) {
                 inspect(row);

@@ -15,8 +15,7 @@ namespace allot::inline ALLOT_ABI {
 class slot_sampler {
   public:
     // Calls with min(n, quota) different ones of 0 .. n - 1; returns how many.
-    template <class Call>
-    std::size_t pick(std::size_t n, std::size_t quota, Call call) noexcept {
+    template <class Call> std::size_t pick(std::size_t n, std::size_t quota, Call call) noexcept {
         const std::size_t picks = quota < n ? quota : n;
         for (std::size_t i = 0; i < picks; ++i) {
             const std::size_t from = i * n / picks, to = (i + 1) * n / picks;

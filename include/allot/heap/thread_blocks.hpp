@@ -1,7 +1,8 @@
 // heap::per_thread of a chunk arena: the cache that a thread has of it, found by heap/thread_places.hpp.
 //
-// Its blocks go back when the thread ends or the arena does, and whenever somebody is short of memory, without the thread's
-// help. Cost: 1.4 KiB and the cache's slots, and 1.3 KiB more where the set counts. Threads: that of block_cache.hpp.
+// Its blocks go back when the thread ends or the arena does, and whenever somebody is short of memory, without the
+// thread's help. Cost: 1.4 KiB and the cache's slots, and 1.3 KiB more where the set counts. Threads: that of
+// block_cache.hpp.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,7 +15,9 @@ template <class Core> class thread_blocks {
   public:
     using cache_type = own_block_cache<Core::counts>;
 
-    explicit thread_blocks(Core& core) noexcept : core_(core), cache_(core.threads_fence()) { cache_.open(core.plan()); }
+    explicit thread_blocks(Core& core) noexcept : core_(core), cache_(core.threads_fence()) {
+        cache_.open(core.plan());
+    }
     thread_blocks(const thread_blocks&) = delete;
     thread_blocks& operator=(const thread_blocks&) = delete;
     ~thread_blocks() { close(); }

@@ -1,17 +1,21 @@
 // What each thread has of an object, found by itself: heap::per_thread's caches of a row manager, or of a chunk arena.
 //
 //   a thread's table: 16 groups of 4 places, the group by the object's address
-//   a place:          an owner (a row manager) | how often it was used here | its part for the thread, from the 32nd use on
+//   a place:          an owner (a row manager) | how often it was used here | its part for the thread, from the 32nd
+//   use on
 //
-// Before its 32nd use, and where its group is full of owners that are used more, a thread has no part: it goes to what all
-// share. So a thread that meets thousands of owners has room for 64 of them, whatever their number, and those are the
-// ones that it uses most. When the thread ends its parts end; when the owner goes first, they are
-// cut off and forgotten by the threads. Part and owner meet under the owner's lock, so neither order of ending
-// touches memory of the other.
-// Invariant: what the threads share of an owner outlives every place that has a part of it; of other places the address is compared, no more.
-// Cost: a thread-local load and a compare; 1.5 KiB a thread and kind of owner, 250 bytes and its part for each of 64 owners at
+// Before its 32nd use, and where its group is full of owners that are used more, a thread has no part: it goes to what
+// all share. So a thread that meets thousands of owners has room for 64 of them, whatever their number, and those are
+// the ones that it uses most. When the thread ends its parts end; when the owner goes first, they are cut off and
+// forgotten by the threads. Part and owner meet under the owner's lock, so neither order of ending touches memory of
+// the other.
+// Invariant: what the threads share of an owner outlives every place that has a part of it; of other places the
+// address is compared, no more.
+// Cost: a thread-local load and a compare; 1.5 KiB a thread and kind of owner, 250 bytes and its part for each of 64
+// owners at
 // most, those that have ended included until the thread makes a part again.
-// Threads: any. A release never makes a part, nor waits. What a library that is unloaded must do stands in docs/rules.md.
+// Threads: any. A release never makes a part, nor waits. What a library that is unloaded must do stands in
+// docs/rules.md.
 // Source: tcmalloc's thread caches, 2005; who gets a place: Misra and Gries 1982, second chance, Corbato 1968.
 #pragma once
 
@@ -32,19 +36,16 @@ namespace detail {
 // The owner that the thread used last, and its part of it. Constant at first and without a destructor, so that
 // reading it is one load, and it can be read to the thread's very end.
 enum class thread_table : unsigned char { unused, open, ended };
-template <class Part>
-struct last_used {
+template <class Part> struct last_used {
     const void* home = nullptr;
     Part* part = nullptr;
     thread_table table = thread_table::unused;
 };
-template <class Part>
-inline constinit thread_local last_used<Part> last_here{};
+template <class Part> inline constinit thread_local last_used<Part> last_here{};
 
 // What the threads of an owner share; outlives whichever of them ends first. A Part is made from its owner, and close()
 // gives back what it has; nobody uses it any more then.
-template <class Owner, class Part>
-class thread_places {
+template <class Owner, class Part> class thread_places {
   public:
     struct entry {
         explicit entry(Owner& owner) noexcept : part(owner) {}
@@ -66,8 +67,7 @@ class thread_places {
     }
 
     // Visits every thread's part; none of them ends meanwhile.
-    template <class Visit>
-    void for_each(Visit visit) noexcept {
+    template <class Visit> void for_each(Visit visit) noexcept {
         const std::lock_guard hold(lock_);
         for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->part);
     }
@@ -113,7 +113,8 @@ class thread_places {
     }
     static void clear(place& p) noexcept {
         if (p.mine != nullptr) {
-            if (last_here<Part>.home == p.home) last_here<Part> = last_used<Part>{nullptr, nullptr, last_here<Part>.table};
+            if (last_here<Part>.home == p.home)
+                last_here<Part> = last_used<Part>{nullptr, nullptr, last_here<Part>.table};
             p.home->leave(*p.mine);
         }
         p = {};

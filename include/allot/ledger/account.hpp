@@ -1,4 +1,5 @@
-// Accounts: bytes charged under limits, in a tree. See account_class.hpp for what an account is and costs, docs/accounts.md for its use.
+// Accounts: bytes charged under limits, in a tree. See account_class.hpp for what an account is and costs,
+// docs/accounts.md for its use.
 #pragma once
 
 #include <allot/ledger/account_class.hpp>

@@ -34,13 +34,14 @@ inline void account::wait_for_calls() const noexcept {
     for (bool running = true; running; running ? yield() : void()) {
         const std::lock_guard tree(root_->lock_);
         running = false;
-        for (const calls* c = root_->calling_; c != nullptr; c = c->next) running = running || (&c->of == this && c->thread != me);
+        for (const calls* c = root_->calling_; c != nullptr; c = c->next)
+            running = running || (&c->of == this && c->thread != me);
     }
 }
 inline void account::add(account_listener& listener) noexcept {
     const hold tree(*this);
     if (listener.home_ == this) listener.gone_ = false; // taken off in a call that is under way
-    if (listener.home_ != nullptr) return; // it has a place already
+    if (listener.home_ != nullptr) return;              // it has a place already
     listener.home_ = this;
     listener.gone_ = false;
     hears_.add(listener);
@@ -60,7 +61,9 @@ inline bool account::remove(account_listener& listener) noexcept {
 inline void account::tell_children(account& parent, bool added) noexcept {
     if (!heard()) return;
     calls told(parent);
-    told.each(parent, [&](account_listener& l, const account&) { return added ? l.child_added(*this) : l.child_removed(*this), true; });
+    told.each(parent, [&](account_listener& l, const account&) {
+        return added ? l.child_added(*this) : l.child_removed(*this), true;
+    });
 }
 inline void account::log_event(const char* what, std::size_t bytes) noexcept {
     if (account_log* const to = log()) to->record(what, bytes, used());
@@ -87,7 +90,8 @@ inline charge_status account::charge_slowly(std::size_t bytes, how mode) noexcep
                     return true;
                 });
             for (; !s.charged() && tries != 0; --tries) s = charge_locked(bytes, mode);
-            if (s.charged()) told.each(*this, [&](account_listener& l, const account&) { return l.after(*this, bytes, s), true; });
+            if (s.charged())
+                told.each(*this, [&](account_listener& l, const account&) { return l.after(*this, bytes, s), true; });
         }
     }
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
@@ -96,13 +100,17 @@ inline charge_status account::charge_slowly(std::size_t bytes, how mode) noexcep
 template <class Landed> inline void account::refund_slowly(std::size_t bytes, Landed landed) noexcept {
     give_back_told("refund", bytes, [&] { refund_now(bytes); }, landed);
 }
-inline void account::refund_slowly(std::size_t bytes) noexcept { refund_slowly(bytes, [] {}); }
+inline void account::refund_slowly(std::size_t bytes) noexcept {
+    refund_slowly(bytes, [] {});
+}
 inline void account::cancel(std::size_t bytes) noexcept {
     by_its_thread();
     give_back_told("cancel", bytes, [&] { cancel_now(bytes); }, [] {});
 }
-template <class Now, class Landed> ALLOT_ALWAYS_INLINE void account::give_back_told(const char* what, std::size_t bytes, Now now, Landed landed) noexcept {
-    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: nothing of the account may be touched after it
+template <class Now, class Landed>
+ALLOT_ALWAYS_INLINE void account::give_back_told(const char* what, std::size_t bytes, Now now, Landed landed) noexcept {
+    if (ALLOT_UNLIKELY(log() != nullptr))
+        log_event(what, bytes); // before: nothing of the account may be touched after it
     if (!heard()) return now(), landed();
     const auto tell = [&](account_listener& l, const account&) { return l.released(*this, bytes), true; };
     {
@@ -133,7 +141,9 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
         calls told(to);
         s = move_locked(from, to, bytes, mode);
         if (s.charged()) {
-            const auto tell = [&](account_listener& l, const account&) { return l.transferred(from, to, bytes, s), true; };
+            const auto tell = [&](account_listener& l, const account&) {
+                return l.transferred(from, to, bytes, s), true;
+            };
             const account* top = &from;
             {
                 const std::lock_guard tree(from.root_->lock_);

@@ -1,4 +1,5 @@
-// How an account charges and refunds where its own room does not do: under the tree's lock, looking at all levels, then changing them.
+// How an account charges and refunds where its own room does not do: under the tree's lock, looking at all levels, then
+// changing them.
 //
 // Everything here is part of account.hpp.
 #pragma once
@@ -26,12 +27,13 @@ inline std::size_t account::step_at(std::size_t used) const noexcept {
 inline void account::note_peak(std::size_t least) noexcept {
     if (const std::size_t all = met(); all > least && all - least > peak_) peak_ = all - least;
 }
-// Before a change of what is used; returns the room, which to note the peak with behind it: later refunds into a closed room do not
-// tell its least.
+// Before a change of what is used; returns the room, which to note the peak with behind it: later refunds into a closed
+// room do not tell its least.
 inline std::size_t account::end_grant() noexcept {
     word w = room();
     if (w.room() != w.least())
-        while (!word_.compare_exchange_weak(w.bits, w.anew().bits, std::memory_order_relaxed)) {}
+        while (!word_.compare_exchange_weak(w.bits, w.anew().bits, std::memory_order_relaxed)) {
+        }
     note_peak(w.least());
     return w.room();
 }
@@ -49,7 +51,8 @@ inline void account::climb(account* at, change by, const account* end) noexcept 
     }
 }
 // What stands in the way of `more` bytes of own charges or claims at `at`, up to and without `end`; nothing is changed.
-inline account::looked account::look(const account* at, std::size_t more, std::size_t asked, const account* end) noexcept {
+inline account::looked account::look(const account* at, std::size_t more, std::size_t asked,
+                                     const account* end) noexcept {
     constexpr std::size_t most = SIZE_MAX / 2;
     looked found;
     for (const account* a = at; a != end && more != 0; a = a->parent_) {
@@ -57,7 +60,8 @@ inline account::looked account::look(const account* at, std::size_t more, std::s
         const bool absurd = a->total_ > most || more > most - a->total_;
         if (absurd || a->total_ + more > limit) {
             const bool lenient = !absurd && a->total_ + more - limit <= a->grace_;
-            const charge_status s{lenient ? charge_outcome::in_grace : charge_outcome::over_limit, a, asked, a->used_now(), limit};
+            const charge_status s{lenient ? charge_outcome::in_grace : charge_outcome::over_limit, a, asked,
+                                  a->used_now(), limit};
             if (!lenient) return {s, more, absurd};
             if (found.status.fitted()) found.status = s;
         }
@@ -93,7 +97,8 @@ inline std::size_t account::ahead_of(std::size_t bytes, std::size_t room) const 
 inline bool account::grant(word from, std::size_t want, std::size_t bytes, how mode) noexcept {
     const bool open = mode != how::held && may_open();
     own_.store(own() + want, std::memory_order_relaxed);
-    if (!word_.compare_exchange_strong(from.bits, word::of(from.room() + want - bytes, open).bits, std::memory_order_relaxed)) {
+    if (!word_.compare_exchange_strong(from.bits, word::of(from.room() + want - bytes, open).bits,
+                                       std::memory_order_relaxed)) {
         own_.store(own() - want, std::memory_order_relaxed);
         return false;
     }
@@ -123,7 +128,8 @@ inline std::size_t account::take_back(bool all, bool open) noexcept {
     do {
         while (ALLOT_UNLIKELY(w.room() > own())) // refunded while the lock was taken, and never charged
             if (word_.compare_exchange_weak(w.bits, word::of(own(), w.open()).bits, std::memory_order_relaxed)) {
-                if (state_.load(std::memory_order_relaxed) != state::closed) tell_misuse({.kind = misuse::over_refunded, .heap = name_});
+                if (state_.load(std::memory_order_relaxed) != state::closed)
+                    tell_misuse({.kind = misuse::over_refunded, .heap = name_});
                 w = room();
             }
         const std::size_t used = own() - w.room();
@@ -152,7 +158,8 @@ inline std::size_t account::call_in(const account& within, bool shut) noexcept {
     std::size_t bytes = 0;
     for (account* a = leaves_.first(); a != nullptr; a = leaves_.after(*a)) {
         if (!a->is_below(within)) continue;
-        if (a->one_thread_) a->shut_.store(true, std::memory_order_relaxed); // its thread gives it back at its next call
+        if (a->one_thread_)
+            a->shut_.store(true, std::memory_order_relaxed); // its thread gives it back at its next call
         else bytes += a->take_back(true, a->room().open() && !shut);
     }
     return bytes;
@@ -170,7 +177,8 @@ inline void account::went_ahead(const charge_status& s) noexcept {
 // ---- charge ------------------------------------------------------------------------------------------------------
 
 inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcept {
-    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return {charge_outcome::over_limit, this, bytes, used(), limit()};
+    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
+        return {charge_outcome::over_limit, this, bytes, used(), limit()};
     hold tree(*this);
     attempt request{*this, tree, mode};
     if (mode == how::held && !tree.root.is_inside_a_call(sys::thread_token())) // there it may be what they wait for
@@ -184,7 +192,8 @@ inline charge_status account::charge_locked(std::size_t bytes, how mode) noexcep
         }
         const std::size_t need = bytes > w.room() ? bytes - w.room() : 0;
         if (mode != how::held && may_open())
-            if (const std::size_t more = ahead_of(bytes, w.room()); more > need && look(this, more, bytes).status.fitted()) {
+            if (const std::size_t more = ahead_of(bytes, w.room());
+                more > need && look(this, more, bytes).status.fitted()) {
                 if (grant(w, more, bytes, mode)) return {};
                 continue;
             }
@@ -203,7 +212,8 @@ inline bool account::fits(std::size_t bytes) noexcept {
     for (unsigned called_in = 0;; ++called_in) {
         const std::size_t room = this->room().room();
         const charge_status s = look(this, bytes > room ? bytes - room : 0, bytes).status;
-        if (s.charged() || called_in == most_call_ins() || tree.root.call_in(*s.at, false) == 0) return is_open() && s.charged();
+        if (s.charged() || called_in == most_call_ins() || tree.root.call_in(*s.at, false) == 0)
+            return is_open() && s.charged();
     }
 }
 // No more than is held; nothing where the account has left with it.
@@ -253,17 +263,19 @@ inline void account::refund_now(std::size_t bytes) noexcept {
         return end_if_drained();
     }
     inside_.fetch_add(1, std::memory_order_seq_cst);
-    if (state_.load(std::memory_order_seq_cst) == state::open) { // else who waits for the last refund must be told under the lock
+    if (state_.load(std::memory_order_seq_cst) ==
+        state::open) { // else who waits for the last refund must be told under the lock
         word w = room();
         while (bytes <= word::most && w.room() + bytes <= word::most)
-            if (word_.compare_exchange_weak(w.bits, w.put(bytes).bits, std::memory_order_release, std::memory_order_relaxed)) {
+            if (word_.compare_exchange_weak(w.bits, w.put(bytes).bits, std::memory_order_release,
+                                            std::memory_order_relaxed)) {
                 if (!noted_.exchange(true, std::memory_order_acq_rel)) root_->noted_stack_.push(this);
                 inside_.fetch_sub(1, std::memory_order_release); // the last access
                 return;
             }
     }
     inside_.fetch_sub(1, std::memory_order_release); // before the bytes go: until then nobody ends the account
-    const hold tree(*this); // 2 GiB that wait to be settled, or an account that is closing
+    const hold tree(*this);                          // 2 GiB that wait to be settled, or an account that is closing
     lower(bytes);
     settle();
     end_if_drained();
@@ -276,7 +288,8 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
     attempt request{to, tree, mode};
     for (;;) {
         if (!to.is_open()) return {charge_outcome::closed, &to, bytes, to.used_now(), to.limit()};
-        if (bytes > from.own() - from.room().room()) return {charge_outcome::misused, &from, bytes, from.used_now(), from.limit()};
+        if (bytes > from.own() - from.room().room())
+            return {charge_outcome::misused, &from, bytes, from.used_now(), from.limit()};
         account* top = &from; // the lowest common ancestor
         while (!to.is_below(*top)) top = top->parent_;
         const auto by = static_cast<std::ptrdiff_t>(bytes);
@@ -284,7 +297,8 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
         const auto reaches = [&](const account& leaf, bool more) {
             std::size_t moved = bytes;
             for (const account* a = &leaf; a != top; a = a->parent_) {
-                const std::size_t now = more ? a->total_ + moved : a->total_ - moved, has = now > a->reserved_ ? now : a->reserved_;
+                const std::size_t now = more ? a->total_ + moved : a->total_ - moved,
+                                  has = now > a->reserved_ ? now : a->reserved_;
                 moved = more ? has - a->claim() : a->claim() - has;
             }
             return moved;
@@ -292,7 +306,8 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
         const std::size_t up = reaches(to, true), down = reaches(from, false);
         looked found = look(&to, bytes, bytes, top);
         if (found.status.charged() && up > down)
-            if (const looked above = look(top, up - down, bytes); !above.status.charged() || found.status.fitted()) found = above;
+            if (const looked above = look(top, up - down, bytes); !above.status.charged() || found.status.fitted())
+                found = above;
         if (request.looks_again(found)) continue;
         if (!found.status.charged()) return found.status;
         change net{0, 0};
@@ -326,7 +341,8 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
         const std::size_t used = used_now();
         const auto refused = [&](charge_outcome o) { return charge_status{o, this, bytes, used, limit()}; };
         if (!is_open()) return refused(charge_outcome::closed);
-        if (bytes > SIZE_MAX / 2 || used > SIZE_MAX / 2 - bytes || used + bytes > limit()) return ++refused_, refused(charge_outcome::over_limit);
+        if (bytes > SIZE_MAX / 2 || used > SIZE_MAX / 2 - bytes || used + bytes > limit())
+            return ++refused_, refused(charge_outcome::over_limit);
         const std::size_t whole = used + bytes > reserved_ ? used + bytes : reserved_;
         const std::size_t more = (whole > total_ ? whole : total_) - claim();
         looked found = look(parent_, more, bytes);
@@ -335,7 +351,8 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
         if (!found.status.charged()) return found.status;
         const std::size_t was = claim(), was_met = met_claim();
         reserved_ = whole;
-        climb(parent_, {static_cast<std::ptrdiff_t>(claim() - was), static_cast<std::ptrdiff_t>(met_claim() - was_met)}, nullptr);
+        climb(parent_, {static_cast<std::ptrdiff_t>(claim() - was), static_cast<std::ptrdiff_t>(met_claim() - was_met)},
+              nullptr);
         return {};
     }
 }
@@ -343,7 +360,8 @@ inline void account::release_reservation() noexcept {
     const hold tree(*this);
     const std::size_t was = claim(), was_met = met_claim();
     reserved_ = first_reserved_;
-    climb(parent_, {static_cast<std::ptrdiff_t>(claim() - was), static_cast<std::ptrdiff_t>(met_claim() - was_met)}, nullptr);
+    climb(parent_, {static_cast<std::ptrdiff_t>(claim() - was), static_cast<std::ptrdiff_t>(met_claim() - was_met)},
+          nullptr);
 }
 inline void account::set_limit(std::size_t bytes) noexcept {
     const hold tree(*this);
@@ -367,7 +385,7 @@ inline std::size_t account::peak() const noexcept {
     return peak_;
 }
 inline std::size_t account::headroom() const noexcept {
-    const hold tree(*this, false); // from an item's tell, too
+    const hold tree(*this, false);               // from an item's tell, too
     std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below: only what goes beyond them climbs
     for (const account* a = this; a != nullptr; a = a->parent_) {
         const std::size_t here = a->limit() > a->total_ ? a->limit() - a->total_ : 0;

@@ -20,8 +20,9 @@ namespace allot::inline ALLOT_ABI {
 // ---- the beginning -----------------------------------------------------------------------------------------------
 
 inline account::account(account* parent, const asked_values& asked) noexcept
-    : one_thread_(asked.one_thread), root_(parent != nullptr ? parent->root_ : this), limit_(asked.limit), grace_(asked.grace),
-      parent_(parent), step_(static_cast<std::uint32_t>(asked.step < (std::size_t{1} << 26) ? asked.step : std::size_t{1} << 26)),
+    : one_thread_(asked.one_thread), root_(parent != nullptr ? parent->root_ : this), limit_(asked.limit),
+      grace_(asked.grace), parent_(parent),
+      step_(static_cast<std::uint32_t>(asked.step < (std::size_t{1} << 26) ? asked.step : std::size_t{1} << 26)),
       name_(asked.name), first_reserved_(0), leaks_(asked.leaks) {
     if (parent == nullptr) {
         if (step_ != 0) leaves_.add(*this);
@@ -30,8 +31,8 @@ inline account::account(account* parent, const asked_values& asked) noexcept
     while (!begin_below(*parent, asked)) yield();
     if (is_open()) tell_children(*parent, true);
 }
-// Its reservation is charged, or refused, and it is closed then. False: it hangs on what others hold and have not confirmed; they
-// may need the mutex to go on.
+// Its reservation is charged, or refused, and it is closed then. False: it hangs on what others hold and have not
+// confirmed; they may need the mutex to go on.
 inline bool account::begin_below(account& parent, const asked_values& asked) noexcept {
     const std::lock_guard whole(root_->shape_);
     const hold tree(*this, false);
@@ -39,7 +40,9 @@ inline bool account::begin_below(account& parent, const asked_values& asked) noe
         const bool open = parent.is_open() && !parent.one_thread_;
         const bool absurd = asked.reservation > SIZE_MAX / 2 || asked.reservation > asked.limit;
         looked found;
-        if (!open) found.status = {parent.one_thread_ ? charge_outcome::misused : charge_outcome::closed, &parent, asked.reservation, parent.used_now(), parent.limit()};
+        if (!open)
+            found.status = {parent.one_thread_ ? charge_outcome::misused : charge_outcome::closed, &parent,
+                            asked.reservation, parent.used_now(), parent.limit()};
         else if (absurd) found.status = {charge_outcome::over_limit, this, asked.reservation, 0, asked.limit};
         else found = look(&parent, asked.reservation, asked.reservation);
         found.without_grace();
@@ -103,7 +106,9 @@ inline bool account::leave_tree() noexcept {
         c = following;
     }
     below_.clear();
-    climb(parent_, {with.all - static_cast<std::ptrdiff_t>(claim()), with.met - static_cast<std::ptrdiff_t>(met_claim())}, nullptr);
+    climb(parent_,
+          {with.all - static_cast<std::ptrdiff_t>(claim()), with.met - static_cast<std::ptrdiff_t>(met_claim())},
+          nullptr);
     lower_own(own());
     total_ = pending_ = reserved_ = first_reserved_ = 0;
     children_ = 0;
@@ -137,7 +142,8 @@ inline bool account::end(text_writer& leaks) noexcept {
     const hold tree(*this, false);
     if (state_.load(std::memory_order_relaxed) == state::closed) return false;
     write_leaks(leaks);
-    if (parent_ == nullptr && !below_.empty()) tell_misuse({.kind = misuse::outlived, .heap = name_}); // children of a root that is gone
+    if (parent_ == nullptr && !below_.empty())
+        tell_misuse({.kind = misuse::outlived, .heap = name_}); // children of a root that is gone
     return leave_tree();
 }
 inline void account::tell(std::string_view leaks) const noexcept {
@@ -150,7 +156,9 @@ inline bool account::close() noexcept {
     text_writer leaks{page};
     const bool ended = end(leaks);
     wait_for_refunds();
-    { const hold tree(*this, false); } // what they noted is settled: nobody knows this account any more
+    {
+        const hold tree(*this, false);
+    } // what they noted is settled: nobody knows this account any more
     wait_for_calls();
     if (ended && above != nullptr) tell_children(*above, false);
     tell(leaks.view());
@@ -214,7 +222,8 @@ inline void account::finish_drained() noexcept {
 // The parent, which does not end by itself until let_go(); null: there is none.
 inline account* account::keep_parent() noexcept {
     const hold tree(*this);
-    if (parent_ != nullptr && parent_->open_[moves].fetch_add(1, std::memory_order_relaxed) >= counts_left) ++parent_->left_[moves];
+    if (parent_ != nullptr && parent_->open_[moves].fetch_add(1, std::memory_order_relaxed) >= counts_left)
+        ++parent_->left_[moves];
     return parent_;
 }
 // Returns who is to be ended by the caller.
@@ -296,9 +305,9 @@ inline bool account::verify_locked() const noexcept {
         met_claims += c->met_claim();
     }
     const word w = room();
-    return n == children_ && below_.valid() && items_.valid() && total_ == own() + claims && w.room() <= own() && w.least() <= w.room() &&
-           pending_ <= total_ && (claims == met_claims || pending_ != 0) && reserved_ >= first_reserved_ && (w.open() ? step_ != 0 : true) &&
-           (log() == nullptr || !w.open());
+    return n == children_ && below_.valid() && items_.valid() && total_ == own() + claims && w.room() <= own() &&
+           w.least() <= w.room() && pending_ <= total_ && (claims == met_claims || pending_ != 0) &&
+           reserved_ >= first_reserved_ && (w.open() ? step_ != 0 : true) && (log() == nullptr || !w.open());
 }
 inline bool account::verify() const noexcept {
     const std::lock_guard whole(root_->shape_);

@@ -1,4 +1,5 @@
-// The tree's lock, held; a request that looks under it, and again; listeners, being called. All are part of account.hpp.
+// The tree's lock, held; a request that looks under it, and again; listeners, being called. All are part of
+// account.hpp.
 #pragma once
 
 #include <allot/ledger/account_class.hpp>
@@ -11,8 +12,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// The tree's lock. Refunds that found it taken are settled first, so whoever holds it sees each that has returned. Accounts
-// that drained meanwhile end behind it, unless the tree's mutex may be held, too: then with the next one.
+// The tree's lock. Refunds that found it taken are settled first, so whoever holds it sees each that has returned.
+// Accounts that drained meanwhile end behind it, unless the tree's mutex may be held, too: then with the next one.
 struct account::hold {
     explicit hold(const account& a, bool ends = true) noexcept : root(*a.root_), ends_(ends) {
         root.lock_.lock();
@@ -45,16 +46,18 @@ struct account::hold {
     const bool ends_;
 };
 
-// A request that looks, under the tree's lock, and may look again: how often it has called in what leaves have ahead, and its turn
-// where it waits for what is held; who comes to hold more lets it pass first.
+// A request that looks, under the tree's lock, and may look again: how often it has called in what leaves have ahead,
+// and its turn where it waits for what is held; who comes to hold more lets it pass first.
 struct account::attempt {
     attempt(account& by, hold& tree, how mode) noexcept : by_(by), tree_(tree), mode_(mode) {}
     attempt(const attempt&) = delete;
     attempt& operator=(const attempt&) = delete;
     ~attempt() { tree_.root.waiting_ -= waits_; }
-    // True: something has changed, so look again. Else the status says what the request comes to: a refusal, which is counted, or
-    // that it goes ahead.
-    ALLOT_ALWAYS_INLINE bool looks_again(looked& found) noexcept { return ALLOT_UNLIKELY(!found.status.fitted()) && is_to_look_again(found); }
+    // True: something has changed, so look again. Else the status says what the request comes to: a refusal, which is
+    // counted, or that it goes ahead.
+    ALLOT_ALWAYS_INLINE bool looks_again(looked& found) noexcept {
+        return ALLOT_UNLIKELY(!found.status.fitted()) && is_to_look_again(found);
+    }
 
   private:
     ALLOT_NOINLINE bool is_to_look_again(looked& found) noexcept {
@@ -72,7 +75,8 @@ struct account::attempt {
         if (!s.charged()) ++const_cast<account*>(s.at)->refused_;
         return false;
     }
-    // Whoever has it takes pages, and waits for nobody here. False: from inside a call, since it may be this thread that has it.
+    // Whoever has it takes pages, and waits for nobody here. False: from inside a call, since it may be this thread
+    // that has it.
     bool wait() noexcept {
         if (tree_.root.is_inside_a_call(sys::thread_token())) return false;
         if (!std::exchange(waits_, true)) ++tree_.root.waiting_;
@@ -87,8 +91,8 @@ struct account::attempt {
     unsigned called_in_ = 0; // since it waited
 };
 
-// Listeners are called with no lock held. Each caller has a place on its own stack, linked to the root, so a thread that charges
-// from inside a call is known.
+// Listeners are called with no lock held. Each caller has a place on its own stack, linked to the root, so a thread
+// that charges from inside a call is known.
 struct account::calls {
     explicit calls(const account& a) noexcept : of(a), root(*a.root_), thread(sys::thread_token()) {
         const std::lock_guard tree(root.lock_);
@@ -131,7 +135,7 @@ struct account::calls {
     account& root;
     const std::uintptr_t thread;
     calls* next = nullptr;
-    bool quiet = false; // this thread is inside a call already
+    bool quiet = false;  // this thread is inside a call already
     bool inside = false; // a listener has the thread now; by the lock
 };
 

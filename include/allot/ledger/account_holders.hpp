@@ -1,6 +1,7 @@
 // Who holds the memory of a tree of accounts: the few largest, as out-of-memory pages name them.
 //
-// Invariant: at most eight are kept, in order; names are copied, since an account may end after it was looked at. Nothing
+// Invariant: at most eight are kept, in order; names are copied, since an account may end after it was looked at.
+// Nothing
 // allocates. Cost: O(accounts). Threads: any, that are not inside a visit of the same tree.
 #pragma once
 

@@ -1,9 +1,12 @@
-// Who owns what is charged to an account: an object's place in the account's list, for the tree's pages and for leak reports.
+// Who owns what is charged to an account: an object's place in the account's list, for the tree's pages and for leak
+// reports.
 //
 //     struct my_pool { allot::account_item item{"pool", "orders", &tell}; ... };   account.add(pool.item);
 //
-// Invariant: an item is in one account's list at most, and out of it before either ends. Cost: 48 bytes an item; a short
-// lock of the account to add, remove or move one. What comes and goes by the million is counted instead (account::count).
+// Invariant: an item is in one account's list at most, and out of it before either ends. Cost: 48 bytes an item; a
+// short
+// lock of the account to add, remove or move one. What comes and goes by the million is counted instead
+// (account::count).
 // Threads: any; `tell` is called with that lock held: it must not charge, add or remove.
 #pragma once
 

@@ -1,7 +1,7 @@
 // Who listens to an account hears of charges to it and to every account below it.
 //
-// No lock is held in a call, so a listener may charge, refund, transfer, and add or remove listeners and accounts. What it
-// charges or refunds itself, in this tree and on this thread, is not told to anybody: so no call is inside another.
+// No lock is held in a call, so a listener may charge, refund, transfer, and add or remove listeners and accounts. What
+// it charges or refunds itself, in this tree and on this thread, is not told to anybody: so no call is inside another.
 // Invariant: an added listener is not forgotten, a removed one gets no call that begins after remove() has returned.
 // Cost: 0 without one; with one, accounts at and below it take no room ahead, and each request takes the tree's lock.
 // Threads: calls come on the thread that charges, several at a time where several charge.
@@ -29,7 +29,8 @@ class account_listener {
     virtual void after(const account&, std::size_t, const charge_status&) noexcept {}
     /// The bytes were refunded.
     virtual void released(const account&, std::size_t) noexcept {}
-    /// They could not be charged. How often to try again, after what was freed here; the most that any listener wants counts.
+    /// They could not be charged. How often to try again, after what was freed here; the most that any listener wants
+    /// counts.
     virtual unsigned failed(const account&, const charge_status&) noexcept { return 0; }
     /// Charged to `from` before, to `to` now.
     virtual void transferred(const account& from, const account& to, std::size_t, const charge_status&) noexcept {

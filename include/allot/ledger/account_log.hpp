@@ -1,8 +1,10 @@
-// The first event of an account, a buffer or a reservation, and its last ones, with stack traces: who opened it, who had it last.
+// The first event of an account, a buffer or a reservation, and its last ones, with stack traces: who opened it, who
+// had it last.
 //
 //     allot::account_log log{16};    account.set_log(&log);        every 16th event; 1: all; the first one always
 //
-// Invariant: at most one first and six last events are kept; what is visited is whole. Cost: 1.3 KiB a log; an event that is
+// Invariant: at most one first and six last events are kept; what is visited is whole. Cost: 1.3 KiB a log; an event
+// that is
 // kept costs a walk up the stack (some microseconds), one that is not, an addition. It allocates nothing.
 // Threads: any. Source: Drill's HistoricalLog, 2014, on for all allocators of a process or for none.
 #pragma once
@@ -25,7 +27,7 @@ namespace allot::inline ALLOT_ABI {
 struct account_event {
     const char* what = ""; // "charge", "refund", ...
     std::size_t bytes = 0;
-    std::size_t used = 0;  // of the account, after a charge and before a refund
+    std::size_t used = 0;     // of the account, after a charge and before a refund
     std::uint64_t number = 0; // among all events of the log, 0 the first
     std::uint64_t ns = 0;     // sys::fine_clock
     std::uintptr_t thread = 0;
@@ -86,8 +88,18 @@ class account_log {
 };
 
 // "charge of 4096 bytes, 8192 bytes used, thread 0x7f.., at", then a line a frame.
-inline void write(text_writer& out, const account_event& e, const char* indent = "      ", unsigned most_frames = 16) noexcept {
-    out.put(indent).put('#').number(e.number).put(' ').put(e.what).put(" of ").bytes(e.bytes).put(", ").bytes(e.used).put(" used, thread ");
+inline void write(text_writer& out, const account_event& e, const char* indent = "      ",
+                  unsigned most_frames = 16) noexcept {
+    out.put(indent)
+        .put('#')
+        .number(e.number)
+        .put(' ')
+        .put(e.what)
+        .put(" of ")
+        .bytes(e.bytes)
+        .put(", ")
+        .bytes(e.used)
+        .put(" used, thread ");
     out.hex(e.thread).newline();
     for (unsigned i = 0; i != e.frames && i != most_frames; ++i) {
         out.put(indent).put("  ");

@@ -1,12 +1,15 @@
 // All accounts of a tree as they were when most was used at its root: those that have ended since are in it, too.
 //
-//     allot::account_line lines[64];   allot::account_peak fullest{lines};   root.keep_peak(&fullest);   ...   root.keep_peak(nullptr);
+//     allot::account_line lines[64];   allot::account_peak fullest{lines};   root.keep_peak(&fullest);   ...
+//     root.keep_peak(nullptr);
 //
-// Who holds the tree's lock copies the figures whenever requests that were met bring the root above all that was there since it was
-// set. So it is no sample: no charge and no refund of another thread comes between the peak and the copy.
-// Invariant: in every line used = own + what the children have of it; the first line is the root's, its used is its peak. Bytes
-// that are held and not confirmed are in no line. A leaf of one thread gives up its room at its next call: until then that counts as used. Parents come first, as many lines as there is room for: missing() tells how many
-// there was none for. Cost: an account's copy each, under the lock, at each new peak; while it is set leaves take no room ahead.
+// Who holds the tree's lock copies the figures whenever requests that were met bring the root above all that was there
+// since it was set. So it is no sample: no charge and no refund of another thread comes between the peak and the copy.
+// Invariant: in every line used = own + what the children have of it; the first line is the root's, its used is its
+// peak. Bytes
+// that are held and not confirmed are in no line. A leaf of one thread gives up its room at its next call: until then
+// that counts as used. Parents come first, as many lines as there is room for: missing() tells how many there was none
+// for. Cost: an account's copy each, under the lock, at each new peak; while it is set leaves take no room ahead.
 // Without one a load a request that climbs. Threads: read it when it is no longer set.
 #pragma once
 

@@ -41,16 +41,19 @@ enum class charge_outcome : std::uint8_t {
     vetoed,     // not charged: a listener of `at` did not want it
     closed,     // not charged: `at` was closed, or could not be opened
     misused,    // not done: two trees, or more than was charged
-    no_memory,  // not charged, though no account refused: the memory behind it has none, or the host for what is kept about it
+    no_memory,  // not charged, though no account refused: the memory behind it has none, or the host for what is kept
+                // about it
 };
 
 constexpr std::string_view text_of(charge_outcome outcome) noexcept {
-    constexpr std::string_view texts[] = {"fits", "in grace", "forced over the limit", "over the limit", "vetoed by a listener", "closed", "misused",
-                                          "the memory behind it has none"};
+    constexpr std::string_view texts[] = {
+        "fits",   "in grace", "forced over the limit",        "over the limit", "vetoed by a listener",
+        "closed", "misused",  "the memory behind it has none"};
     return texts[static_cast<std::size_t>(outcome)];
 }
 
-/// True where the bytes are charged now. Figures are those of `at` at that moment, before the request; null and 0 where all fits.
+/// True where the bytes are charged now. Figures are those of `at` at that moment, before the request; null and 0 where
+/// all fits.
 struct charge_status {
     charge_outcome outcome = charge_outcome::fits;
     const account* at = nullptr; // the level that refused, or whose limit is exceeded; valid as long as that account is
@@ -66,11 +69,11 @@ struct charge_status {
 /// An account's figures at a moment, in bytes unless said otherwise.
 struct account_figures {
     const char* name = "";
-    std::size_t used = 0;        // what counts against its limit: its own charges, and what its children have of it
-    std::size_t own = 0;         // of that, charged to it and not to a child
-    std::size_t ahead = 0;       // taken ahead in steps, beside `used`; called in before a request is refused
-    std::size_t claimed = 0;     // what it has of its parent: used and ahead, its reservation at least
-    std::size_t peak = 0;        // the most that was used by requests that were met
+    std::size_t used = 0;    // what counts against its limit: its own charges, and what its children have of it
+    std::size_t own = 0;     // of that, charged to it and not to a child
+    std::size_t ahead = 0;   // taken ahead in steps, beside `used`; called in before a request is refused
+    std::size_t claimed = 0; // what it has of its parent: used and ahead, its reservation at least
+    std::size_t peak = 0;    // the most that was used by requests that were met
     std::size_t limit = 0;
     std::size_t grace = 0;
     std::size_t reservation = 0; // now; see maybe_reserve
@@ -79,8 +82,8 @@ struct account_figures {
     unsigned depth = 0;          // 0: the root
     std::uint32_t children = 0;
     std::uint32_t buffers = 0, reservations = 0; // open, own
-    std::uint64_t refused = 0;   // requests, at this account's limit
-    std::uint64_t beyond = 0;    // charges in grace or by force, beyond this account's limit
+    std::uint64_t refused = 0;                   // requests, at this account's limit
+    std::uint64_t beyond = 0;                    // charges in grace or by force, beyond this account's limit
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,9 +1,11 @@
 // An account that charges first and checks then, as Drill and Arrow do: for comparison, in tests and benches.
 //
-// It is never over its limit when nobody is inside a call, but a request that fails is visible until it is undone: others fail
-// because of it, and a local peak keeps bytes that nobody ever had. allot::account is the answer to use.
-// Invariant: used of a parent = the claims of its children, when nobody is inside a call. Cost: 2 to 3 atomic operations a level.
-// Threads: any. Source: Drill's Accountant, 2014 (its climb also goes on where it has failed, so that the undo mirrors it).
+// It is never over its limit when nobody is inside a call, but a request that fails is visible until it is undone:
+// others fail because of it, and a local peak keeps bytes that nobody ever had. allot::account is the answer to use.
+// Invariant: used of a parent = the claims of its children, when nobody is inside a call. Cost: 2 to 3 atomic
+// operations a level.
+// Threads: any. Source: Drill's Accountant, 2014 (its climb also goes on where it has failed, so that the undo mirrors
+// it).
 #pragma once
 
 #include <allot/config.hpp>
@@ -17,7 +19,8 @@ namespace ledger {
 
 class add_then_check_account {
   public:
-    explicit add_then_check_account(std::size_t limit, add_then_check_account* parent = nullptr, std::size_t reserved = 0) noexcept
+    explicit add_then_check_account(std::size_t limit, add_then_check_account* parent = nullptr,
+                                    std::size_t reserved = 0) noexcept
         : parent_(parent), limit_(limit), reserved_(reserved) {}
 
     bool try_charge(std::size_t bytes) noexcept {
@@ -39,10 +42,12 @@ class add_then_check_account {
         const std::size_t now = used_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
         const bool fits = now <= limit_;
         bool above = true;
-        if (parent_ != nullptr && now > reserved_) above = parent_->add(now - reserved_ < bytes ? now - reserved_ : bytes, forced);
+        if (parent_ != nullptr && now > reserved_)
+            above = parent_->add(now - reserved_ < bytes ? now - reserved_ : bytes, forced);
         if (fits || forced) {
             std::size_t peak = peak_.load(std::memory_order_relaxed);
-            while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+            while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+            }
         }
         return fits && above;
     }

@@ -32,7 +32,8 @@ class page_ledger {
         do {
             const std::size_t most = limit_.load(std::memory_order_relaxed);
             if (used > most || bytes > most - used) return false;
-        } while (!used_.compare_exchange_weak(used, used + bytes, std::memory_order_acquire, std::memory_order_relaxed));
+        } while (
+            !used_.compare_exchange_weak(used, used + bytes, std::memory_order_acquire, std::memory_order_relaxed));
         return true;
     }
     // Whether a charge would fit now.
@@ -44,7 +45,8 @@ class page_ledger {
     void confirm(std::size_t bytes) noexcept {
         const std::size_t now = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
         std::size_t peak = peak_.load(std::memory_order_relaxed);
-        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+        }
     }
     // What was charged could not be had.
     void cancel(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }

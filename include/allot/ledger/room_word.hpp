@@ -1,11 +1,13 @@
-// The room that an account has taken ahead of its charges, as one word that charges and refunds change by one compare-and-swap.
+// The room that an account has taken ahead of its charges, as one word that charges and refunds change by one
+// compare-and-swap.
 //
 //   63 .......... 32  31      30 ......... 0
 //   spare             closed  room                 bytes, both below 2^31
 //
-// `spare` is what the room has more than its least since the account's grant last changed: grant - (room - spare) is the most that
-// was charged meanwhile, so a peak is exact without a second word. A charge within `spare` is one subtraction, and its check one
-// comparison. A closed room has none and serves no charge; what is refunded into it goes back with the next call that climbs.
+// `spare` is what the room has more than its least since the account's grant last changed: grant - (room - spare) is
+// the most that was charged meanwhile, so a peak is exact without a second word. A charge within `spare` is one
+// subtraction, and its check one comparison. A closed room has none and serves no charge; what is refunded into it goes
+// back with the next call that climbs.
 // Invariant: spare <= room; 0 where it is closed. Cost: 8 bytes. Threads: any.
 // Source: Velox's memory pools reserve ahead in steps under a lock, 2022; here the lock is left to who needs more.
 #pragma once
@@ -44,7 +46,9 @@ struct room_word {
     }
     ALLOT_ALWAYS_INLINE constexpr room_word given(std::size_t bytes) const noexcept { return {bits + bytes * both}; }
     // The same where the room may be closed.
-    constexpr room_word put(std::size_t bytes) const noexcept { return open() ? given(bytes) : room_word{bits + bytes}; }
+    constexpr room_word put(std::size_t bytes) const noexcept {
+        return open() ? given(bytes) : room_word{bits + bytes};
+    }
     // A new grant begins: the least is what there is.
     constexpr room_word anew() const noexcept { return of(room(), open()); }
 };

@@ -1,7 +1,9 @@
-// The state behind ledger::tree: an account of the object's own, in the tree of the account that it was given, else alone.
+// The state behind ledger::tree: an account of the object's own, in the tree of the account that it was given, else
+// alone.
 //
 // A page is charged before it is taken and confirmed when it was had, so a page that cannot be had is in no peak.
-// Invariant: that of the account, and nothing is charged to it but pages. Cost: an account, and one request that climbs a page;
+// Invariant: that of the account, and nothing is charged to it but pages. Cost: an account, and one request that
+// climbs a page;
 // nothing for a row. Threads: any. Source: Velox's leaf pools a operator, 2022.
 #pragma once
 
@@ -20,7 +22,8 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // Outside of the class, where `account` is a member's name: nvcc would write it as that.
-template <class... Values> account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&... values) noexcept {
+template <class... Values>
+account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&... values) noexcept {
     const name who{*text != 0 ? text : "pages"};
     if constexpr (given<account, Values&...>) return account{pick<account>(values...), who, limit{most}, std::nothrow};
     else return account{who, limit{most}};
@@ -35,7 +38,8 @@ class tree_ledger {
 
     // The account that is among the values is the parent; the limit is this object's own.
     template <class... Values>
-    tree_ledger(std::size_t limit, const char* name, Values&... given) noexcept : account_(detail::account_for(limit, name, given...)) {}
+    tree_ledger(std::size_t limit, const char* name, Values&... given) noexcept
+        : account_(detail::account_for(limit, name, given...)) {}
     explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(detail::account_for(limit, "")) {}
     // What is left at an object's end was told by the object.
     ~tree_ledger() {

@@ -9,8 +9,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Ledger, class Counters>
-class watched_ledger : public Ledger {
+template <class Ledger, class Counters> class watched_ledger : public Ledger {
   public:
     using Ledger::Ledger;
 

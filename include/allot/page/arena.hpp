@@ -30,25 +30,25 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
-template <class Set>
-class built_arena : public arena_base {
+template <class Set> class built_arena : public arena_base {
     using resolution = resolved<Set, product::arena>;
     using page_policy = typename resolution::template answer<category::page>;
     using retain_policy = typename resolution::template answer<category::retain>;
     using source = page_source<page_policy>;
     static constexpr bool lent = requires { page_policy::lent; };
-    static_assert(!source::on_device || !requires { retain_policy::after; },
-                  "allot: retain::idle would wait for the device at page requests; name retain::on_call");
+    static_assert(
+        !source::on_device || !requires { retain_policy::after; },
+        "allot: retain::idle would wait for the device at page requests; name retain::on_call");
 
   public:
     using set = Set;
     using provides = typename page_policy::provides; // for page::of
 
-    template <class... Values>
-    explicit built_arena(Values&&... values) : backing_(values...) {
-        using accepted = std::conditional_t<
-            lent, types<allot::limit, allot::page_bytes, allot::name, std::span<std::byte>>,
-            decltype(types<allot::limit, allot::page_bytes, allot::name, allot::reserve_bytes>{} + typename source::values{})>;
+    template <class... Values> explicit built_arena(Values&&... values) : backing_(values...) {
+        using accepted =
+            std::conditional_t<lent, types<allot::limit, allot::page_bytes, allot::name, std::span<std::byte>>,
+                               decltype(types<allot::limit, allot::page_bytes, allot::name, allot::reserve_bytes>{} +
+                                        typename source::values{})>;
         check_values<product::arena, Set, accepted, Values...>();
         if constexpr (lent) check_needed<product::arena, Set, types<std::span<std::byte>>, Values...>();
         else check_needed<product::arena, Set, typename source::needed, Values...>();
@@ -84,14 +84,14 @@ class built_arena : public arena_base {
         range.under_pressure = retain_policy::under_pressure;
         if constexpr (idle_state<retain_policy>::looks)
             if (range.gives_back) range.idle = &idle_;
-        const bool good = range.begin != nullptr &&
-                          start(range, limit, name) && arenas.enter(*this);
+        const bool good = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
         if (good) return;
         if (begin() != nullptr) close();
         else if (range.begin != nullptr && range.mapping != 0) sys::unmap(range.begin, range.mapping);
         raise(out_of_memory("allot: out of memory: an arena cannot get its address space", [&](text_writer& out) {
             if (*range.why != 0) out.put("arena ").put(name).put(": ").put(range.why).newline();
-            out.put("arena ").put(name).put(lent ? ": too few bytes were lent for one page of " : ": no room for pages of ");
+            out.put("arena ").put(name).put(lent ? ": too few bytes were lent for one page of "
+                                                 : ": no room for pages of ");
             out.bytes(std::size_t{1} << range.page_shift).newline();
         }));
     }
@@ -101,8 +101,7 @@ class built_arena : public arena_base {
 
 } // namespace detail
 
-template <class Set = policies<>>
-class arena : public detail::built_arena<Set> {
+template <class Set = policies<>> class arena : public detail::built_arena<Set> {
     using detail::built_arena<Set>::built_arena;
 };
 

@@ -9,7 +9,8 @@
 // never reads them: their headers stand aside.
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit. A failing take leaves
 // everything as before, and the peak counts only pages that somebody really had.
-// Cost: 66.1 bits a page out of band (67.1 under retain::idle), four mappings an arena. A page that was used before: a locked search of two
+// Cost: 66.1 bits a page out of band (67.1 under retain::idle), four mappings an arena. A page that was used before: a
+// locked search of two
 // words. Threads: any, but for construction and destruction.
 // A child of fork() has its own copy and may use it if the parent was in no call to the arena in another thread.
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges.
@@ -40,7 +41,7 @@ class text_writer;
 namespace detail {
 class arena_table;
 struct holder_walk;
-}
+} // namespace detail
 
 class arena_base {
   public:
@@ -68,7 +69,8 @@ class arena_base {
     }
     // Gives pages back that were taken, all or a part of a run. Never waits, no system call.
     void give(std::byte* first, std::size_t pages) noexcept {
-        ALLOT_ASSERT(contains(first) && pages <= page_count() - index(first), "pages given to an arena that has them not");
+        ALLOT_ASSERT(contains(first) && pages <= page_count() - index(first),
+                     "pages given to an arena that has them not");
         const std::size_t page = index(first);
         mark_dirty(page, pages);
         if (ALLOT_UNLIKELY(idle_ != nullptr)) idle_->used(page, pages);
@@ -105,12 +107,14 @@ class arena_base {
     ALLOT_NOINLINE std::size_t trim_idle() noexcept {
         std::size_t bytes = 0;
         if (idle_ != nullptr && gives_back_)
-            idle_->step(bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); },
-                        [&](std::size_t w, std::uint64_t pages) { return give_back(w, pages, bytes); });
+            idle_->step(
+                bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); },
+                [&](std::size_t w, std::uint64_t pages) { return give_back(w, pages, bytes); });
         return bytes;
     }
 
-    // Asks every holder for pages that it does not need; returns how many came back. No lock is held while one is asked.
+    // Asks every holder for pages that it does not need; returns how many came back. No lock is held while one is
+    // asked.
     std::size_t ask_holders() noexcept;
 
     // ---- questions ------------------------------------------------------------------------------------------
@@ -163,7 +167,8 @@ class arena_base {
         f.peak_taken = peak_.load(std::memory_order_relaxed) << shift_;
         std::size_t used = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
-            used += static_cast<std::size_t>(std::popcount((bitmap_.taken_in_word(w) & in_range(w)) | dirty_[w].load()));
+            used +=
+                static_cast<std::size_t>(std::popcount((bitmap_.taken_in_word(w) & in_range(w)) | dirty_[w].load()));
         f.committed = backing_ != nullptr ? backing_->committed_bytes() : used << shift_;
         f.free = f.taken < f.limit ? f.limit - f.taken : 0;
         f.largest_free_run = bitmap_.largest_free_run() << shift_;
@@ -191,7 +196,8 @@ class arena_base {
   protected:
     ~arena_base() { close(); }
     void close() noexcept {
-        if (own_aside_ != nullptr) sys::unmap(own_aside_, own_aside_bytes(page_count(), idle_ != nullptr, headers_aside()));
+        if (own_aside_ != nullptr)
+            sys::unmap(own_aside_, own_aside_bytes(page_count(), idle_ != nullptr, headers_aside()));
         if (mapping_ != 0) sys::unmap(begin_, mapping_);
         own_aside_ = begin_ = nullptr;
         mapping_ = bytes_ = limit_pages_ = 0;
@@ -258,7 +264,9 @@ class arena_base {
     bool has_granules_alone(std::size_t granule) const noexcept {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
     }
-    static std::size_t dirty_bytes(std::size_t pages) noexcept { return ceil_div(pages, std::size_t{64}) * sizeof(word); }
+    static std::size_t dirty_bytes(std::size_t pages) noexcept {
+        return ceil_div(pages, std::size_t{64}) * sizeof(word);
+    }
     std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     std::size_t index(const std::byte* first) const noexcept {
         return static_cast<std::size_t>(first - begin_) >> shift_;
@@ -297,11 +305,12 @@ class arena_base {
             const std::uint64_t bits = detail::page_bitmap::run_mask(low, n);
             wide &= ~bits;
             if (!hide(w * 64 + low, n)) continue; // somebody was quicker
-            const bool gone = backing_ == nullptr ? system_.give_back(w * 64 + low, n)
-                                                  : backing_->decommit(w * 64 + low, n);
+            const bool gone =
+                backing_ == nullptr ? system_.give_back(w * 64 + low, n) : backing_->decommit(w * 64 + low, n);
             if (gone) {
                 const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
-                const std::size_t back = (backing_ != nullptr ? n : static_cast<std::size_t>(std::popcount(was))) << shift_;
+                const std::size_t back = (backing_ != nullptr ? n : static_cast<std::size_t>(std::popcount(was)))
+                                         << shift_;
                 returned_.fetch_add(back, std::memory_order_relaxed);
                 bytes += back;
             }
@@ -316,7 +325,9 @@ class arena_base {
         const std::uint64_t taken = bitmap_.taken_in_word(w) & in_range(w);
         std::uint64_t whole = 0;
         for (std::size_t at = 0; at < 64; at += each)
-            if (const std::uint64_t unit = detail::page_bitmap::run_mask(at, each); (pages & unit) != 0 && (taken & unit) == 0) whole |= unit;
+            if (const std::uint64_t unit = detail::page_bitmap::run_mask(at, each);
+                (pages & unit) != 0 && (taken & unit) == 0)
+                whole |= unit;
         return whole;
     }
     bool grow(std::size_t first, std::size_t n) noexcept {
@@ -350,7 +361,8 @@ class arena_base {
         }
         const std::size_t now = held_.fetch_add(n, std::memory_order_relaxed) + n;
         std::size_t peak = peak_.load(std::memory_order_relaxed);
-        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {}
+        while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+        }
         return true;
     }
     ALLOT_COLD bool commit(std::size_t first, std::size_t n) noexcept {
@@ -376,7 +388,7 @@ class arena_base {
     page_backing* backing_ = nullptr;
 
     alignas(64) spin_lock lock_; // for takers
-    std::size_t hidden_ = 0; // pages, under the lock
+    std::size_t hidden_ = 0;     // pages, under the lock
     detail::page_bitmap bitmap_;
     detail::system_pages system_;
 

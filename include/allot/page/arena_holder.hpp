@@ -1,8 +1,8 @@
 // Who holds an arena's pages: so that a full arena can tell, and can ask for pages that are not needed.
 //
 // Invariant: a holder is told of and asked from its construction until leave() or its destruction.
-// Who is asked may call others (a ledger's listeners), so no lock is held meanwhile: whoever asks has a place on its own stack,
-// where a holder that goes is taken out, and waited for if it is being asked just then.
+// Who is asked may call others (a ledger's listeners), so no lock is held meanwhile: whoever asks has a place on its
+// own stack, where a holder that goes is taken out, and waited for if it is being asked just then.
 // Cost: 64 bytes a holder; asking is for when an arena is full. Threads: any.
 #pragma once
 

@@ -1,6 +1,8 @@
-// The range that a page policy made for an arena: where it is, what stands behind it, and what the system is told about it.
+// The range that a page policy made for an arena: where it is, what stands behind it, and what the system is told about
+// it.
 //
-// Invariant: `begin` is null where there is none, and `why` says so. Cost: none but at an arena's construction. Threads: a value.
+// Invariant: `begin` is null where there is none, and `why` says so. Cost: none but at an arena's construction.
+// Threads: a value.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,13 +21,13 @@ struct arena_range {
     std::size_t bytes = 0;      // a multiple of it
     std::size_t mapping = 0;    // bytes to unmap at the end; 0: not the arena's own
     unsigned page_shift = 20;
-    bool committed = false;     // all of it is usable from the start
-    bool gives_back = false;    // free pages may go back to the system
+    bool committed = false;      // all of it is usable from the start
+    bool gives_back = false;     // free pages may go back to the system
     bool under_pressure = false; // and do when it refuses memory
     bool transparent_huge = false;
     bool lock = false;
-    const char* got = "plain";  // "plain", "transparent", "hugetlb", "borrowed"
-    std::byte* aside = nullptr; // memory of zeros for the bitmaps; null: the arena maps its own
+    const char* got = "plain";          // "plain", "transparent", "hugetlb", "borrowed"
+    std::byte* aside = nullptr;         // memory of zeros for the bitmaps; null: the arena maps its own
     detail::idle_pages* idle = nullptr; // looks for pages that nobody used for a while; null: nobody does
     page_backing* backing = nullptr;    // null: the system's memory, or the caller's
     bool headers_aside = false;         // the host does not touch the pages

@@ -77,8 +77,7 @@ class arena_table {
 
     static const arena_base* shared() noexcept { return reinterpret_cast<const arena_base*>(std::uintptr_t{1}); }
 
-    template <class Call>
-    static void for_granules(const arena_base& arena, Call call) {
+    template <class Call> static void for_granules(const arena_base& arena, Call call) {
         const auto begin = reinterpret_cast<std::uintptr_t>(arena.begin());
         const auto end = reinterpret_cast<std::uintptr_t>(arena.end());
         for (std::uintptr_t at = begin & ~(granule_bytes - 1); at < end; at += granule_bytes) call(at);
@@ -104,8 +103,7 @@ class arena_table {
         std::atomic<range_list*> next{nullptr};
     };
     // The first range for which `call` says yes.
-    template <class Call>
-    range* first_range(Call call) noexcept {
+    template <class Call> range* first_range(Call call) noexcept {
         for (range_list* l = &sharers_; l != nullptr; l = l->next.load(std::memory_order_acquire))
             for (range& r : l->ranges)
                 if (call(r)) return &r;
@@ -139,7 +137,8 @@ class arena_table {
         const std::uint64_t was = changes_.load(std::memory_order_relaxed);
         changes_.store(was + 1, std::memory_order_relaxed);
         r.arena.store(arena, std::memory_order_release);
-        r.begin.store(arena != nullptr ? reinterpret_cast<std::uintptr_t>(arena->begin()) : 0, std::memory_order_release);
+        r.begin.store(arena != nullptr ? reinterpret_cast<std::uintptr_t>(arena->begin()) : 0,
+                      std::memory_order_release);
         r.bytes.store(arena != nullptr ? arena->page_count() << arena->page_shift() : 0, std::memory_order_release);
         changes_.store(was + 2, std::memory_order_release);
     }
@@ -157,8 +156,7 @@ class arena_table {
         }
     }
     // Memory that is never given back.
-    template <class T>
-    static T* make_zeros() noexcept {
+    template <class T> static T* make_zeros() noexcept {
         const std::size_t bytes = align_up(sizeof(T), sys::os_page_bytes());
         std::byte* const memory = sys::reserve(bytes, 1);
         if (memory == nullptr) return nullptr;

@@ -1,11 +1,11 @@
 // An arena's range on a device: address space is reserved once, and memory mapped into it as pages are taken.
 //
-// A unit of mapping is the device's granularity (2 MiB), or a page where that is more; small pages share one. Where the device has
-// no virtual memory the range is one plain allocation: of the limit, else of half of what is free. Rows of such pages have
-// their headers on the host (heap/header_place.hpp): the host touches no byte of the range.
-// Pages are given back on call only (and where a request would fail, under retain::on_pressure): units without taken
-// pages, after waiting for the device. A row's last release says that no work uses it any more, so a free page has no
-// users; the wait is for programs that break this rule.
+// A unit of mapping is the device's granularity (2 MiB), or a page where that is more; small pages share one. Where the
+// device has no virtual memory the range is one plain allocation: of the limit, else of half of what is free. Rows of
+// such pages have their headers on the host (heap/header_place.hpp): the host touches no byte of the range. Pages are
+// given back on call only (and where a request would fail, under retain::on_pressure): units without taken pages, after
+// waiting for the device. A row's last release says that no work uses it any more, so a free page has no users; the
+// wait is for programs that break this rule.
 // Invariant: a unit is mapped and usable by its device exactly where its flag says so; a failing commit maps nothing.
 // Cost: some 4 driver calls a unit, a byte of host memory for it. A take that finds its pages mapped: two loads.
 // Threads: any; mappings are made one at a time. Failures: as no memory; `why` of a range that could not be made.
@@ -32,8 +32,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Api>
-class device_backing final : public page_backing {
+template <class Api> class device_backing final : public page_backing {
   public:
     static constexpr std::size_t usual_page = std::size_t{2} << 20;
 
@@ -95,7 +94,8 @@ class device_backing final : public page_backing {
     bool reserve(const range_request& asked, const device::properties& facts, arena_range& range) noexcept {
         const auto step = api_.granularity(device_);
         if (!step) return fail(range, step.kind());
-        const std::size_t page = std::max(page_size_for(asked, usual_page), *step / 64); // a word of the arena's bitmap has whole units
+        const std::size_t page =
+            std::max(page_size_for(asked, usual_page), *step / 64); // a word of the arena's bitmap has whole units
         unit_ = std::max(page, *step);
         per_unit_ = unit_ / page;
         std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes : facts.total_bytes;
@@ -104,7 +104,7 @@ class device_backing final : public page_backing {
         for (; !got && bytes > unit_; got = api_.reserve(device_, bytes, unit_)) bytes = align_up(bytes / 2, unit_);
         if (!got) return fail(range, got.kind());
         units_ = bytes / unit_;
-        states_.reset(new (std::nothrow) std::atomic<unsigned char>[units_]{});
+        states_.reset(new (std::nothrow) std::atomic<unsigned char>[units_] {});
         if (states_ == nullptr || !may_be_known(*got, bytes)) {
             static_cast<void>(api_.free_address(*got, bytes));
             return fail(range, device::failure::out_of_memory);
@@ -178,8 +178,7 @@ class device_backing final : public page_backing {
     std::mutex mapping_;
 };
 
-template <class Api>
-struct page_source<page::on_device<Api>> {
+template <class Api> struct page_source<page::on_device<Api>> {
     static constexpr bool on_device = true;
     using values = types<Api, device_id>;
     using needed = needed_api<Api>;

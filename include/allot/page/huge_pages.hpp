@@ -12,21 +12,21 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
-template <huge_options Options>
-struct huge_pages {
+template <huge_options Options> struct huge_pages {
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::host_accessible, property::fixed_address, property::preallocated>;
     static constexpr bool options_valid = page::valid(Options);
-    static constexpr std::string_view about = "preallocated huge OS pages; else transparent ones; else plain: got() says";
+    static constexpr std::string_view about =
+        "preallocated huge OS pages; else transparent ones; else plain: got() says";
     static constexpr std::string_view cost = "all memory at once; fewer TLB misses";
 
     static arena_range make(const detail::range_request& asked) noexcept {
         const std::size_t page = detail::page_size_for(asked, Options.page);
-        const std::size_t bytes = asked.reserve_bytes != 0   ? asked.reserve_bytes
-                                  : Options.reserve != 0 ? Options.reserve
-                                  : asked.limit != 0     ? asked.limit
-                                                         : sys::physical_memory();
+        const std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes
+                                  : Options.reserve != 0   ? Options.reserve
+                                  : asked.limit != 0       ? asked.limit
+                                                           : sys::physical_memory();
         const std::size_t unit = std::max(page, Options.huge_page);
         const std::size_t whole = align_up(std::min(bytes, detail::most_reserve), unit);
         arena_range range = detail::reserve_range(page, whole, Options.huge_page);

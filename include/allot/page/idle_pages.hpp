@@ -36,14 +36,12 @@ class idle_pages {
 
     // These pages were in use until now; called before others can see them free.
     void used(std::size_t first, std::size_t n) noexcept {
-        page_bitmap::for_words(first, n, [&](std::size_t w, std::uint64_t bits) {
-            young_[w].fetch_or(bits, std::memory_order_release);
-        });
+        page_bitmap::for_words(
+            first, n, [&](std::size_t w, std::uint64_t bits) { young_[w].fetch_or(bits, std::memory_order_release); });
     }
     // A part of a walk, if one is due: `free(w)` tells which pages of a word are free and not given back,
     // `give_back(w, pages)` gives them back, false when the system refuses.
-    template <class Free, class GiveBack>
-    void step(std::size_t words, Free free, GiveBack give_back) noexcept {
+    template <class Free, class GiveBack> void step(std::size_t words, Free free, GiveBack give_back) noexcept {
         if (!walking_.try_lock()) return;
         const std::lock_guard hold(walking_, std::adopt_lock);
         if (at_ == 0 && now_() < next_) return;
@@ -75,16 +73,15 @@ class idle_pages {
 
     const std::uint64_t after_; // nanoseconds
     std::uint64_t (*const now_)() noexcept;
-    word* young_ = nullptr;   // pages given since the last look at them
-    spin_lock walking_;       // the members below
-    std::uint64_t next_ = 0;  // when the next walk may begin
-    std::size_t at_ = 0;      // 2 w: before word w; 2 w + 1: within it
-    std::uint64_t old_ = 0;   // pages of that word to give back
+    word* young_ = nullptr;  // pages given since the last look at them
+    spin_lock walking_;      // the members below
+    std::uint64_t next_ = 0; // when the next walk may begin
+    std::size_t at_ = 0;     // 2 w: before word w; 2 w + 1: within it
+    std::uint64_t old_ = 0;  // pages of that word to give back
 };
 
 // What an arena keeps for its answer to `retain`: nothing, unless it looks for idle pages.
-template <class Retain>
-struct idle_state {
+template <class Retain> struct idle_state {
     static constexpr bool looks = false;
 };
 template <class Retain>

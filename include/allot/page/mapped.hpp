@@ -1,6 +1,7 @@
 // page::mapped: pages of the arena's own address space, committed when first taken.
 //
-// Transparent huge pages beyond the first 16 MiB, where they do not inflate a small arena. Options: core/category/page.hpp.
+// Transparent huge pages beyond the first 16 MiB, where they do not inflate a small arena. Options:
+// core/category/page.hpp.
 // Cost: none on a used page; 2 us for each 4 KiB first touched, 0.1 where the system has huge pages ready.
 // Source: HPCC roxiemem reserves its heap so, 2009.
 #pragma once
@@ -11,20 +12,20 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
-template <mapped_options Options>
-struct mapped {
+template <mapped_options Options> struct mapped {
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::host_accessible, property::fixed_address>;
     static constexpr bool options_valid = page::valid(Options);
-    static constexpr std::string_view about = "reserved address space, committed on demand, huge OS pages beyond 16 MiB";
+    static constexpr std::string_view about =
+        "reserved address space, committed on demand, huge OS pages beyond 16 MiB";
     static constexpr std::string_view cost = "a page fault for each OS page first touched";
 
     static arena_range make(const detail::range_request& asked) noexcept {
         const std::size_t page = detail::page_size_for(asked, Options.page);
-        const std::size_t bytes = asked.reserve_bytes != 0   ? asked.reserve_bytes
-                                  : Options.reserve != 0 ? Options.reserve
-                                                         : sys::physical_memory();
+        const std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes
+                                  : Options.reserve != 0   ? Options.reserve
+                                                           : sys::physical_memory();
         arena_range range = detail::reserve_range(page, bytes);
         range.gives_back = true;
         range.transparent_huge = Options.transparent_huge;

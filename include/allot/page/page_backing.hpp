@@ -1,7 +1,7 @@
 // What stands behind an arena's pages where that is not the system's memory: a device's.
 //
-// Units are what it maps and unmaps, a power of two of pages, 64 at most; the arena asks for the pages that it takes, and
-// offers units without taken pages. Invariant: a page that was committed is usable until its unit is decommitted.
+// Units are what it maps and unmaps, a power of two of pages, 64 at most; the arena asks for the pages that it takes,
+// and offers units without taken pages. Invariant: a page that was committed is usable until its unit is decommitted.
 // Cost: a virtual call a page request. Threads: any for commit and the figures; for decommit any, for units in which no
 // page is taken, and none will be before it returns. Idea: pluggable backings, as the extent hooks of jemalloc (2014).
 #pragma once

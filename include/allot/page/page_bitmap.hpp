@@ -88,7 +88,8 @@ class page_bitmap {
             full_[w / 64].fetch_and(~bit(w));
         });
         std::size_t low = low_.load(std::memory_order_relaxed);
-        while (first / 4096 < low && !low_.compare_exchange_weak(low, first / 4096, std::memory_order_relaxed)) {}
+        while (first / 4096 < low && !low_.compare_exchange_weak(low, first / 4096, std::memory_order_relaxed)) {
+        }
         return good;
     }
 
@@ -132,8 +133,7 @@ class page_bitmap {
         return (n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1) << low;
     }
     // Calls with (word, mask) for each word that a range of pages touches.
-    template <class Call>
-    static void for_words(std::size_t first, std::size_t n, Call call) {
+    template <class Call> static void for_words(std::size_t first, std::size_t n, Call call) {
         for (std::size_t end = first + n; first < end;) {
             const std::size_t in_word = first % 64;
             const std::size_t k = 64 - in_word < end - first ? 64 - in_word : end - first;

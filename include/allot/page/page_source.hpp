@@ -1,7 +1,7 @@
 // How an arena gets its range from its page policy, and what it keeps for it.
 //
-// The policies of the host's memory make a range and keep nothing; page::on_device keeps what maps the device's memory, and takes
-// values at construction (page/device_range.hpp). Cost: none for the former.
+// The policies of the host's memory make a range and keep nothing; page::on_device keeps what maps the device's memory,
+// and takes values at construction (page/device_range.hpp). Cost: none for the former.
 #pragma once
 
 #include <allot/config.hpp>
@@ -11,14 +11,12 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Page>
-struct page_source {
+template <class Page> struct page_source {
     static constexpr bool on_device = false;
     using values = types<>; // that the constructor takes for it
     using needed = types<>; // and of these, those that must be given
     struct backing {
-        template <class... Values>
-        explicit backing(Values&...) noexcept {}
+        template <class... Values> explicit backing(Values&...) noexcept {}
     };
     static arena_range make(const range_request& asked, backing&) noexcept { return Page::make(asked); }
 };

@@ -15,21 +15,22 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Page, class Retain>
-class arena_choice {
+template <class Page, class Retain> class arena_choice {
   public:
-    using accepted = std::conditional_t<requires { Page::lent; }, types<page_bytes, std::span<std::byte>>,
-                                        decltype(types<page_bytes, reserve_bytes>{} + typename page_source<Page>::values{})>;
-    using needed = std::conditional_t<requires { Page::lent; }, types<std::span<std::byte>>, typename page_source<Page>::needed>;
+    using accepted =
+        std::conditional_t<requires { Page::lent; }, types<page_bytes, std::span<std::byte>>,
+                           decltype(types<page_bytes, reserve_bytes>{} + typename page_source<Page>::values{})>;
+    using needed =
+        std::conditional_t<requires { Page::lent; }, types<std::span<std::byte>>, typename page_source<Page>::needed>;
 
     // The manager's limit shapes the arena but does not limit it: the manager's ledger does.
     template <class... Values>
-    arena_choice(const char* name, std::size_t limit, Values&... values) : arena_(asked(limit, values...), name, values...) {}
+    arena_choice(const char* name, std::size_t limit, Values&... values)
+        : arena_(asked(limit, values...), name, values...) {}
     arena_base& get() const noexcept { return arena_; }
 
   private:
-    template <class... Values>
-    static range_request asked(std::size_t limit, Values&... values) noexcept {
+    template <class... Values> static range_request asked(std::size_t limit, Values&... values) noexcept {
         range_request r;
         r.limit = limit != SIZE_MAX ? limit : 0;
         r.page_bytes = value_or<page_bytes>({0}, values...).bytes;
@@ -40,8 +41,7 @@ class arena_choice {
     mutable built_arena<policies<Page, Retain>> arena_;
 };
 
-template <class Arena, class Retain>
-class arena_choice<page::of<Arena>, Retain> {
+template <class Arena, class Retain> class arena_choice<page::of<Arena>, Retain> {
   public:
     using accepted = types<Arena>;
     using needed = types<Arena>;
@@ -51,8 +51,7 @@ class arena_choice<page::of<Arena>, Retain> {
     arena_base& get() const noexcept { return *arena_; }
 
   private:
-    template <class... Values>
-    static Arena* find([[maybe_unused]] Values&... values) noexcept {
+    template <class... Values> static Arena* find([[maybe_unused]] Values&... values) noexcept {
         if constexpr (given<Arena, Values&...>) return &pick<Arena>(values...);
         else return nullptr; // that it is missing was told
     }

@@ -2,10 +2,13 @@
 //
 //   | committed, low --> |   reserved only   | <-- high, committed |
 //
-// Steps grow with what is committed. Huge OS pages are asked for beyond the first (last) 16 MiB, where they do not inflate a small
-// arena; they are filled and given back whole. Pages that are to be locked are, from their first touch on.
-// Invariant: pages below `low` and from `high` on are usable, given back or not; the marks only move towards each other.
-// Cost: 40 bytes; two loads to ask, a system call or two to change. Threads: any: several may commit the same pages, which the
+// Steps grow with what is committed. Huge OS pages are asked for beyond the first (last) 16 MiB, where they do not
+// inflate a small arena; they are filled and given back whole. Pages that are to be locked are, from their first touch
+// on.
+// Invariant: pages below `low` and from `high` on are usable, given back or not; the marks only move towards each
+// other.
+// Cost: 40 bytes; two loads to ask, a system call or two to change. Threads: any: several may commit the same pages,
+// which the
 // system does not mind; pages are given back by who has them alone.
 // Source: watermarks as in snmalloc's ranges, 2019.
 #pragma once
@@ -45,7 +48,8 @@ class system_pages {
         const std::size_t step = std::clamp<std::size_t>((low + pages_ - high) / 4, 1, huge_from >> shift_);
         const bool upward = n == 1 || first <= low;
         std::size_t from = upward ? std::min(low, first) : first;
-        std::size_t to = upward ? std::min(std::max(first + n, low + step), std::max(high, first + n)) : std::max(high, first + n);
+        std::size_t to =
+            upward ? std::min(std::max(first + n, low + step), std::max(high, first + n)) : std::max(high, first + n);
         if (!upward) from -= std::min(step, from > low ? from - low : 0);
         if (!sys::commit(at(from), (to - from) << shift_)) {
             from = upward ? std::min(low, first) : first;
@@ -57,7 +61,8 @@ class system_pages {
         auto& mark = upward ? low_ : high_;
         std::size_t was = mark.load(std::memory_order_relaxed);
         const std::size_t now = upward ? to : from;
-        while ((upward ? was < now : was > now) && !mark.compare_exchange_weak(was, now, std::memory_order_acq_rel)) {}
+        while ((upward ? was < now : was > now) && !mark.compare_exchange_weak(was, now, std::memory_order_acq_rel)) {
+        }
         return true;
     }
     bool give_back(std::size_t first, std::size_t n) noexcept { return sys::decommit(at(first), n << shift_, locks_); }

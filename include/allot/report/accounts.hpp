@@ -1,8 +1,10 @@
-// A tree of accounts as text and as JSON: a line an account, indented by its depth; on demand who holds and what happened.
+// A tree of accounts as text and as JSON: a line an account, indented by its depth; on demand who holds and what
+// happened.
 //
-// Nothing allocates. Each line is right by itself; charges go on meanwhile, so two lines need not fit each other. Where the
-// buffer is too small the text is cut, which was_cut() tells; a line is about 150 characters, in JSON 350, and an event of a log
-// 1 to 2 KiB. Cost: O(accounts), and what the items' own figures cost. Threads: any that are not inside a visit of the tree.
+// Nothing allocates. Each line is right by itself; charges go on meanwhile, so two lines need not fit each other. Where
+// the buffer is too small the text is cut, which was_cut() tells; a line is about 150 characters, in JSON 350, and an
+// event of a log 1 to 2 KiB. Cost: O(accounts), and what the items' own figures cost. Threads: any that are not inside
+// a visit of the tree.
 // Source: Drill's toVerboseString, 2014.
 #pragma once
 
@@ -37,7 +39,12 @@ inline void write_account(text_writer& out, const account_figures& f) noexcept {
     out.newline();
 }
 inline void put_account(json_writer& json, const account_figures& f) noexcept {
-    json.put("name", f.name).put("used", f.used).put("own", f.own).put("ahead", f.ahead).put("claimed", f.claimed).put("peak", f.peak);
+    json.put("name", f.name)
+        .put("used", f.used)
+        .put("own", f.own)
+        .put("ahead", f.ahead)
+        .put("claimed", f.claimed)
+        .put("peak", f.peak);
     json.put("limit", f.limit).put("grace", f.grace).put("reservation", f.reservation).put("committed", f.committed);
     json.put("resident", f.resident).put("buffers", f.buffers).put("reservations", f.reservations);
     json.put("refused", f.refused).put("beyond", f.beyond);
@@ -45,7 +52,8 @@ inline void put_account(json_writer& json, const account_figures& f) noexcept {
 
 } // namespace detail
 
-inline void write_accounts(text_writer& out, const account& top, account_detail more = account_detail::figures) noexcept {
+inline void write_accounts(text_writer& out, const account& top,
+                           account_detail more = account_detail::figures) noexcept {
     out.put("accounts of ").put(top.name()).newline();
     top.visit([&](const account_figures& f, const account& a) {
         detail::write_account(out, f);

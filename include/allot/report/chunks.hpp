@@ -1,8 +1,8 @@
-// The whole of what a chunk arena knows about its memory, as text and as JSON: limit, what is live, cached and free, what
-// requests wasted, every size class, the arena.
+// The whole of what a chunk arena knows about its memory, as text and as JSON: limit, what is live, cached and free,
+// what requests wasted, every size class, the arena.
 //
-// Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the buffer is
-// too small the text is cut, which was_cut() tells; a class is about 60 characters, of JSON 90.
+// Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the
+// buffer is too small the text is cut, which was_cut() tells; a class is about 60 characters, of JSON 90.
 // Cost: a walk over all caches for each class. Threads: any, at any time.
 // Source: Netty's arena metrics, 2015.
 #pragma once
@@ -19,7 +19,13 @@ namespace allot::inline ALLOT_ABI {
 template <class Set> class chunk_arena;
 
 template <class Set> void write_report(text_writer& out, const chunk_arena<Set>& blocks) noexcept {
-    out.put("chunk arena ").put(blocks.name()).put(" (set ").put(type_name<Set>()).put("), chunks of ").bytes(blocks.chunk_bytes()).newline();
+    out.put("chunk arena ")
+        .put(blocks.name())
+        .put(" (set ")
+        .put(type_name<Set>())
+        .put("), chunks of ")
+        .bytes(blocks.chunk_bytes())
+        .newline();
     write(out, blocks.figures());
     blocks.arena().report(out);
     out.put("  classes").newline();
@@ -34,12 +40,23 @@ template <class Set> void write_report_json(text_writer& out, const chunk_arena<
     const chunk_figures f = blocks.figures();
     const auto pages = blocks.arena().figures();
     json.open().put("chunk_arena", blocks.name()).put("set", type_name<Set>()).put("chunk_bytes", blocks.chunk_bytes());
-    json.put("limit", f.limit).put("held", f.held).put("peak", f.peak).put("live", f.live).put("live_blocks", f.live_blocks);
+    json.put("limit", f.limit)
+        .put("held", f.held)
+        .put("peak", f.peak)
+        .put("live", f.live)
+        .put("live_blocks", f.live_blocks);
     json.put("large", f.large).put("cached", f.cached).put("free", f.free).put("largest_free_run", f.largest_free_run);
     json.put("allocations", f.allocations).put("refused", f.refused).put("asked", f.asked).put("given", f.given);
     json.key("waste_percent").decimal(f.waste()).put("metadata", f.metadata);
-    json.key("arena").open().put("name", blocks.arena().name()).put("got", blocks.arena().got()).put("taken", pages.taken);
-    json.put("committed", pages.committed).put("largest_free_run", pages.largest_free_run).put("returned", pages.returned).close();
+    json.key("arena")
+        .open()
+        .put("name", blocks.arena().name())
+        .put("got", blocks.arena().got())
+        .put("taken", pages.taken);
+    json.put("committed", pages.committed)
+        .put("largest_free_run", pages.largest_free_run)
+        .put("returned", pages.returned)
+        .close();
     json.key("classes").open('[');
     blocks.usage([&](const class_usage& u) {
         json.open().put("bytes", u.bytes).put("live", u.live).put("cached", u.cached);

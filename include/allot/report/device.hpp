@@ -1,9 +1,9 @@
-// What a device allocator knows about its memory, as JSON: its figures, every stream that has something free, and what the
-// device last said. The same as text: gpu.report(out).
+// What a device allocator knows about its memory, as JSON: its figures, every stream that has something free, and what
+// the device last said. The same as text: gpu.report(out).
 //
-// Nothing allocates. Figures and streams are read one after the other and need not fit each other. Where the buffer is too small
-// the text is cut, which was_cut() tells: 700 characters, and some 100 a stream. Members that do not hold are left out: `limit`
-// where there is none, `device_said` while nothing failed.
+// Nothing allocates. Figures and streams are read one after the other and need not fit each other. Where the buffer is
+// too small the text is cut, which was_cut() tells: 700 characters, and some 100 a stream. Members that do not hold are
+// left out: `limit` where there is none, `device_said` while nothing failed.
 // Cost: that of figures() and visit_streams(). Threads: any, at any time.
 #pragma once
 
@@ -17,8 +17,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Set>
-void write_report_json(text_writer& out, const device_allocator<Set>& gpu) noexcept {
+template <class Set> void write_report_json(text_writer& out, const device_allocator<Set>& gpu) noexcept {
     json_writer json{out};
     const device_figures f = gpu.figures();
     json.open().put("allocator", gpu.name()).put("set", type_name<Set>());

@@ -41,8 +41,7 @@ class json_writer {
         return *this;
     }
     json_writer& value(const char* text) noexcept { return value(std::string_view{text}); }
-    template <std::unsigned_integral Number>
-    json_writer& value(Number n) noexcept {
+    template <std::unsigned_integral Number> json_writer& value(Number n) noexcept {
         separate();
         if constexpr (std::same_as<Number, bool>) out_.put(n ? "true" : "false");
         else out_.number(n);
@@ -55,8 +54,7 @@ class json_writer {
         return *this;
     }
     // "name": value
-    template <class Value>
-    json_writer& put(std::string_view name, Value value) noexcept {
+    template <class Value> json_writer& put(std::string_view name, Value value) noexcept {
         return key(name).value(value);
     }
 

@@ -51,8 +51,7 @@ constexpr std::string_view kind(char letter) noexcept {
 }
 
 // Calls with the letters of the arena's pages, in order, a part of at most map_part at a time.
-template <class Rows, class Draw>
-void draw_pages(const Rows& rows, Draw draw) noexcept {
+template <class Rows, class Draw> void draw_pages(const Rows& rows, Draw draw) noexcept {
     const arena_base& arena = rows.arena();
     std::array<char, map_part> letters;
     for (std::size_t from = 0; from < arena.page_count(); from += map_part) {
@@ -75,11 +74,11 @@ void draw_pages(const Rows& rows, Draw draw) noexcept {
 } // namespace detail
 
 // 64 pages a line with the first one's number; lines that are all alike are told once.
-template <class Rows>
-void write_page_map(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_page_map(text_writer& out, const Rows& rows) noexcept {
     const arena_base& arena = rows.arena();
     out.put("pages of ").bytes(arena.page_bytes()).put(" in arena ").put(arena.name());
-    out.put(": - untouched, . free, ',' free with memory, 0-9 tenths of slots in use, F full, H huge, # other").newline();
+    out.put(": - untouched, . free, ',' free with memory, 0-9 tenths of slots in use, F full, H huge, # other")
+        .newline();
     char last = 0; // the letter of the line before, if it had but one
     std::size_t at = 0, alike = 0;
     const auto tell_alike = [&] {
@@ -104,8 +103,7 @@ void write_page_map(text_writer& out, const Rows& rows) noexcept {
 
 // {"page_bytes": .., "pages": .., "runs": [{"first": 0, "pages": 3, "kind": "slots", "tenths": 7}, ..]}; kinds are
 // untouched, free, free_dirty, slots, huge (a run a row) and other.
-template <class Rows>
-void write_page_map_json(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_page_map_json(text_writer& out, const Rows& rows) noexcept {
     const arena_base& arena = rows.arena();
     json_writer json{out};
     json.open().put("arena", arena.name()).put("page_bytes", arena.page_bytes()).put("pages", arena.page_count());
@@ -115,7 +113,8 @@ void write_page_map_json(text_writer& out, const Rows& rows) noexcept {
     const auto tell = [&] {
         if (at == first) return;
         json.open().put("first", first).put("pages", at - first).put("kind", detail::kind(run));
-        if (run == 'F' || (run >= '0' && run <= '9')) json.put("tenths", run == 'F' ? 10u : static_cast<unsigned>(run - '0'));
+        if (run == 'F' || (run >= '0' && run <= '9'))
+            json.put("tenths", run == 'F' ? 10u : static_cast<unsigned>(run - '0'));
         json.close();
     };
     detail::draw_pages(rows, [&](std::string_view letters) {

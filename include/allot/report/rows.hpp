@@ -1,8 +1,9 @@
 // The whole of what a row manager knows about its memory, as text and as JSON: limits, arena, every heap, row types now
 // and (under watch::peaks and watch::trace) at the peak.
 //
-// Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the buffer
-// is too small the text is cut, which was_cut() tells; a line of a heap or type is about 100 characters, of JSON 200.
+// Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the
+// buffer is too small the text is cut, which was_cut() tells; a line of a heap or type is about 100 characters, of JSON
+// 200.
 // Cost: that of usage() and usage_by_type(): a walk over all heaps and their pages. Threads: any, at any time.
 // Source: HPCC roxiemem's reportMemoryUsage and reportPeakStatistics, 2010.
 #pragma once
@@ -25,14 +26,22 @@ inline const char* type_text(const type_usage& u) noexcept { return u.type != nu
 
 // 10000 parts / whole
 inline std::uint64_t share(std::size_t part, std::size_t whole) noexcept {
-    return whole == 0 ? 0 : static_cast<std::uint64_t>(static_cast<double>(part) / static_cast<double>(whole) * 10000.0 + 0.5);
+    return whole == 0
+               ? 0
+               : static_cast<std::uint64_t>(static_cast<double>(part) / static_cast<double>(whole) * 10000.0 + 0.5);
 }
 
 inline void write_types(text_writer& out, const type_census& types) noexcept {
     out.put(types.exact() ? "" : ", estimated").newline();
     const std::size_t all = types.bytes();
     types.for_each([&](const type_usage& u) {
-        out.put("    ").put(type_text(u)).put(": ").number(u.rows).put(u.rows == 1 ? " row, " : " rows, ").bytes(u.bytes).put(", ");
+        out.put("    ")
+            .put(type_text(u))
+            .put(": ")
+            .number(u.rows)
+            .put(u.rows == 1 ? " row, " : " rows, ")
+            .bytes(u.bytes)
+            .put(", ");
         out.hundredths(share(u.bytes, all)).put(" %").newline();
     });
 }
@@ -46,14 +55,15 @@ inline void write_types(json_writer& json, const type_census& types) noexcept {
 
 } // namespace detail
 
-template <class Rows>
-void write_report(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_report(text_writer& out, const Rows& rows) noexcept {
     const auto now = rows.figures();
     const auto pages = rows.arena().figures();
     out.put("row manager ").put(rows.name()).put(" (set ").put(type_name<typename Rows::set>()).put(")").newline();
     out.put("  limit ").bytes(now.limit).put(", charged ").bytes(now.charged).put(", peak ").bytes(now.peak).newline();
     out.put("  live ").number(now.live_rows).put(" rows of ").bytes(now.live_bytes).put(", ");
-    out.hundredths(detail::share(now.live_bytes, now.charged)).put(" % of what is charged; resident ").bytes(now.resident);
+    out.hundredths(detail::share(now.live_bytes, now.charged))
+        .put(" % of what is charged; resident ")
+        .bytes(now.resident);
     out.put(", given back to the system so far ").bytes(pages.returned).newline();
     rows.arena().report(out);
     out.put("  heaps").newline();
@@ -61,7 +71,13 @@ void write_report(text_writer& out, const Rows& rows) noexcept {
         out.put("    ").put(u.name);
         if (u.slot_bytes != 0) out.put(" of ").number(u.slot_bytes).put(" bytes");
         if (u.type != nullptr) out.put(" (").put(u.type->name).put(")");
-        out.put(": ").number(u.live_rows).put(" live, ").number(u.cached_rows).put(" cached, ").number(u.pages).put(" pages");
+        out.put(": ")
+            .number(u.live_rows)
+            .put(" live, ")
+            .number(u.cached_rows)
+            .put(" cached, ")
+            .number(u.pages)
+            .put(" pages");
         const std::size_t live = u.slot_bytes != 0 ? u.live_rows * u.slot_bytes : u.bytes;
         out.put(", ").hundredths(detail::share(live, u.bytes)).put(" % in use").newline();
     });
@@ -74,8 +90,7 @@ void write_report(text_writer& out, const Rows& rows) noexcept {
     }
 }
 
-template <class Rows>
-void write_report_json(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_report_json(text_writer& out, const Rows& rows) noexcept {
     json_writer json{out};
     const auto now = rows.figures();
     const auto pages = rows.arena().figures();

@@ -25,8 +25,7 @@ inline std::uint64_t thread_number(std::uintptr_t token) noexcept {
 } // namespace detail
 
 // "     12.34 us  thread 12345  page taken  1 MiB, charged 3 MiB", the oldest event first
-template <class Rows>
-void write_trace(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_trace(text_writer& out, const Rows& rows) noexcept {
     out.put("trace of row manager ").put(rows.name()).put(", ").number(rows.traced()).put(" events so far").newline();
     rows.visit_trace([&](const traced_event& e, std::uint64_t ns) {
         out.hundredths(ns / 10).put(" us").column(16).put("thread ").number(detail::thread_number(e.thread)).column(35);
@@ -37,17 +36,32 @@ void write_trace(text_writer& out, const Rows& rows) noexcept {
     });
 }
 
-template <class Rows>
-void write_trace_json(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_trace_json(text_writer& out, const Rows& rows) noexcept {
     json_writer json{out};
     json.open().put("displayTimeUnit", "ns").key("traceEvents").open('[');
-    json.open().put("name", "process_name").put("ph", "M").put("pid", 1u).key("args").open().put("name", rows.name()).close().close();
-    const auto start = [&](std::string_view name, const char* phase, const traced_event& e, std::uint64_t ns) -> json_writer& {
+    json.open()
+        .put("name", "process_name")
+        .put("ph", "M")
+        .put("pid", 1u)
+        .key("args")
+        .open()
+        .put("name", rows.name())
+        .close()
+        .close();
+    const auto start = [&](std::string_view name, const char* phase, const traced_event& e,
+                           std::uint64_t ns) -> json_writer& {
         json.open().put("name", name).put("cat", "allot").put("ph", phase).put("pid", 1u);
         return json.put("tid", detail::thread_number(e.thread)).key("ts").decimal(ns / 10); // microseconds
     };
     rows.visit_trace([&](const traced_event& e, std::uint64_t ns) {
-        start(text_of(e.kind), "i", e, ns).put("s", "t").key("args").open().put("bytes", e.bytes).put("what", e.name).close().close();
+        start(text_of(e.kind), "i", e, ns)
+            .put("s", "t")
+            .key("args")
+            .open()
+            .put("bytes", e.bytes)
+            .put("what", e.name)
+            .close()
+            .close();
         if (e.kind == watch_event::page_taken || e.kind == watch_event::page_given)
             start("charged", "C", e, ns).key("args").open().put("bytes", e.held).close().close();
     });

@@ -19,7 +19,8 @@ namespace allot::inline ALLOT_ABI {
 class any_rows {
   public:
     template <class Manager>
-        requires(!std::same_as<std::remove_cv_t<Manager>, any_rows> && requires(Manager& m, const void* row) { m.link(row); })
+        requires(!std::same_as<std::remove_cv_t<Manager>, any_rows> &&
+                 requires(Manager& m, const void* row) { m.link(row); })
     any_rows(Manager& manager) noexcept : manager_(&manager), calls_(&calls_of<Manager>) {}
 
     void* allocate(std::size_t bytes, const row_type& type = untyped) const {
@@ -52,17 +53,12 @@ class any_rows {
         std::size_t (*live_rows)(void*) noexcept;
         void (*report)(void*, text_writer&) noexcept;
     };
-    template <class M>
-    static M& as(void* manager) noexcept {
-        return *static_cast<M*>(manager);
-    }
-    template <class M>
-    static std::size_t used_of(const M& manager) noexcept {
+    template <class M> static M& as(void* manager) noexcept { return *static_cast<M*>(manager); }
+    template <class M> static std::size_t used_of(const M& manager) noexcept {
         if constexpr (requires { manager.used(); }) return manager.used();
         else return manager.figures().charged;
     }
-    template <class M>
-    static std::size_t limit_of(const M& manager) noexcept {
+    template <class M> static std::size_t limit_of(const M& manager) noexcept {
         if constexpr (requires { manager.limit(); }) return manager.limit();
         else return manager.figures().limit;
     }

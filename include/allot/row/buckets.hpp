@@ -21,8 +21,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Rows, class List, class Ledger>
-class buckets {
+template <class Rows, class List, class Ledger> class buckets {
   public:
     using heap = typename Rows::heap;
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // beside a row
@@ -41,7 +40,7 @@ class buckets {
         return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
     }
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
-        std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
+    std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
     // The heap of a class; null when there is no memory for it, or its slots do not fit a page so aligned.
     ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {

@@ -15,13 +15,13 @@
 #include <allot/heap/family.hpp>
 #include <allot/heap/header_place.hpp>
 #include <allot/heap/heap_guard.hpp>
-#include <allot/watch/type_census.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/row_seal.hpp>
 #include <allot/sys/secret.hpp>
 #include <allot/sys/wipe.hpp>
+#include <allot/watch/type_census.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -56,8 +56,7 @@ struct huge_place_aside : huge_place {
     huge_header_aside header;
 };
 
-template <class Ledger, bool Counts, class Guard = guard::none, class Place = header_in_page>
-class huge_rows {
+template <class Ledger, bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows {
     static_assert(!Place::aside || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
     using place_type = std::conditional_t<Place::aside, huge_place_aside, huge_place>;
 
@@ -77,7 +76,8 @@ class huge_rows {
 
     // Null when no memory can be had.
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
-        const std::size_t offset = Place::aside ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
+        const std::size_t offset =
+            Place::aside ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
         if (!checked_add(bytes, offset + Guard::row_bytes + family_.page_bytes() - 1, total)) return nullptr;
         const std::size_t pages = Place::aside && bytes == 0 ? 1 : total >> family_.arena().page_shift();
@@ -100,7 +100,7 @@ class huge_rows {
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
-        family_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's
+        family_.arena().set_owner(base, static_cast<page_header*>(h));                    // no page of rows is nobody's
         place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
         place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
@@ -114,8 +114,7 @@ class huge_rows {
     std::size_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
 
     // No row may be released meanwhile. Visits (row, type, bytes charged).
-    template <class Visit>
-    void for_each(Visit visit) noexcept {
+    template <class Visit> void for_each(Visit visit) noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
             for (place_type& place : c->at)
                 if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
@@ -131,9 +130,9 @@ class huge_rows {
             });
         return good;
     }
-    // The same as for_each while rows come and go: visits (first page, pages, type) of up to `most`, and returns how many.
-    template <class Visit>
-    std::size_t visit(std::size_t most, Visit visit) const noexcept {
+    // The same as for_each while rows come and go: visits (first page, pages, type) of up to `most`, and returns how
+    // many.
+    template <class Visit> std::size_t visit(std::size_t most, Visit visit) const noexcept {
         std::size_t n = 0;
         for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
             for (const place_type& place : c->at) {
@@ -178,7 +177,8 @@ class huge_rows {
         if constexpr (Place::aside) return static_cast<huge_header_aside&>(h).memory;
         else return reinterpret_cast<std::byte*>(&h);
     }
-    static const std::byte* run_at([[maybe_unused]] const place_type& place, [[maybe_unused]] const huge_header* h) noexcept {
+    static const std::byte* run_at([[maybe_unused]] const place_type& place,
+                                   [[maybe_unused]] const huge_header* h) noexcept {
         if constexpr (Place::aside) return place.memory.load(std::memory_order_relaxed);
         else return reinterpret_cast<const std::byte*>(h);
     }
@@ -195,10 +195,13 @@ class huge_rows {
     static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
     // Behind the type and the count of its row, wherever those lie.
     static std::byte* behind_count([[maybe_unused]] huge_header& h, std::byte* row) noexcept {
-        if constexpr (Place::aside) return reinterpret_cast<std::byte*>(static_cast<huge_header_aside&>(h).type_and_count + 2);
+        if constexpr (Place::aside)
+            return reinterpret_cast<std::byte*>(static_cast<huge_header_aside&>(h).type_and_count + 2);
         else return row;
     }
-    static link_word word(huge_header& h, std::byte* row) noexcept { return counting<count::links>::word(behind_count(h, row)); }
+    static link_word word(huge_header& h, std::byte* row) noexcept {
+        return counting<count::links>::word(behind_count(h, row));
+    }
     static std::uint32_t* type_number(huge_header& h, std::byte* row) noexcept {
         return counting<count::links>::type_number(h, behind_count(h, row));
     }
@@ -224,9 +227,7 @@ class huge_rows {
             c = following;
         }
     }
-    static void leave(huge_place* place) noexcept {
-        place->row.store(nullptr, std::memory_order_release);
-    }
+    static void leave(huge_place* place) noexcept { place->row.store(nullptr, std::memory_order_release); }
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
     static huge_rows& home_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
@@ -273,22 +274,17 @@ class huge_rows {
         case link_word::fate::alive: return;
         case link_word::fate::was_free: return h.context->tell(misuse::double_release, "huge", nullptr, row);
         case link_word::fate::destroyed: home_of(h).end(h); [[fallthrough]];
-        case link_word::fate::freed:
-            static_cast<void>(home_of(h).is_intact(h));
-            home_of(h).free(h);
+        case link_word::fate::freed: static_cast<void>(home_of(h).is_intact(h)); home_of(h).free(h);
         }
     }
-    static bool is_shared(page_header& p, std::byte* row) noexcept {
-        return Counts && word(header(p), row).shared();
-    }
+    static bool is_shared(page_header& p, std::byte* row) noexcept { return Counts && word(header(p), row).shared(); }
     static std::size_t capacity(page_header& p, std::byte*) noexcept {
         huge_header& h = header(p);
         return home_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
         if constexpr (Place::aside) return untouchable(p, row);
-        if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr)
-            word(header(p), row).construct();
+        if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr) word(header(p), row).construct();
     }
     static void untouchable(page_header& p, std::byte* row) noexcept {
         header(p).context->tell(misuse::no_host_access, "huge", type_of(header(p)), row);

@@ -77,50 +77,39 @@ struct link_word {
 };
 
 // Where a count policy keeps the words. `one_type`: the heap's rows are all of the type in the page header.
-template <class Count>
-struct counting;
+template <class Count> struct counting;
 
-template <>
-struct counting<count::links> {
+template <> struct counting<count::links> {
     static constexpr bool counts = true;
     static constexpr std::size_t header_bytes(bool one_type) noexcept { return one_type ? 4 : 8; }
     static constexpr std::size_t aside_bytes(bool) noexcept { return 0; }
-    template <class Heaplet>
-    static link_word word(Heaplet&, std::byte* row) noexcept {
-        return word(row);
-    }
+    template <class Heaplet> static link_word word(Heaplet&, std::byte* row) noexcept { return word(row); }
     ALLOT_ALWAYS_INLINE static link_word word(std::byte* row) noexcept {
         return link_word(reinterpret_cast<std::uint32_t*>(row) - 1);
     }
-    template <class Heaplet>
-    static std::uint32_t* type_number(Heaplet&, std::byte* row) noexcept {
+    template <class Heaplet> static std::uint32_t* type_number(Heaplet&, std::byte* row) noexcept {
         return reinterpret_cast<std::uint32_t*>(row) - 2;
     }
 };
 
-template <>
-struct counting<count::links_aside> {
+template <> struct counting<count::links_aside> {
     static constexpr bool counts = true;
     static constexpr std::size_t header_bytes(bool) noexcept { return 0; }
     static constexpr std::size_t aside_bytes(bool one_type) noexcept { return one_type ? 4 : 8; }
-    template <class Heaplet>
-    static link_word word(Heaplet& page, std::byte* row) noexcept {
+    template <class Heaplet> static link_word word(Heaplet& page, std::byte* row) noexcept {
         return link_word(at(page, row));
     }
-    template <class Heaplet>
-    static std::uint32_t* type_number(Heaplet& page, std::byte* row) noexcept {
+    template <class Heaplet> static std::uint32_t* type_number(Heaplet& page, std::byte* row) noexcept {
         return at(page, row) + 1;
     }
 
   private:
-    template <class Heaplet>
-    static std::uint32_t* at(Heaplet& page, std::byte* row) noexcept {
+    template <class Heaplet> static std::uint32_t* at(Heaplet& page, std::byte* row) noexcept {
         return page.counts() + std::size_t{page.index(row)} * (page.type != nullptr ? 1 : 2);
     }
 };
 
-template <>
-struct counting<count::none> {
+template <> struct counting<count::none> {
     static constexpr bool counts = false;
     static constexpr std::size_t header_bytes(bool) noexcept { return 0; }
     static constexpr std::size_t aside_bytes(bool) noexcept { return 0; }

@@ -2,7 +2,8 @@
 //
 // It holds a cache of free slots for each size class that it has used. Rows may be released by any thread, here or
 // elsewhere; rows of the manager that this handle releases go into its caches, whoever allocated them.
-// Cost: 200 bytes, at the first row 64 for each size class of the set, and 512 for each that is used. Threads: one; must go before its manager, but for those of
+// Cost: 200 bytes, at the first row 64 for each size class of the set, and 512 for each that is used. Threads: one;
+// must go before its manager, but for those of
 // heap::per_thread, which are cut off when the manager goes.
 // Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
@@ -23,18 +24,15 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Set>
-class row_manager;
+template <class Set> class row_manager;
 
-template <class Set>
-class local_rows {
+template <class Set> class local_rows {
     using policies = detail::row_policies<Set>;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
 
   public:
-    explicit local_rows(row_manager<Set>& manager) noexcept
-        : arena_(manager.arena().view()), manager_(manager) {}
+    explicit local_rows(row_manager<Set>& manager) noexcept : arena_(manager.arena().view()), manager_(manager) {}
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;
     ~local_rows() { close(); }
@@ -101,12 +99,15 @@ class local_rows {
         heap_type* heap = nullptr;
     };
 
-    template <bool ReadsPage, class Bucket> ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
+    template <bool ReadsPage, class Bucket>
+    ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
         guard_.used(manager_.context(), "", nullptr);
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        if (rows::template dropped_by_count<policies::counts_first>(at, [this](std::byte* more) noexcept { release_slowly(more); })) return;
+        if (rows::template dropped_by_count<policies::counts_first>(
+                at, [this](std::byte* more) noexcept { release_slowly(more); }))
+            return;
         auto& page = rows::page_at(arena_, at);
         bin& b = bins_[bucket(page) & mask_];
         if (ALLOT_UNLIKELY(!rows::template is_of<ReadsPage>(page, arena_, in_arena, b.heap) ||
@@ -161,7 +162,7 @@ class local_rows {
         return true;
     }
 
-    bin* bins_ = &none_;      // one a size class, a power of two of them; none_ before the first row
+    bin* bins_ = &none_; // one a size class, a power of two of them; none_ before the first row
     std::uint32_t mask_ = 0;
     const detail::arena_view arena_;
     row_manager<Set>& manager_;

@@ -19,7 +19,8 @@ namespace detail {
 // The same where the page is not taken, or its header does not stand in it.
 ALLOT_NOINLINE inline page_header* page_aside_of_row(const arena_base& arena, const void* address) noexcept {
     if (arena.headers_aside())
-        if (page_header* const page = header_aside_at(arena.view(), address); page != nullptr && page->ops != nullptr) return page;
+        if (page_header* const page = header_aside_at(arena.view(), address); page != nullptr && page->ops != nullptr)
+            return page;
     tell_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
     return nullptr;
 }

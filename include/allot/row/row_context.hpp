@@ -23,10 +23,13 @@ struct row_context {
     damage_sink damage;
 
     void tell(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
-        tell_misuse({.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});
+        tell_misuse(
+            {.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});
     }
     void tell_damage(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
-        damage.write(damage.context, {.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});
+        damage.write(
+            damage.context,
+            {.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});
     }
 };
 

@@ -23,15 +23,13 @@ const row_type* type_of_row(const row_context& context, Page& p, std::byte* row)
     return &untyped;
 }
 
-template <class Guard, class Count>
-struct row_guard {
+template <class Guard, class Count> struct row_guard {
     static constexpr bool encodes = Guard::encodes;
     static constexpr std::size_t row_bytes = Guard::row_bytes;
     static constexpr std::size_t waits = Guard::waits;
     static constexpr bool wipes = Guard::wipes;
 
-    template <class Page>
-    static const row_type* type_of(const heap_plan& plan, Page& p, std::byte* row) noexcept {
+    template <class Page> static const row_type* type_of(const heap_plan& plan, Page& p, std::byte* row) noexcept {
         return type_of_row<Count>(*static_cast<const row_context*>(plan.manager), p, row);
     }
     static void tell(const heap_plan& plan, misuse kind, const row_type* type, const void* row) noexcept {

@@ -9,8 +9,8 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/row/row_ptr.hpp>
 #include <allot/row/row_policies.hpp>
+#include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_guard.hpp>
 
@@ -23,12 +23,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Set>
-class row_manager;
+template <class Set> class row_manager;
 
 // One thread's handle of a fixed heap; it takes `Batch` slots at once. Must go before its manager.
-template <class Set, class Heap, std::size_t Batch = 32>
-class local_row_heap {
+template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     using policies = Heap;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
@@ -65,8 +63,8 @@ class local_row_heap {
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *manager_.context().types[type_];
-        void* const row = manager_.template suits<T>(heap_.plan(), type) ? allocate()
-                                                                         : manager_.refuse(sizeof(T), type.name);
+        void* const row =
+            manager_.template suits<T>(heap_.plan(), type) ? allocate() : manager_.refuse(sizeof(T), type.name);
         return manager_.template construct<T>(row, std::forward<Args>(args)...);
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
@@ -75,7 +73,9 @@ class local_row_heap {
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return manager_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        if (rows::template dropped_by_count<policies::counts_first>(at, [this](std::byte* more) noexcept { release_slowly(more); })) return;
+        if (rows::template dropped_by_count<policies::counts_first>(
+                at, [this](std::byte* more) noexcept { release_slowly(more); }))
+            return;
         auto& page = rows::page_at(arena_, at);
         if (ALLOT_UNLIKELY(!rows::template is_of<rows::reads_page>(page, arena_, in_arena, &heap_) ||
                            !rows::template drop_only<policies::counts_first>(page, at, policies::one_type, in_arena)))
@@ -100,7 +100,8 @@ class local_row_heap {
     // A row of another heap, shared, or to be destroyed.
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
-        if (!rows::template is_of<false>(page, arena_, arena_.offset(row), &heap_)) return detail::release_in(manager_.arena(), row);
+        if (!rows::template is_of<false>(page, arena_, arena_.offset(row), &heap_))
+            return detail::release_in(manager_.arena(), row);
         if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
     }
 
@@ -113,8 +114,7 @@ class local_row_heap {
     row_manager<Set>& manager_;
 };
 
-template <class Set, class Heap>
-class row_heap {
+template <class Set, class Heap> class row_heap {
     using policies = Heap;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
@@ -179,8 +179,8 @@ class row_heap {
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
-        void* const row = manager_->template suits<T>(heap_->plan(), *type_) ? allocate()
-                                                                             : manager_->refuse(sizeof(T), type_->name);
+        void* const row =
+            manager_->template suits<T>(heap_->plan(), *type_) ? allocate() : manager_->refuse(sizeof(T), type_->name);
         return manager_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
@@ -192,8 +192,9 @@ class row_heap {
     heap_usage usage() const noexcept { return heap_->usage(); }
 
     // Frees all rows of the heap, whoever holds them, running the destructors of those that were finalized, and
-    // gives all pages back; returns the pages. No other thread may use the heap or its rows meanwhile (others may use the
-    // manager, be short of pages, and report), and no local handle of it may be alive: then nothing is done, and it is told.
+    // gives all pages back; returns the pages. No other thread may use the heap or its rows meanwhile (others may use
+    // the manager, be short of pages, and report), and no local handle of it may be alive: then nothing is done, and it
+    // is told.
     std::size_t release_all() noexcept
         requires unique
     {

@@ -41,38 +41,37 @@ namespace allot::inline ALLOT_ABI {
 
 // A manager's figures at a moment, in bytes.
 struct row_figures {
-    std::size_t charged = 0;   // pages held x page size
-    std::size_t peak = 0;      // the most that was charged; its arena's where the set charges nobody
-    std::size_t limit = 0;     // its arena's where the set charges nobody
-    std::size_t committed = 0; // of its arena
-    std::size_t resident = 0;  // of its arena, as the system says now
-    std::size_t live_rows = 0; // rows, not bytes
-    std::size_t live_bytes = 0;       // what those rows may use: the rest of what is charged is headers, rounding, free slots
+    std::size_t charged = 0;    // pages held x page size
+    std::size_t peak = 0;       // the most that was charged; its arena's where the set charges nobody
+    std::size_t limit = 0;      // its arena's where the set charges nobody
+    std::size_t committed = 0;  // of its arena
+    std::size_t resident = 0;   // of its arena, as the system says now
+    std::size_t live_rows = 0;  // rows, not bytes
+    std::size_t live_bytes = 0; // what those rows may use: the rest of what is charged is headers, rounding, free slots
     std::size_t largest_free_run = 0; // of its arena
 };
 
-template <class Set>
-class row_manager {
+template <class Set> class row_manager {
     using policies = detail::row_policies<Set>;
     using rows = typename policies::rows;
     using ledger_type = typename policies::ledger;
     using family_type = heap_family<ledger_type>;
-    template <class Changed>
-    using fixed = row_heap<Set, detail::row_policies<Changed>>;
+    template <class Changed> using fixed = row_heap<Set, detail::row_policies<Changed>>;
 
   public:
     using set = Set;
 
-    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name, page_bytes, reserve_bytes, leak_sink, damage_sink; the arena where the set says
-    // page::of<Arena>, the caller's bytes where it says page::borrowed, the api (unless it is an empty type) and a device_id where it
-    // says page::on_device: then rows are a device's memory, and no member touches it. Throws out_of_memory when no address space
-    // can be had (without exceptions: aborts with its page).
+    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name,
+    // page_bytes, reserve_bytes, leak_sink, damage_sink; the arena where the set says page::of<Arena>, the caller's
+    // bytes where it says page::borrowed, the api (unless it is an empty type) and a device_id where it says
+    // page::on_device: then rows are a device's memory, and no member touches it. Throws out_of_memory when no address
+    // space can be had (without exceptions: aborts with its page).
     template <class... Values>
     explicit row_manager(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...),
-          family_(arena(), ledger_), buckets_(family_, context_), huge_(family_, context_),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), family_(arena(), ledger_),
+          buckets_(family_, context_), huge_(family_, context_),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           holder_(arena(), name_, &held, this, &reclaim_for_others) {
         check_values<product::row_manager, Set, accepted, Values...>();
@@ -115,7 +114,8 @@ class row_manager {
     // The same; null on failure.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = thread_local_rows(); ALLOT_LIKELY(mine != nullptr)) return mine->try_allocate(bytes, type);
+            if (local_rows<Set>* const mine = thread_local_rows(); ALLOT_LIKELY(mine != nullptr))
+                return mine->try_allocate(bytes, type);
         return try_allocate_shared(bytes, type, type_number(type));
     }
     // A constructed T. Only where rows are counted: a row_ptr that is copied links.
@@ -136,7 +136,8 @@ class row_manager {
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = threads_ != nullptr ? threads_->known() : nullptr) return mine->release(row);
+            if (local_rows<Set>* const mine = threads_ != nullptr ? threads_->known() : nullptr)
+                return mine->release(row);
         std::byte* const at = detail::bytes_of(row);
         auto& page = rows::page_at(arena().view(), at);
         if constexpr (policies::counts_first) {
@@ -172,8 +173,7 @@ class row_manager {
     // A heap for rows of one size and type; `as<...>` changes the set's answers for it. The type must outlive the
     // manager. Whatever the oom policy, throws (or aborts, without exceptions) out_of_memory when the heap's few bytes
     // cannot be had, its rows do not fit a page, or cannot be aligned so.
-    template <class... Answers>
-    auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
+    template <class... Answers> auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
         if constexpr (check_heap<Set, as_t<Answers...>>())
             return heap_for<overridden<Set, as_t<Answers...>>>(bytes, type);
         else return detail::anything{};
@@ -236,8 +236,7 @@ class row_manager {
         return n;
     }
     // Visits the figures of every heap that holds pages, the huge rows last.
-    template <class Visit>
-    void usage(Visit visit) const {
+    template <class Visit> void usage(Visit visit) const {
         family_.for_each([&](heap_base& heap) {
             if (const heap_usage u = heap.usage(); u.pages != 0) visit(u);
         });
@@ -250,8 +249,8 @@ class row_manager {
             live += u.live_rows;
             bytes += u.slot_bytes != 0 ? u.live_rows * u.row_bytes : u.bytes;
         });
-        return {held_bytes(), peak_bytes(), limit_bytes(), arena_now.committed, arena().resident(), live, bytes,
-                arena_now.largest_free_run};
+        return {held_bytes(),       peak_bytes(), limit_bytes(), arena_now.committed,
+                arena().resident(), live,         bytes,         arena_now.largest_free_run};
     }
     // Rows and bytes by row type now. Types are exact up to 64 Ki slots in use a heap with rows of many types, and
     // estimated from as many beyond; a heap is kept from taking slots while it is looked at.
@@ -280,8 +279,7 @@ class row_manager {
         return ledger_.recorder().events();
     }
     // Visits what each page is used for (page_use), in no order; a heap is kept from taking slots meanwhile.
-    template <class Visit>
-    void visit_pages(Visit visit) const {
+    template <class Visit> void visit_pages(Visit visit) const {
         family_.for_each([&](heap_base& heap) {
             heap.visit_pages([](void* to, const page_use& use) { (*static_cast<Visit*>(to))(use); }, &visit);
         });
@@ -342,7 +340,8 @@ class row_manager {
         else detail::link_in(arena(), at);
     }
     // Without the calling thread's caches.
-    ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+    ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
+                                                  std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_plan::no_index && type.align <= 8 && number < type_table::checked))
             if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
@@ -372,7 +371,9 @@ class row_manager {
     ALLOT_ALWAYS_INLINE void allocated(std::size_t bytes, const row_type& type) noexcept {
         sampler_.allocated(*this, bytes, type);
     }
-    void sampled(std::size_t bytes, const row_type& type) noexcept { family_.record(watch_event::row, bytes, type.name); }
+    void sampled(std::size_t bytes, const row_type& type) noexcept {
+        family_.record(watch_event::row, bytes, type.name);
+    }
     // No memory: what the oom policy says.
     ALLOT_COLD void* refuse(std::size_t bytes, const char* what) {
         if constexpr (policies::oom::raises) raise_out_of_memory(bytes, what);
@@ -393,18 +394,17 @@ class row_manager {
         }));
     }
     // Whether a T may lie in a row of such a heap and type; otherwise it is told.
-    template <class T>
-    bool suits(const heap_plan& plan, const row_type& type) const noexcept {
+    template <class T> bool suits(const heap_plan& plan, const row_type& type) const noexcept {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
         if (!room) context_.tell(misuse::absurd_size, plan.name, &type, nullptr);
         else if (!ends) context_.tell(misuse::null_type, plan.name, &type, nullptr);
         return room && ends;
     }
-    template <class T, class... Args>
-    row_ptr<T> construct(void* row, Args&&... args) {
+    template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {
         if (row == nullptr) return nullptr;
-        auto made = row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
+        auto made =
+            row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
         T* object = nullptr;
         if constexpr (std::is_constructible_v<T, Args...>)
             object = std::construct_at(static_cast<T*>(row), std::forward<Args>(args)...);
@@ -414,23 +414,22 @@ class row_manager {
         return row_ptr<T>::adopt(object);
     }
     // A unique heap's handle has gone; the heap serves the next one that asks for its like, or waits for its rows.
-    template <class Heap>
-    void orphan(Heap& heap) noexcept {
+    template <class Heap> void orphan(Heap& heap) noexcept {
         family_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         heap.set_orphan();
         heap.reclaim(true);
         heap.tell_found();
     }
     // A handle of a heap that limits their number has gone.
-    template <class Heap>
-    void closed(Heap& heap) noexcept {
+    template <class Heap> void closed(Heap& heap) noexcept {
         family_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         if (heap.close()) heap.reclaim(true);
     }
 
   private:
     template <class... Charged, class... More>
-    static types<Charged..., allot::name, leak_sink, damage_sink, More...> accepted_with(types<Charged...>, types<More...>);
+    static types<Charged..., allot::name, leak_sink, damage_sink, More...> accepted_with(types<Charged...>,
+                                                                                         types<More...>);
     using accepted = decltype(accepted_with(typename ledger_type::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
@@ -482,8 +481,7 @@ class row_manager {
         return bytes + type.check_bytes();
     }
     // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.
-    template <class Changed>
-    fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
+    template <class Changed> fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
         using changed = detail::row_policies<Changed>;
         using changed_rows = typename changed::rows;
         using heap_type = typename changed_rows::heap;
@@ -514,23 +512,22 @@ class row_manager {
         family_.record(watch_event::handle_opened, found->cut().stride, found->plan().name);
         return fixed<Changed>(*this, *found, type, number);
     }
-    template <class Changed>
-    std::size_t round_to_class(std::size_t bytes) const noexcept {
+    template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
         if constexpr (Changed::bucketed && !Changed::unique)
             if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
                 return buckets_.row_bytes(index);
         return bytes;
     }
     // A heap of the same plan that may be shared, or an orphan without pages, or a new one.
-    template <class Heap>
-    Heap* find_or_make(const heap_plan& plan) {
+    template <class Heap> Heap* find_or_make(const heap_plan& plan) {
         if (Heap::rows_per_page(plan, family_.page_bytes()) == 0) return nullptr;
         const std::lock_guard hold(making_);
         Heap* found = nullptr;
         family_.for_each([&](heap_base& base) {
             if (found != nullptr || base.kind() != plan.ops) return;
             auto& heap = static_cast<Heap&>(base);
-            if (heap.plan() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open())) found = &heap;
+            if (heap.plan() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open()))
+                found = &heap;
         });
         if (found != nullptr) return found;
         found = new (std::nothrow) Heap(family_, plan);

@@ -21,10 +21,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Set>
-struct row_policies {
-    template <class Category>
-    using answer = typename resolved<Set, product::row_manager>::template answer<Category>;
+template <class Set> struct row_policies {
+    template <class Category> using answer = typename resolved<Set, product::row_manager>::template answer<Category>;
 
     using page = answer<category::page>;
     using size = answer<category::size>;
@@ -44,8 +42,8 @@ struct row_policies {
     using place = std::conditional_t<host_touches_rows, header_in_page, header_aside>;
     using rows = slot_rows<slots, count, ledger, guard, place>;
 
-    static constexpr bool packed = size::step < 8;  // rows of one size are aligned to 4
-    static constexpr bool bucketed = size::rounds;  // and otherwise fill the next size of the list
+    static constexpr bool packed = size::step < 8; // rows of one size are aligned to 4
+    static constexpr bool bucketed = size::rounds; // and otherwise fill the next size of the list
     static constexpr bool unique = use::exclusive;
     static constexpr bool limited = !use::exclusive && use::users != 0; // so many handles a heap
     static constexpr bool per_thread = use::by_thread;

@@ -13,8 +13,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class T>
-class row_ptr {
+template <class T> class row_ptr {
   public:
     using element_type = T;
 

@@ -35,9 +35,19 @@ class top_heaps {
             out.put("    ").put(u.name);
             if (u.slot_bytes != 0) out.put(" of ").number(u.slot_bytes).put(" bytes");
             if (u.type != nullptr) out.put(" (").put(u.type->name).put(")");
-            out.put(": ").bytes(u.bytes).put(" in ").number(u.pages).put(u.pages == 1 ? " page, " : " pages, ").number(u.live_rows);
+            out.put(": ")
+                .bytes(u.bytes)
+                .put(" in ")
+                .number(u.pages)
+                .put(u.pages == 1 ? " page, " : " pages, ")
+                .number(u.live_rows);
             out.put(" live rows, ").number(u.cached_rows).put(" cached");
-            if (u.scanned_slots != 0) out.put(", ").number(u.scanned_slots).put(" slots looked at for ").number(u.found_slots).put(" free ones");
+            if (u.scanned_slots != 0)
+                out.put(", ")
+                    .number(u.scanned_slots)
+                    .put(" slots looked at for ")
+                    .number(u.found_slots)
+                    .put(" free ones");
             out.newline();
         }
         if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more heaps").newline();

@@ -13,8 +13,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <std::size_t Nth>
-class row_sampler {
+template <std::size_t Nth> class row_sampler {
   public:
     template <class Manager>
     ALLOT_ALWAYS_INLINE void allocated(Manager& manager, std::size_t bytes, const row_type& type) noexcept {
@@ -27,8 +26,7 @@ class row_sampler {
     std::size_t n_ = 0;
 };
 
-template <std::size_t Nth>
-class shared_row_sampler {
+template <std::size_t Nth> class shared_row_sampler {
   public:
     template <class Manager>
     ALLOT_ALWAYS_INLINE void allocated(Manager& manager, std::size_t bytes, const row_type& type) noexcept {
@@ -39,14 +37,12 @@ class shared_row_sampler {
     std::atomic<std::size_t> n_{0};
 };
 
-template <>
-class row_sampler<0> {
+template <> class row_sampler<0> {
   public:
     template <class Manager>
     ALLOT_ALWAYS_INLINE void allocated(Manager&, std::size_t, const row_type&) const noexcept {}
 };
-template <>
-class shared_row_sampler<0> : public row_sampler<0> {};
+template <> class shared_row_sampler<0> : public row_sampler<0> {};
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

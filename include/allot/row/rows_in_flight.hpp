@@ -1,19 +1,21 @@
-// rows_in_flight: links that kernels on their way hold, dropped once the kernels are done; and lists of rows for kernels.
+// rows_in_flight: links that kernels on their way hold, dropped once the kernels are done; and lists of rows for
+// kernels.
 //
 //     allot::rows_in_flight lent{rows, api};
-//     const auto view = lent.upload(stream, {list, n});     // rows_view: the addresses, copied to the device on the stream
-//     kernel<<<grid, block, 0, stream>>>(*view);
-//     lent.release_list_after(stream, *view);               // the list; and rows that nobody else needs:
-//     lent.release_after(stream, {list, n});
+//     const auto view = lent.upload(stream, {list, n});     // rows_view: the addresses, copied to the device on the
+//     stream kernel<<<grid, block, 0, stream>>>(*view); lent.release_list_after(stream, *view);               // the
+//     list; and rows that nobody else needs: lent.release_after(stream, {list, n});
 //     ...
 //     lent.poll();                                          // now and then: releases what is done
 //
-// A row that a kernel reads must not be released before the kernel is done: its slot is free for the next row at once. So
-// a link goes where it is dropped behind the stream's work so far: into batches, each with one event, recorded when the
-// batch is full or looked at. Nothing here waits but drain() and the destructor.
-// Invariant: a row's link is dropped once, after an event that was recorded behind its release_after, or after its device was
+// A row that a kernel reads must not be released before the kernel is done: its slot is free for the next row at once.
+// So a link goes where it is dropped behind the stream's work so far: into batches, each with one event, recorded when
+// the batch is full or looked at. Nothing here waits but drain() and the destructor.
+// Invariant: a row's link is dropped once, after an event that was recorded behind its release_after, or after its
+// device was
 // waited for. A stream that goes is polled before: no event can be recorded on it later, and its rows wait for drain().
-// Cost: an event for 60 rows; 560 bytes of host memory a batch, used again. Threads: one at a time; others may use the manager.
+// Cost: an event for 60 rows; 560 bytes of host memory a batch, used again. Threads: one at a time; others may use the
+// manager.
 // Source: events behind deferred frees, as in RMM's and PyTorch's stream-ordered pools.
 #pragma once
 
@@ -30,8 +32,7 @@
 namespace allot::inline ALLOT_ABI {
 
 /// `Rows` is a row manager over the device's memory; it outlives this.
-template <class Rows, device::api Api>
-class rows_in_flight {
+template <class Rows, device::api Api> class rows_in_flight {
   public:
     using stream_type = typename Api::stream_type;
 
@@ -63,13 +64,14 @@ class rows_in_flight {
         return view.list == nullptr || release_after(stream, view.list);
     }
 
-    /// A list of these rows for kernels that are launched on the stream from now on. It lies in a row of the manager, which
-    /// release_list_after(stream, view) gives back; it does not link the rows.
+    /// A list of these rows for kernels that are launched on the stream from now on. It lies in a row of the manager,
+    /// which release_list_after(stream, view) gives back; it does not link the rows.
     device::result<rows_view> upload(stream_type stream, std::span<const void* const> rows) noexcept {
         if (rows.empty()) return rows_view{};
         void* const list = rows_.try_allocate(rows.size_bytes());
         if (list == nullptr)
-            return device::error{"rows_in_flight::upload", device::native_code(device::failure::out_of_memory), device::failure::out_of_memory};
+            return device::error{"rows_in_flight::upload", device::native_code(device::failure::out_of_memory),
+                                 device::failure::out_of_memory};
         if (const auto copied = api_.copy_async(list, rows.data(), rows.size_bytes(), stream); !copied) {
             rows_.release(list);
             return copied.error();
@@ -177,9 +179,9 @@ class rows_in_flight {
     Rows& rows_;
     const Api api_;
     const device_id device_;
-    batch* open_ = nullptr;     // to be recorded
+    batch* open_ = nullptr; // to be recorded
     batch* recorded_ = nullptr;
-    batch* spare_ = nullptr;    // empty
+    batch* spare_ = nullptr; // empty
     std::size_t pending_ = 0;
 };
 

@@ -1,7 +1,8 @@
 // rows_view: rows as a kernel sees them: a list of their addresses in device memory. Passed to kernels by value.
 //
-// It holds no links: whoever launches the kernel keeps the rows, and the list, until the kernel is done (row/rows_in_flight.hpp makes
-// views and does that). Trivially copyable; no atomics, nothing of the manager. Cost: 16 bytes; a load for each address.
+// It holds no links: whoever launches the kernel keeps the rows, and the list, until the kernel is done
+// (row/rows_in_flight.hpp makes views and does that). Trivially copyable; no atomics, nothing of the manager. Cost: 16
+// bytes; a load for each address.
 // Threads: any, on host and device; at() of device memory on the device only. Source: pointer arrays of batched
 // kernels, as in cuBLAS.
 #pragma once

@@ -68,7 +68,8 @@ struct slot_rows {
     // Ends a row that has one holder and nothing to destroy; false when there is more to do, and nothing is done.
     ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row) noexcept {
         if constexpr (has_canary<guard>)
-            return drop_only(p, row, p.type != nullptr, static_cast<std::size_t>(row - heap_of(p).family().arena().begin()));
+            return drop_only(p, row, p.type != nullptr,
+                             static_cast<std::size_t>(row - heap_of(p).family().arena().begin()));
         else return drop_only(p, row, false, 0);
     }
     // For who knows them already: whether the heap has one type, the row's distance from its arena's start, and that
@@ -80,17 +81,19 @@ struct slot_rows {
         if constexpr (ALLOT_CHECKED != 0)
             if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) return false;
         if constexpr (has_canary<guard>)
-            if (ALLOT_UNLIKELY(!p.guarded.intact(row, p.cut.stride - counting::header_bytes(one_type), in_arena))) return false;
+            if (ALLOT_UNLIKELY(!p.guarded.intact(row, p.cut.stride - counting::header_bytes(one_type), in_arena)))
+                return false;
         if constexpr (Alone) counting::word(p, row).clear();
         else if constexpr (counting::counts)
             if (!counting::word(p, row).drop_only()) return false;
         hide(p, row);
         return true;
     }
-    // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slowly` where there
-    // is more to look at. False: it has one holder, and nothing is done.
+    // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slowly`
+    // where there is more to look at. False: it has one holder, and nothing is done.
     template <bool CountsFirst, class Slowly>
-    ALLOT_ALWAYS_INLINE static bool dropped_by_count([[maybe_unused]] std::byte* row, [[maybe_unused]] Slowly slowly) noexcept {
+    ALLOT_ALWAYS_INLINE static bool dropped_by_count([[maybe_unused]] std::byte* row,
+                                                     [[maybe_unused]] Slowly slowly) noexcept {
         if constexpr (CountsFirst) {
             const std::uint32_t now = counting::word(row).load();
             if (ALLOT_UNLIKELY(now != link_word::alone)) {
@@ -106,8 +109,7 @@ struct slot_rows {
         if (!is_row(p, row)) return false;
         // At the scope of the function: g++ 12 takes a shorter-lived one for dangling where rows are wiped.
         [[maybe_unused]] const auto word = word_of(p, row);
-        if constexpr (counting::counts)
-            switch (word.drop()) {
+        if constexpr (counting::counts) switch (word.drop()) {
             case link_word::fate::alive: return false;
             case link_word::fate::was_free: tell(p, misuse::double_release, row); return false;
             case link_word::fate::destroyed:
@@ -173,8 +175,7 @@ struct slot_rows {
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return;
         if constexpr (counting::counts) {
-            if (ALLOT_CHECKED != 0 && !counting::word(p, row).held())
-                return tell(p, misuse::double_release, row);
+            if (ALLOT_CHECKED != 0 && !counting::word(p, row).held()) return tell(p, misuse::double_release, row);
             counting::word(p, row).link();
         }
     }
@@ -216,7 +217,8 @@ struct slot_rows {
         if (!is_row(p, row)) return false;
         bool good = is_intact(p, row);
         if constexpr (counting::counts && !Place::aside)
-            if ((counting::word(p, row).load() & link_word::sealed) != 0 && !seal_fits(*type_of(p, row), row, room(p.cut))) {
+            if ((counting::word(p, row).load() & link_word::sealed) != 0 &&
+                !seal_fits(*type_of(p, row), row, room(p.cut))) {
                 tell_damage(p, misuse::broken_seal, row);
                 good = false;
             }
@@ -226,8 +228,7 @@ struct slot_rows {
     static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};
 
     // Live rows among the slots ever used; without counts none can be told from free ones.
-    template <class Visit>
-    static void for_each_live(heap& of, Visit visit) noexcept {
+    template <class Visit> static void for_each_live(heap& of, Visit visit) noexcept {
         if constexpr (counting::counts)
             of.visit_slots([&](page& p, std::byte* row) {
                 if (counting::word(p, row).held()) visit(p, row);
@@ -239,13 +240,13 @@ struct slot_rows {
         if constexpr (counting::counts) {
             if ((counting::word(p, row).load() & link_word::holders) == 0) return nullptr;
             if (p.type != nullptr) return p.type;
-            return context_of(p).types.find(std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));
+            return context_of(p).types.find(
+                std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));
         }
         return nullptr;
     }
     static void visit_live(heap_base& of, heap_base::row_visitor visit, void* context) noexcept {
-        for_each_live(static_cast<heap&>(of),
-                      [&](page& p, std::byte* row) { visit(context, row, type_of(p, row)); });
+        for_each_live(static_cast<heap&>(of), [&](page& p, std::byte* row) { visit(context, row, type_of(p, row)); });
     }
 
     // A plan for a heap of these rows. `type` null: rows of many types.

@@ -35,7 +35,8 @@ struct bitmap {
     using needs = types<>;
     using provides = types<property::concurrent>;
     static constexpr std::string_view about = "bits out of band; claimed in address order";
-    static constexpr std::string_view cost = "2.02 bits a slot (of 16 bytes and less: 1.02); no atomic operation a slot under the heap's lock";
+    static constexpr std::string_view cost =
+        "2.02 bits a slot (of 16 bytes and less: 1.02); no atomic operation a slot under the heap's lock";
 
     static constexpr std::size_t min_row_bytes = 1;
     static constexpr std::size_t most_shared_only = 16; // bytes from one slot to the next

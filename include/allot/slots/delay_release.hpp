@@ -1,5 +1,5 @@
-// slots::delay_release: as `scanning`, and who gives slots back while the heap's lock is taken counts them in a tally of
-// its own first.
+// slots::delay_release: as `scanning`, and who gives slots back while the heap's lock is taken counts them in a tally
+// of its own first.
 //
 // A page is told some dozen slots at once, so threads that release rows of the same pages seldom meet at its state
 // word. A slot that is marked and not counted yet may be claimed: the page's count is then below zero until the
@@ -22,7 +22,8 @@ struct delay_release {
     using category = allot::category::slots;
     using needs = scanning::needs;
     using provides = scanning::provides;
-    static constexpr std::string_view about = "as scanning; under contention the releaser keeps a tally, and counts some dozen at once";
+    static constexpr std::string_view about =
+        "as scanning; under contention the releaser keeps a tally, and counts some dozen at once";
     static constexpr std::string_view cost = "as scanning, and 528 bytes a cache; free memory is seen a little later";
 
     static constexpr std::size_t min_row_bytes = scanning::min_row_bytes;

@@ -35,8 +35,7 @@ struct linked {
     static constexpr std::size_t aside_bytes(std::size_t, std::size_t, std::size_t) noexcept { return 0; }
 
     // The free slots of one page. Lives in the page's header.
-    template <class Code>
-    class list_in_page {
+    template <class Code> class list_in_page {
       public:
         void reset(std::byte*, const slot_geometry&) noexcept {
             head_.store(0, std::memory_order_relaxed);

@@ -35,7 +35,8 @@ struct scanning {
     using category = allot::category::slots;
     using needs = types<property::host_accessible>;
     using provides = types<property::concurrent>;
-    static constexpr std::string_view about = "a mark in front of the row, found in address order where a hint tells of one";
+    static constexpr std::string_view about =
+        "a mark in front of the row, found in address order where a hint tells of one";
     static constexpr std::string_view cost =
         "1/16 bit a slot (a byte more without a row header); a store a release, at most 16 looks a slot claimed";
 
@@ -132,10 +133,12 @@ struct scanning {
             return (hints_[at / 64].load(std::memory_order_relaxed) & bit(at)) != 0;
         }
         void hint(std::uint32_t at) noexcept {
-            if (!hinted(at)) hints_[at / 64].fetch_or(bit(at), std::memory_order_relaxed); // behind the fence, or the lock
+            if (!hinted(at))
+                hints_[at / 64].fetch_or(bit(at), std::memory_order_relaxed); // behind the fence, or the lock
         }
         // Takes marked slots from at_ on, up to `end`.
-        std::size_t look(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out, std::size_t n) noexcept {
+        std::size_t look(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out,
+                         std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             const std::uint32_t first = at_;
             end = std::min(end, reach_);

@@ -64,8 +64,8 @@ class slot_state {
         std::uint64_t was = word_.load(std::memory_order_acquire);
         do {
             if (count(was) >= static_cast<std::int64_t>(threshold)) return false;
-        } while (!word_.compare_exchange_weak(was, was & ~listed, std::memory_order_acq_rel,
-                                              std::memory_order_acquire));
+        } while (
+            !word_.compare_exchange_weak(was, was & ~listed, std::memory_order_acq_rel, std::memory_order_acquire));
         return true;
     }
     // True when the whole page is free; then it stays noted. Otherwise the note is cleared.
@@ -73,8 +73,7 @@ class slot_state {
         std::uint64_t was = word_.load(std::memory_order_acquire);
         do {
             if (count(was) >= static_cast<std::int64_t>(whole)) return true;
-        } while (!word_.compare_exchange_weak(was, was & ~noted, std::memory_order_acq_rel,
-                                              std::memory_order_acquire));
+        } while (!word_.compare_exchange_weak(was, was & ~noted, std::memory_order_acq_rel, std::memory_order_acquire));
         return false;
     }
     void unnote() noexcept { word_.fetch_and(~noted, std::memory_order_acq_rel); }

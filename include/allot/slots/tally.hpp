@@ -28,20 +28,15 @@ struct no_tally {
     ALLOT_ALWAYS_INLINE void add(std::byte* page, std::uint32_t n, unsigned, std::uint32_t, Tell tell) noexcept {
         tell(page, n);
     }
-    template <class Tell>
-    void sweep(Tell) noexcept {}
-    template <class Tell>
-    bool settle(Tell) noexcept {
-        return false;
-    }
+    template <class Tell> void sweep(Tell) noexcept {}
+    template <class Tell> bool settle(Tell) noexcept { return false; }
     void forget() noexcept {}
     static constexpr std::uint32_t pending() noexcept { return 0; }
     static constexpr std::uint32_t pending(const std::byte*) noexcept { return 0; }
 };
 
 // What a slot policy wants beside each cache.
-template <class Slots>
-constexpr auto tally_for() noexcept {
+template <class Slots> constexpr auto tally_for() noexcept {
     if constexpr (requires { typename Slots::tally; }) return std::type_identity<typename Slots::tally>{};
     else return std::type_identity<no_tally>{};
 }
@@ -70,13 +65,9 @@ class slot_tally {
         if (count(place) >= most(capacity)) tell_one(place, tell);
     }
     // Tells the next place's page.
-    template <class Tell>
-    void sweep(Tell tell) noexcept {
-        tell_one(table_[hand_++ % places], tell);
-    }
+    template <class Tell> void sweep(Tell tell) noexcept { tell_one(table_[hand_++ % places], tell); }
     // Tells all; false when there was nothing to tell.
-    template <class Tell>
-    bool settle(Tell tell) noexcept {
+    template <class Tell> bool settle(Tell tell) noexcept {
         if (pending() == 0) return false;
         for (std::uintptr_t& place : table_) tell_one(place, tell);
         return true;
@@ -102,8 +93,7 @@ class slot_tally {
     static std::uint32_t count(std::uintptr_t place) noexcept { return static_cast<std::uint32_t>(place & low); }
     void note(std::uint32_t n) noexcept { pending_.store(n, std::memory_order_relaxed); }
 
-    template <class Tell>
-    void tell_one(std::uintptr_t& place, Tell tell) noexcept {
+    template <class Tell> void tell_one(std::uintptr_t& place, Tell tell) noexcept {
         const std::uintptr_t was = place;
         if (was == 0) return;
         place = 0;

@@ -33,9 +33,9 @@ struct device_figures {
     std::uint64_t waits = 0;          // of a stream for an event, so far
     // so far; 0 under watch::none
     std::uint64_t allocations = 0, frees = 0, refused = 0;
-    std::uint64_t steals = 0; // allocations from what another stream had freed
+    std::uint64_t steals = 0;                // allocations from what another stream had freed
     std::uint64_t grown = 0, given_back = 0; // pieces
-    std::uint64_t joined = 0; // allocations from runs of several streams side by side
+    std::uint64_t joined = 0;                // allocations from runs of several streams side by side
 };
 
 /// What is free under one stream.
@@ -62,7 +62,13 @@ inline void write(text_writer& out, const device_figures& f) noexcept {
     out.number(f.streams).put(f.streams == 1 ? " stream)" : " streams)");
     if (f.held != 0) out.put(", held by captures ").bytes(f.held);
     out.newline();
-    out.put("  events ").number(f.events).put(", waits ").number(f.waits).put(", frees ").number(f.frees).put(", from other streams ");
+    out.put("  events ")
+        .number(f.events)
+        .put(", waits ")
+        .number(f.waits)
+        .put(", frees ")
+        .number(f.frees)
+        .put(", from other streams ");
     out.number(f.steals).put(", refused ").number(f.refused).newline();
 }
 

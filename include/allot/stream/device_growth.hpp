@@ -1,10 +1,12 @@
 // How a device allocator's memory grows, is joined and goes back: what a request comes to that the books cannot answer.
 //
-//   more memory, a piece of it -> what lies side by side, joined after waits -> a wait of the host, and a piece in place of
-//   pieces that are wholly free, as `retain` allows
-// Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until something is
+//   more memory, a piece of it -> what lies side by side, joined after waits -> a wait of the host, and a piece in
+//   place of pieces that are wholly free, as `retain` allows
+// Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until
+// something is
 // freed or the limit rises. Pieces go back only when the host has waited for all who used them.
-// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (device_turn.hpp), and books_ only
+// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (device_turn.hpp),
+// and books_ only
 // while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
 #pragma once
 
@@ -27,10 +29,12 @@ namespace detail {
 template <class Set> class device_growth : protected device_books<Set> {
   protected:
     using books = device_books<Set>;
-    using typename books::api_type, typename books::book_type, typename books::caller, typename books::guard, typename books::key_type;
-    using typename books::policies, typename books::run, typename books::uses;
-    using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of, books::ledger_;
+    using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of,
+        books::ledger_;
     using books::limit_now, books::runs_, books::take, books::told_, books::unit;
+    using typename books::api_type, typename books::book_type, typename books::caller, typename books::guard,
+        typename books::key_type;
+    using typename books::policies, typename books::run, typename books::uses;
     using piece = device_piece;
     using turn = device_turn<typename policies::ledger, api_type>;
 
@@ -51,7 +55,9 @@ template <class Set> class device_growth : protected device_books<Set> {
         {
             const guard hold{books_};
             frees = book_.frees();
-            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && align >= fruitless_.align && limit_now() <= fruitless_.limit) return {};
+            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && align >= fruitless_.align &&
+                limit_now() <= fruitless_.limit)
+                return {};
             if (const run r = join(who, bytes, align, then)) return r;
         }
         if (then.wait)
@@ -59,12 +65,15 @@ template <class Set> class device_growth : protected device_books<Set> {
         if (then.hopeless) fruitless_ = {frees, bytes, align, limit_now()};
         return {};
     }
-    // Of a request that was not served: whether a wait of the host may help; whether it was for want of free memory and nothing else.
+    // Of a request that was not served: whether a wait of the host may help; whether it was for want of free memory and
+    // nothing else.
     struct outlook {
         bool wait = false, hopeless = false;
     };
     // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
-    bool lies_well(std::size_t size, std::size_t align) noexcept { return align <= unit || (align <= segments_.granularity() && segments_.maps(size)); }
+    bool lies_well(std::size_t size, std::size_t align) noexcept {
+        return align <= unit || (align <= segments_.granularity() && segments_.maps(size));
+    }
     // The bytes of a piece that serves wherever it comes to lie.
     std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
         const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
@@ -96,7 +105,8 @@ template <class Set> class device_growth : protected device_books<Set> {
             }
             {
                 const guard hold{books_};
-                if (runs_.open(stream_tag::held) && runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
+                if (runs_.open(stream_tag::held) &&
+                    runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
                     mine.mapped(want);
                     count([](auto& c) { ++c.grown; });
                     if (const run r = take(who, bytes, align)) return r;
@@ -107,7 +117,8 @@ template <class Set> class device_growth : protected device_books<Set> {
             return {};
         }
     }
-    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. The books are locked.
+    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. The
+    // books are locked.
     ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, outlook& then) noexcept {
         const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
         const key_type key = key_of(who);
@@ -116,24 +127,29 @@ template <class Set> class device_growth : protected device_books<Set> {
         if (runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
         for (key_type s = stream_tag::first; s < book_.keys(); ++s)
             if (runs_.free_runs(s) != 0) book_.look(s);
-        const free_spans<run> all{runs_, bytes, align, [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
-        then.wait = all.after_a_wait || (policies::retain::under_pressure && all.pieces_bytes != 0 && all.pieces_bytes + room >= piece_for(bytes, align));
+        const free_spans<run> all{runs_, bytes, align,
+                                  [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
+        then.wait = all.after_a_wait || (policies::retain::under_pressure && all.pieces_bytes != 0 &&
+                                         all.pieces_bytes + room >= piece_for(bytes, align));
         const auto* const best = all.best();
         if (best == nullptr) return {};
         for (std::size_t i = 0; i != best->n; ++i)
             if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};
         const stream_tag tag = book_.gathered(key);
-        for (std::size_t i = 0; i != best->n; ++i) (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
+        for (std::size_t i = 0; i != best->n; ++i)
+            (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
         count([](auto& c) { ++c.joined; });
         if (const run r = counted(runs_.allocate(bytes, align, key))) return r;
         return cut_from({best->begin, best->bytes()}, key, bytes, align);
     }
-    // The block in what is free there under this key: where alignment counts, the fit tries only some runs. The books are locked.
+    // The block in what is free there under this key: where alignment counts, the fit tries only some runs. The books
+    // are locked.
     run cut_from(const piece& p, key_type key, std::size_t bytes, std::size_t align) noexcept {
         const run in = holder_of(p, key);
         return in ? counted(runs_.allocate_at(in, align_up(p.address, align), bytes)) : run{};
     }
-    // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a new one.
+    // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a
+    // new one.
     run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine, outlook& then) noexcept {
         const bool all = wait_for_frees();
         {
@@ -142,10 +158,13 @@ template <class Set> class device_growth : protected device_books<Set> {
             then.hopeless = all && runs_.prepare(); // else it is a capture that is in the way, or the host's memory
         }
         std::size_t pieces = SIZE_MAX;
-        if (!policies::retain::under_pressure || give_back(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0) return {};
+        if (!policies::retain::under_pressure ||
+            give_back(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0)
+            return {};
         return grow(who, bytes, align, mine);
     }
-    // What was freed before this call is free for all after it, as far as the device lets it be waited for. False: not all of it.
+    // What was freed before this call is free for all after it, as far as the device lets it be waited for. False: not
+    // all of it.
     bool wait_for_frees() noexcept {
         bool all = true;
         for (key_type k = stream_tag::first;; ++k) {
@@ -192,14 +211,16 @@ template <class Set> class device_growth : protected device_books<Set> {
         {
             const guard hold{books_};
             for (key_type k = stream_tag::first; k < book_.keys(); ++k)
-                if (const int d = book_[k].device.index; d != device_.index && d >= 0 && d < 64) others |= std::uint64_t{1} << d;
+                if (const int d = book_[k].device.index; d != device_.index && d >= 0 && d < 64)
+                    others |= std::uint64_t{1} << d;
         }
         for (int d = 0; d != 64; ++d)
             if ((others >> d & 1) != 0)
                 if (const auto one = api_.synchronize(device_id{d}); !one) done = one;
         return done;
     }
-    // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest first.
+    // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest
+    // first.
     std::size_t give_back(key_type key, std::size_t enough, std::size_t& pieces, turn& mine) noexcept {
         std::size_t bytes = 0;
         for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
@@ -225,8 +246,9 @@ template <class Set> class device_growth : protected device_books<Set> {
         });
         return found;
     }
-    // retain::idle: what has rested since the look before goes back, some pieces at a time; what is wholly free now begins to.
-    // Nothing waits: who is looking already looks alone, and what the device has not done yet is seen at another look.
+    // retain::idle: what has rested since the look before goes back, some pieces at a time; what is wholly free now
+    // begins to. Nothing waits: who is looking already looks alone, and what the device has not done yet is seen at
+    // another look.
     ALLOT_NOINLINE std::size_t look() noexcept
         requires policies::idle::looks
     {
@@ -247,11 +269,12 @@ template <class Set> class device_growth : protected device_books<Set> {
     }
     // What the host knows to be done is free for all.
     void gather_done() noexcept {
-        runs_.gather(stream_tag::of(stream_tag::clean), [this](const stream_tag& t) { return book_.is_after(stream_tag::clean, t); });
+        runs_.gather(stream_tag::of(stream_tag::clean),
+                     [this](const stream_tag& t) { return book_.is_after(stream_tag::clean, t); });
     }
 
     ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
-    mutable std::mutex growing_; // before books_
+    mutable std::mutex growing_;         // before books_
     device_segments<api_type> segments_; // by who holds growing_
 
   private:

@@ -25,7 +25,9 @@ template <class Set> constexpr auto not_on_a_device() {
     static_assert(holds<Set>, "allot: a device_allocator needs page::on_device<Api>");
 }
 template <class Set, class Policy> constexpr auto fit_keeps_no_streams() {
-    static_assert(holds<Set>, "allot: a device_allocator needs a fit that keeps whose stream freed a run; this one is for chunk arenas");
+    static_assert(
+        holds<Set>,
+        "allot: a device_allocator needs a fit that keeps whose stream freed a run; this one is for chunk arenas");
 }
 template <class Set, class Policy> constexpr auto not_yet_on_a_device() {
     static_assert(holds<Set>, "allot: a device_allocator does not act on this policy yet");
@@ -39,7 +41,8 @@ template <class Page> inline constexpr bool is_on_device = false;
 template <class Api> inline constexpr bool is_on_device<page::on_device<Api>> = true;
 
 template <class Set> struct device_policies {
-    template <class Category> using answer = typename resolved<Set, product::device_allocator>::template answer<Category>;
+    template <class Category>
+    using answer = typename resolved<Set, product::device_allocator>::template answer<Category>;
 
     using page = answer<category::page>;
     using api = typename page::api;
@@ -60,8 +63,8 @@ template <class Set> constexpr bool makes_device_allocator() {
     if constexpr (well_formed<Set, product::device_allocator>) {
         using answers = resolved<Set, product::device_allocator>;
         using watch = typename answers::template answer<category::watch>;
-        return is_on_device<typename answers::template answer<category::page>> && answers::template answer<category::fit>::tags &&
-               !watch::at_peak && watch::events == 0;
+        return is_on_device<typename answers::template answer<category::page>> &&
+               answers::template answer<category::fit>::tags && !watch::at_peak && watch::events == 0;
     }
     return false;
 }

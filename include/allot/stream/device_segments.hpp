@@ -1,7 +1,8 @@
 // Where a device allocator's memory comes from: pieces mapped side by side into one reserved range, or plain segments.
 //
-// Pieces that are mapped side by side are one range to the fit, so growth coalesces with what was free at its end. Where the
-// device has no virtual memory, refuses it, or has no room left in the range, plain segments serve, each a range of its own.
+// Pieces that are mapped side by side are one range to the fit, so growth coalesces with what was free at its end.
+// Where the device has no virtual memory, refuses it, or has no room left in the range, plain segments serve, each a
+// range of its own.
 // Invariant: pieces are sorted by address, and none overlap; each is mapped and unmapped whole.
 // Cost: a piece is four driver calls, tens of microseconds; 24 bytes. The range itself is addresses only.
 // Threads: one at a time. Source: expandable segments of caching device allocators, 2023.
@@ -54,14 +55,16 @@ template <class Api> class device_segments {
     // A piece more, of so many bytes: a multiple of the granularity.
     device::result<device_piece> grow(std::size_t bytes) noexcept {
         start();
-        if (!pieces_.reserve(memory_, n_ + 1)) return device::error{"metadata", device::native_code(device::failure::out_of_memory), device::failure::out_of_memory};
+        if (!pieces_.reserve(memory_, n_ + 1))
+            return device::error{"metadata", device::native_code(device::failure::out_of_memory),
+                                 device::failure::out_of_memory};
         const std::uintptr_t address = gap(bytes);
         if (address == 0) return plain(bytes);
         if (const auto made = map_new(api_, device_, at(address), bytes); !made) return made.error();
         return insert({address, bytes, 0});
     }
-    // A piece less; its users must have been waited for. Where the device refuses, the piece is told as gone all the same, and the range
-    // grows no more: it may still be mapped there.
+    // A piece less; its users must have been waited for. Where the device refuses, the piece is told as gone all the
+    // same, and the range grows no more: it may still be mapped there.
     device::result<> shrink(const device_piece& piece) noexcept {
         const std::size_t i = behind(piece.address);
         for (std::size_t k = i; k < n_; ++k) pieces_[k - 1] = pieces_[k];

@@ -1,6 +1,7 @@
 // What a device allocator says: what the device answered last, misuse, what is left at its end.
 //
-// Invariant: the last error is that of the last call that failed, whoever made it. Cost: 64 bytes, a lock where something fails.
+// Invariant: the last error is that of the last call that failed, whoever made it. Cost: 64 bytes, a lock where
+// something fails.
 // Threads: any.
 #pragma once
 

@@ -1,8 +1,11 @@
-// A turn to grow a device allocator's memory or to give some back, with what the ledger was asked for it: one turn at a time.
+// A turn to grow a device allocator's memory or to give some back, with what the ledger was asked for it: one turn at a
+// time.
 //
-// The accounts of ledger::tree call listeners, who may use the allocator. So there a charge is asked for without the lock, after which
-// others may have had a turn, and the rest is settled behind it; where nobody is called it stays within the turn.
-// Invariant: what is mapped is charged; what a turn has charged and not mapped, or given back, is the ledger's again after it; what the
+// The accounts of ledger::tree call listeners, who may use the allocator. So there a charge is asked for without the
+// lock, after which others may have had a turn, and the rest is settled behind it; where nobody is called it stays
+// within the turn.
+// Invariant: what is mapped is charged; what a turn has charged and not mapped, or given back, is the ledger's again
+// after it; what the
 // device refused is in no peak. Cost: a mutex, two calls to the api; 24 bytes of stack more. Threads: one a turn.
 #pragma once
 
@@ -21,9 +24,13 @@ template <class Ledger, class Api> class device_turn {
     static constexpr bool calls = requires(Ledger& l) { l.account(); };
 
   public:
-    device_turn(std::mutex& growing, Ledger& ledger, const Api& api) noexcept : lock_(growing, std::defer_lock), ledger_(ledger), api_(api) { begin(); }
+    device_turn(std::mutex& growing, Ledger& ledger, const Api& api) noexcept
+        : lock_(growing, std::defer_lock), ledger_(ledger), api_(api) {
+        begin();
+    }
     // Only if it is nobody else's now.
-    device_turn(std::mutex& growing, Ledger& ledger, const Api& api, std::try_to_lock_t now) noexcept : lock_(growing, now), ledger_(ledger), api_(api) {
+    device_turn(std::mutex& growing, Ledger& ledger, const Api& api, std::try_to_lock_t now) noexcept
+        : lock_(growing, now), ledger_(ledger), api_(api) {
         if (lock_) mode_.emplace(api_);
     }
     device_turn(const device_turn&) = delete;
@@ -77,9 +84,9 @@ template <class Ledger, class Api> class device_turn {
     Ledger& ledger_;
     const Api& api_;
     std::optional<relaxed_capture<Api>> mode_; // in a capture, too
-    std::size_t held_ = 0;       // charged, neither confirmed nor cancelled
-    std::size_t mapped_ = 0;     // of what was held, to be confirmed
-    std::size_t given_back_ = 0; // of what is confirmed, not refunded yet
+    std::size_t held_ = 0;                     // charged, neither confirmed nor cancelled
+    std::size_t mapped_ = 0;                   // of what was held, to be confirmed
+    std::size_t given_back_ = 0;               // of what is confirmed, not refunded yet
 };
 
 } // namespace detail

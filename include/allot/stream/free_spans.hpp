@@ -1,7 +1,7 @@
 // What lies side by side and is free, whoever freed it: one look at all runs, for a request that no run fits.
 //
-// It finds the smallest span that serves and whose runs the asking stream can come after, with these runs; whether one would
-// after a wait for the whole device; and the bytes of pieces that are wholly free. Nothing is changed.
+// It finds the smallest span that serves and whose runs the asking stream can come after, with these runs; whether one
+// would after a wait for the whole device; and the bytes of pieces that are wholly free. Nothing is changed.
 // Cost: O(runs), 1.5 KiB of stack. A span of more than 48 runs is taken for two. Threads: under the books' lock.
 #pragma once
 
@@ -25,16 +25,20 @@ template <class Run> struct free_span {
 
 template <class Run> class free_spans {
   public:
-    // reachable(tag): the asking stream can come after it. piece(i): address and bytes of the i-th of so many, in order.
+    // reachable(tag): the asking stream can come after it. piece(i): address and bytes of the i-th of so many, in
+    // order.
     template <class Runs, class Reachable, class Pieces>
-    free_spans(const Runs& runs, std::size_t bytes, std::size_t align, Reachable reachable, const Pieces& pieces) noexcept : bytes_(bytes), align_(align) {
-        std::size_t at = 0;                      // the piece to look at next
-        std::uintptr_t begin = 0, end = 0;       // free for anybody who waits for the device
+    free_spans(const Runs& runs, std::size_t bytes, std::size_t align, Reachable reachable,
+               const Pieces& pieces) noexcept
+        : bytes_(bytes), align_(align) {
+        std::size_t at = 0;                // the piece to look at next
+        std::uintptr_t begin = 0, end = 0; // free for anybody who waits for the device
         std::uint32_t segment = 0;
         const auto ended = [&] {
             after_a_wait = after_a_wait || serves(begin, end);
             while (at != pieces.size() && pieces[at].address < begin) ++at;
-            for (; at != pieces.size() && pieces[at].address + pieces[at].bytes <= end; ++at) pieces_bytes += pieces[at].bytes;
+            for (; at != pieces.size() && pieces[at].address + pieces[at].bytes <= end; ++at)
+                pieces_bytes += pieces[at].bytes;
         };
         runs.visit([&](const Run& r, bool live, std::uint32_t of) {
             const bool free = !live && r.tag.key() != stream_tag::held, follows = r.address == end && of == segment;

@@ -1,5 +1,5 @@
-// While it lives, this thread's calls that a capture of anybody would forbid are let through, and end no capture: for calls that
-// touch no stream. Cost: two calls to the api. Threads: one.
+// While it lives, this thread's calls that a capture of anybody would forbid are let through, and end no capture: for
+// calls that touch no stream. Cost: two calls to the api. Threads: one.
 #pragma once
 
 #include <allot/config.hpp>
@@ -10,7 +10,8 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Api> struct relaxed_capture {
-    explicit relaxed_capture(const Api& api) noexcept : api_{api}, before_{api.exchange_capture_mode(device::capture_mode::relaxed)} {}
+    explicit relaxed_capture(const Api& api) noexcept
+        : api_{api}, before_{api.exchange_capture_mode(device::capture_mode::relaxed)} {}
     ~relaxed_capture() {
         if (before_) (void)api_.exchange_capture_mode(*before_);
     }

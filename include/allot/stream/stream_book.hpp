@@ -9,7 +9,8 @@
 // An event is recorded on a handle only while the id behind it is still the stream's (a handle may serve another stream
 // once its own was destroyed; per thread it is another stream in each), and never while the stream is captured.
 // Invariant: done, recorded <= freed; what a pair knows is <= recorded. Keys of streams that left are used again.
-// Cost: O(1) a free; 96 bytes a stream, 8 a pair of which one waited for the other. Threads: one at a time, its owner's lock.
+// Cost: O(1) a free; 96 bytes a stream, 8 a pair of which one waited for the other. Threads: one at a time, its
+// owner's lock.
 // Source: lazy reference tickets, as epochs of deferred reclamation; events a stream, RMM 2021.
 #pragma once
 
@@ -34,10 +35,10 @@ template <class Api> class stream_book {
 
     struct entry {
         std::uint64_t id = 0;
-        std::uint64_t freed = 0;    // its last ticket
-        std::uint64_t recorded = 0; // its event comes after the frees up to here
-        std::uint64_t done = 0;     // the host has waited for those up to here
-        std::uint64_t waiting = 0;  // the host began to wait for those
+        std::uint64_t freed = 0;        // its last ticket
+        std::uint64_t recorded = 0;     // its event comes after the frees up to here
+        std::uint64_t done = 0;         // the host has waited for those up to here
+        std::uint64_t waiting = 0;      // the host began to wait for those
         std::uint64_t* known = nullptr; // by key: the ticket up to which it comes after the other
         key_type knows = 0;             // the keys in that
         key_type next = 0;              // in the chain of its id; 0: the last
@@ -46,7 +47,7 @@ template <class Api> class stream_book {
         device_id device{};
         bool has_event = false;
         bool gone = false;
-        bool records = false; // as look() saw it
+        bool records = false;    // as look() saw it
         bool per_thread = false; // only its thread can record on it
     };
 
@@ -79,7 +80,8 @@ template <class Api> class stream_book {
         if (k == 0) return none;
         return last_ = k;
     }
-    // A key for a stream seen the first time; `reusable(key)`: nobody's runs have it. None: no memory or no key is left.
+    // A key for a stream seen the first time; `reusable(key)`: nobody's runs have it. None: no memory or no key is
+    // left.
     template <class Reusable> key_type open(std::uint64_t id, stream_type handle, Reusable reusable) noexcept {
         key_type k = none;
         for (key_type i = stream_tag::first; i < n_ && k == none; ++i)
@@ -87,7 +89,9 @@ template <class Api> class stream_book {
         if (k != none) {
             unlink(k);
         } else {
-            if (n_ < stream_tag::first || n_ == stream_tag::most || !entries_.reserve(memory_, std::size_t{n_} + 1) || !chain(n_)) return none;
+            if (n_ < stream_tag::first || n_ == stream_tag::most || !entries_.reserve(memory_, std::size_t{n_} + 1) ||
+                !chain(n_))
+                return none;
             k = n_++;
             entries_[k] = {};
         }
@@ -204,7 +208,8 @@ template <class Api> class stream_book {
     bool any_captured() noexcept {
         for (key_type k = stream_tag::first; k < n_; ++k)
             if (!entries_[k].gone && is_same(entries_[k]))
-                if (const auto c = api_.capturing(entries_[k].handle); !c || *c != device::capture_state::none) return true;
+                if (const auto c = api_.capturing(entries_[k].handle); !c || *c != device::capture_state::none)
+                    return true;
         return false;
     }
     std::size_t bytes() const noexcept {
@@ -224,7 +229,8 @@ template <class Api> class stream_book {
     bool is_same(entry& e) noexcept {
         const auto now = api_.stream_id(e.handle);
         if (now && *now == e.id) return true;
-        const bool default_stream = e.handle == Api::per_thread_stream() || e.handle == Api::legacy_stream() || e.handle == stream_type{};
+        const bool default_stream =
+            e.handle == Api::per_thread_stream() || e.handle == Api::legacy_stream() || e.handle == stream_type{};
         if (!default_stream) e.gone = true; // destroyed, and nobody told
         return false;
     }
@@ -235,7 +241,9 @@ template <class Api> class stream_book {
         const auto own = api_.stream_id(Api::per_thread_stream());
         return own && *own == id;
     }
-    std::uint64_t known(key_type t, key_type s) const noexcept { return s < entries_[t].knows ? entries_[t].known[s] : 0; }
+    std::uint64_t known(key_type t, key_type s) const noexcept {
+        return s < entries_[t].knows ? entries_[t].known[s] : 0;
+    }
     // Without memory for it T waits once more next time.
     void know(key_type t, key_type s, std::uint64_t ticket) noexcept {
         entry& e = entries_[t];
@@ -249,7 +257,9 @@ template <class Api> class stream_book {
         if (e.known[s] < ticket) e.known[s] = ticket;
     }
 
-    std::size_t home(std::uint64_t id) const noexcept { return (id * 0x9E3779B97F4A7C15U >> 32) & (heads_.capacity() - 1); }
+    std::size_t home(std::uint64_t id) const noexcept {
+        return (id * 0x9E3779B97F4A7C15U >> 32) & (heads_.capacity() - 1);
+    }
     void link(key_type k) noexcept {
         key_type& head = heads_[home(entries_[k].id)];
         entries_[k].next = head;

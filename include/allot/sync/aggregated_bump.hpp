@@ -1,8 +1,9 @@
-// A counter that lanes count up together: one atomic operation for all that come at once, and each has a number of its own.
+// A counter that lanes count up together: one atomic operation for all that come at once, and each has a number of its
+// own.
 //
 // Lanes may have different counters at the same moment: those of one counter are a group. Invariant: numbers are unique
-// and without gaps; within a group they ascend with the lanes. Cost: 1 atomic a group, a match and a shuffle a lane; for a
-// lone lane the atomic alone. Threads: those of the scope.
+// and without gaps; within a group they ascend with the lanes. Cost: 1 atomic a group, a match and a shuffle a lane;
+// for a lone lane the atomic alone. Threads: those of the scope.
 // Source: warp-aggregated atomics, Adinetz 2014; by match: CUDA 9, 2017.
 #pragma once
 

@@ -14,8 +14,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Node, std::atomic<Node*> Node::* Link>
-class mpsc_stack {
+template <class Node, std::atomic<Node*> Node::* Link> class mpsc_stack {
   public:
     mpsc_stack() = default;
     mpsc_stack(const mpsc_stack&) = delete;

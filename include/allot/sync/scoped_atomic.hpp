@@ -3,9 +3,9 @@
 //     std::uint64_t word = 0;                                                  // needs no type of its own
 //     if ((scoped<thread_scope::device>(word).fetch_or(bit, ordered::acquire) & bit) == 0) ...
 //
-// Words are integers of 4 or 8 bytes. On the host these are __atomic builtins, on a device nvcc's __nv_atomic builtins: no
-// header of libcu++, which costs seconds a translation unit. nvcc wants order and scope as literals where they are used,
-// so each operation is a switch that is gone once it is inlined: give the order as a constant.
+// Words are integers of 4 or 8 bytes. On the host these are __atomic builtins, on a device nvcc's __nv_atomic builtins:
+// no header of libcu++, which costs seconds a translation unit. nvcc wants order and scope as literals where they are
+// used, so each operation is a switch that is gone once it is inlined: give the order as a constant.
 // thread_scope::thread: nobody else looks, so these are plain loads and stores. A host has one scope for all others.
 // Orders as in C++: loads take relaxed, acquire, seq_cst, stores relaxed, release, seq_cst; a device takes another for
 // seq_cst. Cost: one instruction where the machine has one; min and max are a loop on the host.
@@ -37,43 +37,43 @@ concept atomic_word = std::integral<T> && !std::same_as<T, bool> && (sizeof(T) =
 // LOADS, STORES, ANY or PAIRS (and what it has where it fails).
 #if ALLOT_DEVICE_PASS
 #define ALLOT_NV(name, s, o, ...) __nv_atomic_##name(__VA_ARGS__, __NV_ATOMIC_##o, __NV_THREAD_SCOPE_##s)
-#define ALLOT_NV2(name, s, o, p, ...)                                                                        \
+#define ALLOT_NV2(name, s, o, p, ...)                                                                                  \
     __nv_atomic_##name(__VA_ARGS__, __NV_ATOMIC_##o, __NV_ATOMIC_##p, __NV_THREAD_SCOPE_##s)
-#define ALLOT_NV_LOADS(name, s, ...)                                                                         \
-    switch (order) {                                                                                         \
-    case ordered::relaxed: return ALLOT_NV(name, s, RELAXED, __VA_ARGS__);                                   \
-    case ordered::acquire: return ALLOT_NV(name, s, ACQUIRE, __VA_ARGS__);                                   \
-    default: return ALLOT_NV(name, s, SEQ_CST, __VA_ARGS__);                                                 \
+#define ALLOT_NV_LOADS(name, s, ...)                                                                                   \
+    switch (order) {                                                                                                   \
+    case ordered::relaxed: return ALLOT_NV(name, s, RELAXED, __VA_ARGS__);                                             \
+    case ordered::acquire: return ALLOT_NV(name, s, ACQUIRE, __VA_ARGS__);                                             \
+    default: return ALLOT_NV(name, s, SEQ_CST, __VA_ARGS__);                                                           \
     }
-#define ALLOT_NV_STORES(name, s, ...)                                                                        \
-    switch (order) {                                                                                         \
-    case ordered::relaxed: return ALLOT_NV(name, s, RELAXED, __VA_ARGS__);                                   \
-    case ordered::release: return ALLOT_NV(name, s, RELEASE, __VA_ARGS__);                                   \
-    default: return ALLOT_NV(name, s, SEQ_CST, __VA_ARGS__);                                                 \
+#define ALLOT_NV_STORES(name, s, ...)                                                                                  \
+    switch (order) {                                                                                                   \
+    case ordered::relaxed: return ALLOT_NV(name, s, RELAXED, __VA_ARGS__);                                             \
+    case ordered::release: return ALLOT_NV(name, s, RELEASE, __VA_ARGS__);                                             \
+    default: return ALLOT_NV(name, s, SEQ_CST, __VA_ARGS__);                                                           \
     }
-#define ALLOT_NV_ANY(name, s, ...)                                                                           \
-    switch (order) {                                                                                         \
-    case ordered::relaxed: return ALLOT_NV(name, s, RELAXED, __VA_ARGS__);                                   \
-    case ordered::acquire: return ALLOT_NV(name, s, ACQUIRE, __VA_ARGS__);                                   \
-    case ordered::release: return ALLOT_NV(name, s, RELEASE, __VA_ARGS__);                                   \
-    case ordered::acq_rel: return ALLOT_NV(name, s, ACQ_REL, __VA_ARGS__);                                   \
-    default: return ALLOT_NV(name, s, SEQ_CST, __VA_ARGS__);                                                 \
+#define ALLOT_NV_ANY(name, s, ...)                                                                                     \
+    switch (order) {                                                                                                   \
+    case ordered::relaxed: return ALLOT_NV(name, s, RELAXED, __VA_ARGS__);                                             \
+    case ordered::acquire: return ALLOT_NV(name, s, ACQUIRE, __VA_ARGS__);                                             \
+    case ordered::release: return ALLOT_NV(name, s, RELEASE, __VA_ARGS__);                                             \
+    case ordered::acq_rel: return ALLOT_NV(name, s, ACQ_REL, __VA_ARGS__);                                             \
+    default: return ALLOT_NV(name, s, SEQ_CST, __VA_ARGS__);                                                           \
     }
-#define ALLOT_NV_PAIRS(name, s, ...)                                                                         \
-    switch (order) {                                                                                         \
-    case ordered::relaxed: return ALLOT_NV2(name, s, RELAXED, RELAXED, __VA_ARGS__);                         \
-    case ordered::acquire: return ALLOT_NV2(name, s, ACQUIRE, ACQUIRE, __VA_ARGS__);                         \
-    case ordered::release: return ALLOT_NV2(name, s, RELEASE, RELAXED, __VA_ARGS__);                         \
-    case ordered::acq_rel: return ALLOT_NV2(name, s, ACQ_REL, ACQUIRE, __VA_ARGS__);                         \
-    default: return ALLOT_NV2(name, s, SEQ_CST, SEQ_CST, __VA_ARGS__);                                       \
+#define ALLOT_NV_PAIRS(name, s, ...)                                                                                   \
+    switch (order) {                                                                                                   \
+    case ordered::relaxed: return ALLOT_NV2(name, s, RELAXED, RELAXED, __VA_ARGS__);                                   \
+    case ordered::acquire: return ALLOT_NV2(name, s, ACQUIRE, ACQUIRE, __VA_ARGS__);                                   \
+    case ordered::release: return ALLOT_NV2(name, s, RELEASE, RELAXED, __VA_ARGS__);                                   \
+    case ordered::acq_rel: return ALLOT_NV2(name, s, ACQ_REL, ACQUIRE, __VA_ARGS__);                                   \
+    default: return ALLOT_NV2(name, s, SEQ_CST, SEQ_CST, __VA_ARGS__);                                                 \
     }
-#define ALLOT_ATOMIC(ORDERS, name, ...)                                                                      \
-    if constexpr (Scope == thread_scope::block) {                                                            \
-        ALLOT_NV_##ORDERS(name, BLOCK, __VA_ARGS__)                                                          \
-    } else if constexpr (Scope == thread_scope::device) {                                                    \
-        ALLOT_NV_##ORDERS(name, DEVICE, __VA_ARGS__)                                                         \
-    } else {                                                                                                 \
-        ALLOT_NV_##ORDERS(name, SYSTEM, __VA_ARGS__)                                                         \
+#define ALLOT_ATOMIC(ORDERS, name, ...)                                                                                \
+    if constexpr (Scope == thread_scope::block) {                                                                      \
+        ALLOT_NV_##ORDERS(name, BLOCK, __VA_ARGS__)                                                                    \
+    } else if constexpr (Scope == thread_scope::device) {                                                              \
+        ALLOT_NV_##ORDERS(name, DEVICE, __VA_ARGS__)                                                                   \
+    } else {                                                                                                           \
+        ALLOT_NV_##ORDERS(name, SYSTEM, __VA_ARGS__)                                                                   \
     }
 #else
 #define ALLOT_HOST_LOADS static_cast<int>(order)
@@ -111,7 +111,8 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
             ALLOT_ATOMIC(ANY, exchange_n, word_, value)
         }
     }
-    /// False: `expected` is what stands there now. Never fails otherwise. A failure is a load of the order's first half.
+    /// False: `expected` is what stands there now. Never fails otherwise. A failure is a load of the order's first
+    /// half.
     ALLOT_HOST_DEVICE bool compare_exchange(T& expected, T value, ordered order) const noexcept {
         if constexpr (alone) {
             const bool same = *word_ == expected;
@@ -204,7 +205,8 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
     }
     template <class To> T change(To to, ordered order) const noexcept {
         T was = load(ordered::relaxed);
-        while (!compare_exchange(was, to(was), order)) {}
+        while (!compare_exchange(was, to(was), order)) {
+        }
         return was;
     }
 #endif
@@ -226,8 +228,7 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
 #undef ALLOT_HOST_PAIRS
 #endif
 
-template <thread_scope Scope, atomic_word T>
-ALLOT_HOST_DEVICE constexpr scoped_ref<Scope, T> scoped(T& word) noexcept {
+template <thread_scope Scope, atomic_word T> ALLOT_HOST_DEVICE constexpr scoped_ref<Scope, T> scoped(T& word) noexcept {
     return scoped_ref<Scope, T>{word};
 }
 

@@ -37,11 +37,13 @@ class memory_file {
     }
     // A part's memory goes back to the system; it reads as zero afterwards.
     void forget(std::size_t offset, std::size_t bytes) noexcept {
-        ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset), static_cast<off_t>(bytes));
+        ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                    static_cast<off_t>(bytes));
     }
     // Puts a part in place of reserved space, without access.
     bool map(void* p, std::size_t bytes, std::size_t offset) noexcept {
-        return !fault::strikes() && ::mmap(p, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_, static_cast<off_t>(offset)) == p;
+        return !fault::strikes() &&
+               ::mmap(p, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_, static_cast<off_t>(offset)) == p;
     }
     // Reserved space again.
     static bool unmap(void* p, std::size_t bytes) noexcept {

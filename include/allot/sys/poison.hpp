@@ -1,7 +1,7 @@
 // Marks free memory for AddressSanitizer and valgrind, so that they tell a use after release. No code otherwise.
 //
-// Sizes in bytes; AddressSanitizer works in units of 8, and changes a unit's mark in two steps: so a unit that belongs to two
-// neighbours is left alone, and up to 7 bytes at either end stay readable.
+// Sizes in bytes; AddressSanitizer works in units of 8, and changes a unit's mark in two steps: so a unit that belongs
+// to two neighbours is left alone, and up to 7 bytes at either end stay readable.
 // Threads: any, for memory that nobody else uses.
 #pragma once
 
@@ -60,7 +60,8 @@ inline void expose([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t 
 
 // A few bytes of poisoned memory, which stays so.
 #if ALLOT_ASAN
-__attribute__((no_sanitize_address, noinline)) inline void copy_poisoned(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+__attribute__((no_sanitize_address, noinline)) inline void copy_poisoned(std::byte* to, const std::byte* from,
+                                                                         std::size_t bytes) noexcept {
     for (std::size_t i = 0; i < bytes; ++i) to[i] = from[i];
 }
 #endif

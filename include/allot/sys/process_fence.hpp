@@ -1,8 +1,9 @@
 // A full fence in every running thread of the process, from one of them: so that the others need none.
 //
-// Whoever writes and then reads without a fence (the many) is ordered against who writes, calls process_fence() and then
-// reads (the few). Cost: a system call that interrupts the process's running threads, some microseconds; nothing for the
-// others. False where the system has it not (before Linux 4.14, or forbidden): then the many must fence by themselves.
+// Whoever writes and then reads without a fence (the many) is ordered against who writes, calls process_fence() and
+// then reads (the few). Cost: a system call that interrupts the process's running threads, some microseconds; nothing
+// for the others. False where the system has it not (before Linux 4.14, or forbidden): then the many must fence by
+// themselves.
 // Threads: any. Source: membarrier(2), private expedited, 2017.
 #pragma once
 

@@ -1,6 +1,7 @@
 // Where a thread is: the return addresses of its stack, and what they are called.
 //
-// Cost: some microseconds for 16 frames; neither allocates. Names come from the dynamic symbols (a program shows its own with
+// Cost: some microseconds for 16 frames; neither allocates. Names come from the dynamic symbols (a program shows its
+// own with
 // -rdynamic); otherwise a module and an offset, for addr2line. Threads: any; not in a signal handler.
 // Source: the unwinder of the Itanium C++ ABI.
 #pragma once
@@ -45,8 +46,10 @@ inline void write_address(text_writer& out, const void* address) noexcept {
     out.hex(at);
     Dl_info info{};
     if (::dladdr(address, &info) == 0) return;
-    if (info.dli_sname != nullptr) out.put(' ').put(info.dli_sname).put('+').number(at - reinterpret_cast<std::uintptr_t>(info.dli_saddr));
-    if (info.dli_fname != nullptr) out.put(" (").put(info.dli_fname).put('+').hex(at - reinterpret_cast<std::uintptr_t>(info.dli_fbase)).put(')');
+    if (info.dli_sname != nullptr)
+        out.put(' ').put(info.dli_sname).put('+').number(at - reinterpret_cast<std::uintptr_t>(info.dli_saddr));
+    if (info.dli_fname != nullptr)
+        out.put(" (").put(info.dli_fname).put('+').hex(at - reinterpret_cast<std::uintptr_t>(info.dli_fbase)).put(')');
 }
 
 } // namespace sys

@@ -18,7 +18,8 @@ class thread_owner {
     bool is_mine() noexcept {
         const std::uintptr_t now = sys::thread_token();
         std::uintptr_t owner = 0;
-        return owner_.load(std::memory_order_relaxed) == now || owner_.compare_exchange_strong(owner, now, std::memory_order_relaxed);
+        return owner_.load(std::memory_order_relaxed) == now ||
+               owner_.compare_exchange_strong(owner, now, std::memory_order_relaxed);
     }
 
   private:

@@ -31,7 +31,9 @@ class charge_counters {
     void refunded(std::size_t bytes) noexcept { refunded_.fetch_add(bytes, std::memory_order_relaxed); }
     void settled() const noexcept {}
     void refused(std::size_t) noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
-    charge_figures figures() const noexcept { return {charges_.load(), refused_.load(), charged_.load(), refunded_.load()}; }
+    charge_figures figures() const noexcept {
+        return {charges_.load(), refused_.load(), charged_.load(), refunded_.load()};
+    }
 
   private:
     std::atomic<std::uint64_t> charges_{0};

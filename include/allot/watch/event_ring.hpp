@@ -1,11 +1,13 @@
 // A bounded ring of events in fixed memory: the newest stay, writers never wait.
 //
-//   entry: turn | ticks | thread | bytes | held | name | kind       turn of event n: 2 n + 1 while written, then 2 n + 2
+//   entry: turn | ticks | thread | bytes | held | name | kind       turn of event n: 2 n + 1 while written, then 2 n +
+//   2
 //
 // A writer takes a number and the entry that it falls on, unless a slower writer of a round before still has that:
 // then the event is dropped and counted. A reader takes an entry whose turn is the same before and after.
 // Invariant: a reader gets whole events only, each once, in the order of their numbers.
-// Cost: 64 bytes an event; writing is two locked operations, some stores and a read of the tick counter, no system call.
+// Cost: 64 bytes an event; writing is two locked operations, some stores and a read of the tick counter, no system
+// call.
 // Threads: any. Source: per-entry turns as in Vyukov's bounded queue, 2010; seqlocks with atomics, Boehm 2012.
 #pragma once
 
@@ -31,26 +33,25 @@ enum class watch_event : std::uint8_t {
     out_of_memory, // bytes that could not be had
     handle_opened,
     handle_closed,
-    row,           // a sample
+    row, // a sample
 };
 
 constexpr std::string_view text_of(watch_event kind) noexcept {
-    constexpr std::string_view texts[] = {"page taken", "page given", "charge refused", "reclaimed", "trimmed",
-                                          "huge row", "out of memory", "handle opened", "handle closed", "row"};
+    constexpr std::string_view texts[] = {"page taken", "page given",    "charge refused", "reclaimed",     "trimmed",
+                                          "huge row",   "out of memory", "handle opened",  "handle closed", "row"};
     return texts[static_cast<std::size_t>(kind)];
 }
 
 struct traced_event {
     watch_event kind = watch_event::row;
-    const char* name = "";     // of the heap or row type, or ""
+    const char* name = ""; // of the heap or row type, or ""
     std::uint64_t bytes = 0;
     std::uint64_t held = 0;    // charged when it happened
     std::uint64_t ticks = 0;   // sys::ticks()
     std::uintptr_t thread = 0; // sys::thread_token()
 };
 
-template <std::size_t Events>
-class event_ring {
+template <std::size_t Events> class event_ring {
     static_assert(Events != 0 && (Events & (Events - 1)) == 0);
 
   public:
@@ -60,7 +61,8 @@ class event_ring {
         entry& e = entries_[number % Events];
         std::uint64_t turn = e.turn.load(std::memory_order_relaxed);
         if (turn % 2 != 0 || turn > 2 * number ||
-            !e.turn.compare_exchange_strong(turn, 2 * number + 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+            !e.turn.compare_exchange_strong(turn, 2 * number + 1, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
             dropped_.fetch_add(1, std::memory_order_relaxed);
             return;
         }
@@ -74,8 +76,7 @@ class event_ring {
         e.turn.store(2 * number + 2, std::memory_order_release);
     }
     // Visits the events that are still there, the oldest first. Those that are just being overwritten are left out.
-    template <class Visit>
-    void visit(Visit visit) const {
+    template <class Visit> void visit(Visit visit) const {
         const std::uint64_t end = next_.load(std::memory_order_relaxed);
         for (std::uint64_t number = end > Events ? end - Events : 0; number < end; ++number) {
             const entry& e = entries_[number % Events];

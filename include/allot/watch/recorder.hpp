@@ -13,8 +13,7 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
-template <class Answer>
-constexpr auto recorder_for() noexcept {
+template <class Answer> constexpr auto recorder_for() noexcept {
     if constexpr (Answer::events != 0) return std::type_identity<trace_recorder<Answer::events>>{};
     else if constexpr (Answer::at_peak) return std::type_identity<peak_recorder>{};
     else if constexpr (Answer::counts) return std::type_identity<charge_counters>{};

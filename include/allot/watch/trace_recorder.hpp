@@ -15,8 +15,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <std::size_t Events>
-class trace_recorder : public peak_recorder {
+template <std::size_t Events> class trace_recorder : public peak_recorder {
   public:
     void record(watch_event kind, std::size_t bytes, const char* name = "") noexcept {
         ring_.write(kind, bytes, held(), name);
@@ -35,8 +34,7 @@ class trace_recorder : public peak_recorder {
     }
 
     // Visits (event, nanoseconds since the recorder was made), the oldest first.
-    template <class Visit>
-    void visit(Visit visit) const {
+    template <class Visit> void visit(Visit visit) const {
         const std::uint64_t ticks = sys::ticks() - ticks_, ns = sys::fine_clock::now() - ns_;
         const double ns_a_tick = ticks != 0 ? static_cast<double>(ns) / static_cast<double>(ticks) : 1.0;
         ring_.visit([&](const traced_event& e) {

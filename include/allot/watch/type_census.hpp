@@ -46,13 +46,13 @@ class type_census {
     std::size_t bytes() const noexcept { return sum(&type_usage::bytes); }
 
     // Visits the types, those with the most bytes first, and at last the others.
-    template <class Visit>
-    void for_each(Visit visit) const {
+    template <class Visit> void for_each(Visit visit) const {
         std::array<std::uint8_t, most_types> order{};
         for (std::size_t i = 0; i < n_; ++i) order[i] = static_cast<std::uint8_t>(i);
-        std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_), [this](std::uint8_t a, std::uint8_t b) {
-            return types_[a].bytes != types_[b].bytes ? types_[a].bytes > types_[b].bytes : a < b;
-        });
+        std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_),
+                  [this](std::uint8_t a, std::uint8_t b) {
+                      return types_[a].bytes != types_[b].bytes ? types_[a].bytes > types_[b].bytes : a < b;
+                  });
         for (std::size_t i = 0; i < n_; ++i) visit(types_[order[i]]);
         if (others_.rows != 0) visit(others_);
     }

@@ -18,8 +18,7 @@ int main() {
     }
     constexpr std::size_t count = 32;
     std::size_t numbers[count];
-    for (std::size_t i = 0; i < count; ++i)
-        numbers[i] = i * 37;
+    for (std::size_t i = 0; i < count; ++i) numbers[i] = i * 37;
     std::size_t* there = nullptr;
     cudaMalloc(&there, sizeof numbers);
     cudaMemcpy(there, numbers, sizeof numbers, cudaMemcpyHostToDevice);
@@ -27,8 +26,7 @@ int main() {
     cudaMemcpy(numbers, there, sizeof numbers, cudaMemcpyDeviceToHost);
     cudaFree(there);
     for (std::size_t i = 0; i < count; ++i)
-        if (numbers[i] != allot::align_up(i * 37, 64))
-            return 1;
+        if (numbers[i] != allot::align_up(i * 37, 64)) return 1;
     std::puts("the device agrees");
     return cudaGetLastError() == cudaSuccess ? 0 : 1;
 }

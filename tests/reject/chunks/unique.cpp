@@ -1,4 +1,5 @@
-// expected-error {{a chunk_arena is used by all threads: it takes heap::shared or heap::per_thread}} {{buffers}} {{heap::unique}}
+// expected-error {{a chunk_arena is used by all threads: it takes heap::shared or heap::per_thread}} {{buffers}}
+// {{heap::unique}}
 #include <allot/chunk_arena.hpp>
 
 #if WRONG

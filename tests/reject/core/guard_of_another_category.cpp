@@ -1,14 +1,13 @@
 // expected-error {{guard::all<...> joins different guards, each named once}} {{rows}} {{packed}}
 #include "../fake_product.hpp"
 
-struct rows
-    : allot::policies<fake::host_page, allot::guard::all<allot::guard::canary,
+struct rows : allot::policies<fake::host_page, allot::guard::all<allot::guard::canary,
 #if WRONG
-                                                         allot::size::packed
+                                                                 allot::size::packed
 #else
-                                                         allot::guard::encoded
+                                                                 allot::guard::encoded
 #endif
-                                                         >> {
+                                                                 >> {
 };
 
 int main() { fake::use<rows>(); }

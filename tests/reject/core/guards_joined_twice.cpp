@@ -1,14 +1,13 @@
 // expected-error {{guard::all<...> joins different guards, each named once}} {{rows}} {{canary}}
 #include "../fake_product.hpp"
 
-struct rows
-    : allot::policies<fake::host_page, allot::guard::all<allot::guard::canary,
+struct rows : allot::policies<fake::host_page, allot::guard::all<allot::guard::canary,
 #if WRONG
-                                                         allot::guard::canary
+                                                                 allot::guard::canary
 #else
-                                                         allot::guard::zero
+                                                                 allot::guard::zero
 #endif
-                                                         >> {
+                                                                 >> {
 };
 
 int main() { fake::use<rows>(); }

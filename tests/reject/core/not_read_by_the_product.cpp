@@ -1,4 +1,5 @@
-// expected-error {{this product does not read the category of a policy}} {{rows}} {{product::row_manager}} {{order::host}}
+// expected-error {{this product does not read the category of a policy}} {{rows}} {{product::row_manager}}
+// {{order::host}}
 #include "../fake_product.hpp"
 
 #if WRONG

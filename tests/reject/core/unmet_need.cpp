@@ -1,4 +1,5 @@
-// expected-error {{a policy needs a property that no policy of the set provides}} {{rows}} {{slots::linked}} {{host_accessible}}
+// expected-error {{a policy needs a property that no policy of the set provides}} {{rows}} {{slots::linked}}
+// {{host_accessible}}
 #include "../fake_product.hpp"
 
 #if WRONG

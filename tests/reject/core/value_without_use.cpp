@@ -1,4 +1,5 @@
-// expected-error {{a value was given at run time for which this set has no use}} {{product::row_manager}} {{rows}} {{page_bytes}}
+// expected-error {{a value was given at run time for which this set has no use}} {{product::row_manager}} {{rows}}
+// {{page_bytes}}
 #include "../fake_product.hpp"
 
 struct rows : allot::policies<fake::host_page> {};

@@ -1,4 +1,5 @@
-// expected-error {{a value was given at run time for which this set has no use}} {{product::row_manager}} {{orders}} {{account}}
+// expected-error {{a value was given at run time for which this set has no use}} {{product::row_manager}} {{orders}}
+// {{account}}
 #include <allot/row_manager.hpp>
 
 using namespace allot::literals;

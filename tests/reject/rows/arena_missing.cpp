@@ -1,4 +1,5 @@
-// expected-error {{this set needs a value at run time that was not given}} {{product::row_manager}} {{orders}} {{arena}}
+// expected-error {{this set needs a value at run time that was not given}} {{product::row_manager}} {{orders}}
+// {{arena}}
 #include <allot/row_manager.hpp>
 
 using namespace allot::literals;

@@ -1,4 +1,5 @@
-// expected-error {{this product does not read the category of a policy}} {{product::arena}} {{pages}} {{category::slots}}
+// expected-error {{this product does not read the category of a policy}} {{product::arena}} {{pages}}
+// {{category::slots}}
 #include <allot/row_manager.hpp>
 
 using namespace allot::literals;

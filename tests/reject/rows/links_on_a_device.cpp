@@ -1,4 +1,5 @@
-// expected-error {{a policy needs a property that no policy of the set provides}} {{gpu_rows}} {{count::links}} {{host_accessible}}
+// expected-error {{a policy needs a property that no policy of the set provides}} {{gpu_rows}} {{count::links}}
+// {{host_accessible}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_rows.hpp>
 

@@ -1,4 +1,5 @@
-// expected-error {{a set names two policies of one category}} {{orders}} {{category::slots}} {{slots::linked}} {{slots::bitmap}}
+// expected-error {{a set names two policies of one category}} {{orders}} {{category::slots}} {{slots::linked}}
+// {{slots::bitmap}}
 #include <allot/row_manager.hpp>
 
 using namespace allot::literals;

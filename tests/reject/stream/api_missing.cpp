@@ -1,4 +1,5 @@
-// expected-error {{this set needs a value at run time that was not given}} {{device_allocator}} {{task_memory}} {{device::simulated}}
+// expected-error {{this set needs a value at run time that was not given}} {{device_allocator}} {{task_memory}}
+// {{device::simulated}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 

@@ -1,4 +1,5 @@
-// expected-error {{a policy needs a property that no policy of the set provides}} {{task_memory}} {{order::stream}} {{device_accessible}}
+// expected-error {{a policy needs a property that no policy of the set provides}} {{task_memory}} {{order::stream}}
+// {{device_accessible}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 #include <allot/page/mapped.hpp>

@@ -1,4 +1,5 @@
-// expected-error {{this product does not read the category of a policy}} {{task_memory}} {{device_allocator}} {{slots::bitmap}}
+// expected-error {{this product does not read the category of a policy}} {{task_memory}} {{device_allocator}}
+// {{slots::bitmap}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 #include <allot/slots/bitmap.hpp>

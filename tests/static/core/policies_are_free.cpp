@@ -29,7 +29,7 @@ struct holder {
     void* state;
 };
 
-template <class... Ps> constexpr bool all_empty = ((std::is_empty_v<Ps> && std::is_trivial_v<Ps>)&&...);
+template <class... Ps> constexpr bool all_empty = ((std::is_empty_v<Ps> && std::is_trivial_v<Ps>) && ...);
 
 struct first : policies<fake::host_page, size::packed, oom::null, heap::unique> {};
 struct second : policies<heap::unique, oom::null, fake::host_page, size::packed> {};
@@ -39,11 +39,12 @@ template <class Set> using answers = typename resolved<Set, product::row_manager
 } // namespace
 
 TEST_CASE("trivial policies are empty") {
+    STATIC_REQUIRE(all_empty<heap::shared, heap::unique, heap::per_thread, heap::shared_by<>, refill::single,
+                             refill::blocked<16>>);
     STATIC_REQUIRE(
-        all_empty<heap::shared, heap::unique, heap::per_thread, heap::shared_by<>, refill::single, refill::blocked<16>>);
-    STATIC_REQUIRE(all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside,
-                             count::none>);
-    STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host, fit::best, fit::buddy, fit::runs>);
+        all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside, count::none>);
+    STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host, fit::best,
+                             fit::buddy, fit::runs>);
     STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, retain::idle<time_span{10}>>);
     STATIC_REQUIRE(all_empty<watch::none, watch::counters, watch::peaks, watch::trace<>>);
     STATIC_REQUIRE(all_empty<guard::none, guard::encoded, guard::canary, guard::quarantine<8>, guard::zero,
@@ -61,9 +62,7 @@ TEST_CASE("the order of policies in a set has no effect") {
     STATIC_REQUIRE(std::is_same_v<answers<first>, answers<third>>);
 }
 
-TEST_CASE("two sets with the same answers are different types") {
-    STATIC_REQUIRE_FALSE(std::is_same_v<first, second>);
-}
+TEST_CASE("two sets with the same answers are different types") { STATIC_REQUIRE_FALSE(std::is_same_v<first, second>); }
 
 TEST_CASE("a set is described at compile time") {
     STATIC_REQUIRE(describe<first>().size() == 12);

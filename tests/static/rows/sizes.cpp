@@ -12,7 +12,8 @@ template <class... Ps> struct changed : allot::with<plain, Ps...> {};
 template <class Set> inline constexpr std::size_t bytes = sizeof(allot::row_manager<Set>);
 template <class... Ps> inline constexpr bool adds_nothing = bytes<changed<Ps...>> == bytes<plain>;
 
-template <class Set> using unique_heap =
+template <class Set>
+using unique_heap =
     decltype(std::declval<allot::row_manager<Set>&>().heap(allot::as<allot::heap::unique>, std::size_t{64}));
 
 } // namespace

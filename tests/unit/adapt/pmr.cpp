@@ -99,9 +99,9 @@ TEST_CASE("pmr: what the source refuses is std::bad_alloc, whatever the set's oo
     memory_resource one(raises);
     memory_resource two(null);
     memory_resource three(arena);
-    for (std::pmr::memory_resource* resource : {static_cast<std::pmr::memory_resource*>(&one),
-                                                static_cast<std::pmr::memory_resource*>(&two),
-                                                static_cast<std::pmr::memory_resource*>(&three)}) {
+    for (std::pmr::memory_resource* resource :
+         {static_cast<std::pmr::memory_resource*>(&one), static_cast<std::pmr::memory_resource*>(&two),
+          static_cast<std::pmr::memory_resource*>(&three)}) {
         CHECK_THROWS_AS(resource->allocate(8_MiB, 8), std::bad_alloc);
         CHECK_THROWS_AS(resource->allocate(std::size_t{1} << 60, 8), std::bad_alloc);
         CHECK_THROWS_AS(resource->allocate(100, std::size_t{1} << 30), std::bad_alloc);

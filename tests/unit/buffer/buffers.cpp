@@ -45,8 +45,12 @@ struct scribe : allot::account_listener {
     void transferred(const account& from, const account& to, std::size_t n, const charge_status&) noexcept override {
         heard += std::string{from.name()} + " to " + to.name() + " " + std::to_string(n) + "; ";
     }
-    void after(const account& a, std::size_t n, const charge_status&) noexcept override { heard += std::string{"charge "} + a.name() + " " + std::to_string(n) + "; "; }
-    void released(const account& a, std::size_t n) noexcept override { heard += std::string{"refund "} + a.name() + " " + std::to_string(n) + "; "; }
+    void after(const account& a, std::size_t n, const charge_status&) noexcept override {
+        heard += std::string{"charge "} + a.name() + " " + std::to_string(n) + "; ";
+    }
+    void released(const account& a, std::size_t n) noexcept override {
+        heard += std::string{"refund "} + a.name() + " " + std::to_string(n) + "; ";
+    }
     std::string take() { return std::exchange(heard, {}); }
 };
 
@@ -235,7 +239,8 @@ TEST_CASE_METHOD(fixture, "a closed account gets nothing, and is passed over", "
         CHECK(why.outcome == charge_outcome::closed);
     }
     std::string told;
-    const allot::leak_sink sink{[](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &told};
+    const allot::leak_sink sink{
+        [](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &told};
     {
         account shut{query, name{"shut"}, sink}, d{query, name{"d"}};
         buffer s = x.retain(shut), t = x.retain(d);
@@ -286,7 +291,9 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
         FAIL("nothing was thrown");
     } catch (const allot::out_of_memory& e) {
         CHECK_THAT(e.what(), ContainsSubstring("a buffer of 900 bytes for account a: the memory behind it has none"));
-        CHECK_THAT(std::string(e.report()), ContainsSubstring("out of memory: a buffer of 900 bytes for account a: the memory behind it has none\n"));
+        CHECK_THAT(
+            std::string(e.report()),
+            ContainsSubstring("out of memory: a buffer of 900 bytes for account a: the memory behind it has none\n"));
     }
     pool.fail_from = ~0u;
     a.set_limit(1000);
@@ -325,7 +332,9 @@ TEST_CASE_METHOD(fixture, "foreign memory is released once, and only if it was t
     static std::byte bytes[300];
     static unsigned called = 0;
     called = 0;
-    const auto back = [](void* context, std::byte* p, std::size_t n) noexcept { called += context == bytes && p == bytes && n == 300; };
+    const auto back = [](void* context, std::byte* p, std::size_t n) noexcept {
+        called += context == bytes && p == bytes && n == 300;
+    };
     account small{query, name{"small"}, limit{299}};
     charge_status why;
     CHECK_FALSE(buffer::of_foreign(small, bytes, 300, back, bytes, true, &why));
@@ -435,7 +444,9 @@ TEST_CASE_METHOD(fixture, "a log keeps what happened to a block", "[buffer]") {
         x.release();
         auto z = std::move(y).transfer(c);
     }
-    log.visit([&](const allot::account_event& e) { all += std::string{e.what} + " " + std::to_string(e.bytes) + "/" + std::to_string(e.used) + "; "; });
+    log.visit([&](const allot::account_event& e) {
+        all += std::string{e.what} + " " + std::to_string(e.bytes) + "/" + std::to_string(e.used) + "; ";
+    });
     CHECK(all == "retain 256/0; transfer 256/256; transfer 256/256; end 256/256; ");
 }
 

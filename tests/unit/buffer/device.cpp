@@ -1,4 +1,5 @@
-// Buffers of a device's memory: the host keeps all that is known beside it, and the last release frees at a point of the stream.
+// Buffers of a device's memory: the host keeps all that is known beside it, and the last release frees at a point of
+// the stream.
 #include <support/catch.hpp>
 #include <support/device_sets.hpp>
 

@@ -26,7 +26,8 @@ TEST_CASE("use::drill cuts chunks of 16 MiB in halves, caches by thread, and is 
     STATIC_REQUIRE(says<allot::category::fit, allot::fit::buddy>);
     STATIC_REQUIRE(says<allot::category::heap, allot::heap::per_thread>);
     STATIC_REQUIRE(says<allot::category::ledger, allot::ledger::counter>);
-    STATIC_REQUIRE_FALSE(allot::well_formed<drill, allot::product::row_manager>); // fit is a question that rows do not ask
+    STATIC_REQUIRE_FALSE(
+        allot::well_formed<drill, allot::product::row_manager>); // fit is a question that rows do not ask
     const std::string text(allot::describe<drill, allot::product::chunk_arena>().text());
     for (const char* line : {"chunk_arena of allot::use::drill", "fit::buddy", "heap::per_thread", "ledger::counter"})
         CHECK(text.find(line) != std::string::npos);
@@ -50,7 +51,7 @@ TEST_CASE("buffers of use::drill charge their accounts once, by the block", "[bu
     CHECK(scan.used() == 128_KiB);
     CHECK(query.used() == 128_KiB);
     CHECK(query.figures().own == 0);
-    CHECK(pool.used() >= 128_KiB); // its own limit, beside the tree
+    CHECK(pool.used() >= 128_KiB);                   // its own limit, beside the tree
     CHECK_FALSE(memory.try_allocate(sort, 200'000)); // 256 KiB
     CHECK(sort.peak() == 0);
     buffer head = batch.slice(0, 10);

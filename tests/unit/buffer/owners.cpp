@@ -1,5 +1,5 @@
-// Who is charged: every sequence of a few operations by three accounts, and long random ones, beside a model that is a list; and
-// two accounts that let go and take at once, step by step.
+// Who is charged: every sequence of a few operations by three accounts, and long random ones, beside a model that is a
+// list; and two accounts that let go and take at once, step by step.
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
@@ -153,13 +153,15 @@ TEST_CASE("who is charged, along random traces", "[buffer][owners]") {
     }
 }
 
-// ---- a listener that lets go, takes and transfers while the charge moves ----------------------------------------------------
+// ---- a listener that lets go, takes and transfers while the charge moves
+// ----------------------------------------------------
 
 TEST_CASE("who inherits may let go in the call that tells it", "[buffer][owners]") {
     struct dropper : allot::account_listener {
         buffer* victim = nullptr;
         std::size_t behind = 0; // charged when it was let go: the block waits for the end of the call
-        void transferred(const account&, const account& to, std::size_t, const allot::charge_status&) noexcept override {
+        void transferred(const account&, const account& to, std::size_t,
+                         const allot::charge_status&) noexcept override {
             if (victim == nullptr) return;
             std::exchange(victim, nullptr)->release();
             behind = to.used();
@@ -382,7 +384,9 @@ TEST_CASE("foreign memory of 0 bytes is nobody's", "[buffer][owners]") {
     account root{name{"root"}};
     int released = 0;
     allot::charge_status why;
-    const buffer none = buffer::of_foreign(root, &released, 0, [](void* n, std::byte*, std::size_t) noexcept { ++*static_cast<int*>(n); }, &released, true, &why);
+    const buffer none = buffer::of_foreign(
+        root, &released, 0, [](void* n, std::byte*, std::size_t) noexcept { ++*static_cast<int*>(n); }, &released, true,
+        &why);
     CHECK_FALSE(none);
     CHECK(why.fitted());
     CHECK(root.figures().buffers == 0);

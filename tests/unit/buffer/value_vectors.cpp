@@ -2,8 +2,8 @@
 
 #include <allot/buffers.hpp>
 
-#include <optional>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -30,7 +30,8 @@ struct fixture {
     }
 };
 
-template <class T> void same(const value_vector<T>& v, const std::vector<std::optional<T>>& model, std::size_t from, std::size_t n) {
+template <class T>
+void same(const value_vector<T>& v, const std::vector<std::optional<T>>& model, std::size_t from, std::size_t n) {
     REQUIRE(v.size() == n);
     std::size_t nulls = 0;
     for (std::size_t i = 0; i != n; ++i) {
@@ -39,12 +40,14 @@ template <class T> void same(const value_vector<T>& v, const std::vector<std::op
     }
     if (v.null_count() != nulls) FAIL(v.null_count() << " nulls, not " << nulls << " from " << from << ", " << n);
 }
-void same(const bytes_vector& v, const std::vector<std::optional<std::string>>& model, std::size_t from, std::size_t n) {
+void same(const bytes_vector& v, const std::vector<std::optional<std::string>>& model, std::size_t from,
+          std::size_t n) {
     REQUIRE(v.size() == n);
     std::size_t nulls = 0;
     for (std::size_t i = 0; i != n; ++i) {
         nulls += !model[from + i].has_value();
-        if (v.is_valid(i) != model[from + i].has_value() || v.get(i) != model[from + i].value_or("")) FAIL("value " << i << " of a slice from " << from);
+        if (v.is_valid(i) != model[from + i].has_value() || v.get(i) != model[from + i].value_or(""))
+            FAIL("value " << i << " of a slice from " << from);
     }
     if (v.null_count() != nulls) FAIL(v.null_count() << " nulls, not " << nulls);
 }
@@ -96,7 +99,8 @@ TEST_CASE_METHOD(fixture, "every slice of a vector of strings", "[vectors]") {
             if (count > 30 && count % 5 == 0) same(s.slice(from % 19, 9), model, from + from % 19, 9);
         }
     auto s = v.slice(5, 3);
-    CHECK(s.data().size() == (model[5].value_or("") + model[6].value_or("") + model[7].value_or("")).size()); // its own alone
+    CHECK(s.data().size() ==
+          (model[5].value_or("") + model[6].value_or("") + model[7].value_or("")).size()); // its own alone
     CHECK_FALSE(s.append("x"));
 }
 
@@ -246,7 +250,9 @@ TEST_CASE_METHOD(fixture, "a vector of no values over a buffer that has bytes", 
 TEST_CASE_METHOD(fixture, "a vector that was moved from is empty", "[vectors]") {
     bytes_vector names = bytes_vector::allocate(memory, scan, 20, 100);
     for (const char* const text : {"a", "bc", "def", "g", "hi", "j", "k", "l", "m", "n"}) CHECK(names.append(text));
-    const auto is_empty = [](const auto& v) { return v.empty() && v.size() == 0 && v.null_count() == 0 && v.holder() == nullptr && v.first_bit() == 0; };
+    const auto is_empty = [](const auto& v) {
+        return v.empty() && v.size() == 0 && v.null_count() == 0 && v.holder() == nullptr && v.first_bit() == 0;
+    };
     value_vector<int> whole = value_vector<int>::allocate(memory, scan, 20);
     whole.set(3, 7);
     value_vector<int> v = whole.slice(3, 9), w = std::move(v);

@@ -3,7 +3,6 @@
 
 #include <allot/core/describe.hpp>
 #include <allot/slots/bitmap.hpp>
-#include <allot/slots/bitmap.hpp>
 
 #include <string>
 #include <string_view>
@@ -50,8 +49,7 @@ TEST_CASE("the text is a constant, and the same that a writer gets") {
 }
 
 TEST_CASE("a changed set says of which set and how") {
-    CHECK(describe<with<described_rows, size::exact>>().set() ==
-          "allot::with<described_rows, allot::size::exact>");
+    CHECK(describe<with<described_rows, size::exact>>().set() == "allot::with<described_rows, allot::size::exact>");
 }
 
 TEST_CASE("products are described by their own categories") {

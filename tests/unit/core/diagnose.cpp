@@ -10,8 +10,7 @@ using namespace allot;
 
 namespace {
 
-template <class... Ps>
-constexpr bool makes_rows = well_formed<policies<fake::host_page, Ps...>, product::row_manager>;
+template <class... Ps> constexpr bool makes_rows = well_formed<policies<fake::host_page, Ps...>, product::row_manager>;
 template <class... Ps> constexpr bool makes_heap = well_formed_heap<policies<fake::host_page>, as_t<Ps...>>();
 
 struct no_policy {};
@@ -91,8 +90,7 @@ TEST_CASE("the first failed stage is the one that is told") {
     STATIC_REQUIRE(stage_of_rows<policies<size::packed, size::packed, order::host>> == stage::twice);
     STATIC_REQUIRE(stage_of_rows<policies<order::host, no_contract>> == stage::not_read);
     STATIC_REQUIRE(stage_of_rows<policies<no_contract, refill::blocked<0>>> == stage::contract);
-    STATIC_REQUIRE(stage_of_rows<policies<fake::device_page, slots::linked, refill::blocked<0>>> ==
-                   stage::options);
+    STATIC_REQUIRE(stage_of_rows<policies<fake::device_page, slots::linked, refill::blocked<0>>> == stage::options);
     STATIC_REQUIRE(stage_of_rows<policies<fake::device_page, slots::linked>> == stage::needs);
 }
 

@@ -13,8 +13,7 @@ TEST_CASE("out_of_memory carries its line and its page") {
     CHECK(std::string_view{plain.what()} == "allot: out of memory");
     CHECK(std::string_view{plain.report()}.empty());
 
-    const out_of_memory error{"no memory",
-                              [](text_writer& out) { out.put("held by ").number(3).put(" heaps"); }};
+    const out_of_memory error{"no memory", [](text_writer& out) { out.put("held by ").number(3).put(" heaps"); }};
     const out_of_memory copy = error;
     CHECK(std::string_view{copy.what()} == "no memory");
     CHECK(std::string_view{copy.report()} == "held by 3 heaps");
@@ -49,7 +48,8 @@ TEST_CASE("a misuse is told with what is known about it") {
 
     out.clear();
     write(out, {.kind = misuse::bad_alignment, .type = "wide"});
-    CHECK(out.view() == "allot: misuse: an alignment that is not a power of two, or beyond what is allowed (row type wide)");
+    CHECK(out.view() ==
+          "allot: misuse: an alignment that is not a power of two, or beyond what is allowed (row type wide)");
 
     out.clear();
     write(out, {.kind = misuse::foreign_pointer, .set = "", .address = buffer});

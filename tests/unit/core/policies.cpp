@@ -4,7 +4,6 @@
 #include <allot/core/diagnose.hpp>
 #include <allot/page/mapped.hpp>
 #include <allot/slots/bitmap.hpp>
-#include <allot/slots/bitmap.hpp>
 
 #include <type_traits>
 
@@ -29,8 +28,8 @@ TEST_CASE("what is not named takes its category's fallback") {
     STATIC_REQUIRE(is_same_v<answer<plain, category::ledger>, ledger::counter>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::spill>, spill::none>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::oom>, oom::raise>);
-    STATIC_REQUIRE(is_same_v<answer<plain, category::guard>,
-                             std::conditional_t<ALLOT_CHECKED != 0, guard::canary, guard::none>>);
+    STATIC_REQUIRE(
+        is_same_v<answer<plain, category::guard>, std::conditional_t<ALLOT_CHECKED != 0, guard::canary, guard::none>>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::watch>, watch::counters>);
 }
 

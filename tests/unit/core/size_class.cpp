@@ -73,8 +73,8 @@ TEST_CASE("the roxie list on a page of 256 KiB is the original's") {
     for (std::size_t i = 0; i != original.size(); ++i) CHECK(classes.slot_bytes(i) == original[i]);
 }
 
-TEMPLATE_TEST_CASE("every size finds the smallest class that holds it", "", size::list::roxie,
-                   size::list::thor, size::list::fine, odd_sizes, dense_sizes) {
+TEMPLATE_TEST_CASE("every size finds the smallest class that holds it", "", size::list::roxie, size::list::thor,
+                   size::list::fine, odd_sizes, dense_sizes) {
     for (unsigned shift = 16; shift <= 20; shift += 2) {
         const size_classes<TestType> classes{(std::size_t{1} << shift) - header};
         REQUIRE(classes.valid());
@@ -89,8 +89,8 @@ TEMPLATE_TEST_CASE("every size finds the smallest class that holds it", "", size
     }
 }
 
-TEMPLATE_TEST_CASE("the last class is the whole page, whatever the page", "", size::list::roxie,
-                   size::list::thor, size::list::fine, odd_sizes, dense_sizes) {
+TEMPLATE_TEST_CASE("the last class is the whole page, whatever the page", "", size::list::roxie, size::list::thor,
+                   size::list::fine, odd_sizes, dense_sizes) {
     for (unsigned shift = 16; shift <= 24; ++shift) {
         const std::size_t usable = (std::size_t{1} << shift) - header;
         const size_classes<TestType> classes{usable};
@@ -112,8 +112,7 @@ TEST_CASE("the fine list wastes an eighth at most") {
             worst = waste > worst ? waste : worst;
         }
         CHECK(worst <= 125);
-        for (std::size_t n = 16; n <= 128; ++n)
-            CHECK(classes.slot_bytes(classes.index_for(n)) == align_up(n, 8));
+        for (std::size_t n = 16; n <= 128; ++n) CHECK(classes.slot_bytes(classes.index_for(n)) == align_up(n, 8));
     }
 }
 

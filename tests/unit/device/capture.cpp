@@ -157,7 +157,9 @@ TEST_CASE("blocks marked in a capture are followed, but not ordered, and keep th
     CHECK(p[0] == std::byte{1});
 }
 
-TEST_CASE("a block marked as allocated in a capture must be free for the host: its graph may run before its stream's work", "[device]") {
+TEST_CASE(
+    "a block marked as allocated in a capture must be free for the host: its graph may run before its stream's work",
+    "[device]") {
     simulated_machine m;
     const auto s = m.make_stream();
     std::byte* const p = m.allocate(4096);

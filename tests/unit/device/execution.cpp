@@ -1,5 +1,5 @@
-// Delayed execution: same seed, same run; streams overtake each other unless they are ordered; wrong programs show it in
-// their bytes, right ones never do.
+// Delayed execution: same seed, same run; streams overtake each other unless they are ordered; wrong programs show it
+// in their bytes, right ones never do.
 #include <support/simulated_machine.hpp>
 
 #include <random>
@@ -90,7 +90,8 @@ TEST_CASE("where nothing runs, a coin says whether an event is done, and it stay
     for (int i = 0; i != 200; ++i) {
         REQUIRE(m.api.record(e, s));
         at_once += m.got(m.api.query(e));
-        while (!m.got(m.api.query(e))) {}
+        while (!m.got(m.api.query(e))) {
+        }
         CHECK(m.got(m.api.query(e)));
     }
     CHECK(at_once > 60);

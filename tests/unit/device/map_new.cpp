@@ -60,13 +60,14 @@ TEST_CASE("a step of new memory that fails is told, and all before it is undone"
             REQUIRE(failed.kind() == kind);
             CHECK(std::string_view{failed.error().call} == text_of(step));
             CHECK(m.taken() == 0);
-            CHECK(m.sim.leaks() == 1); // the addresses
+            CHECK(m.sim.leaks() == 1);             // the addresses
             REQUIRE(map_new(m.api, {0}, m.at, g)); // there is room for it where the other failed
             REQUIRE(m.api.unmap(m.at, g));
         }
 }
 
-TEST_CASE("a handle of new memory that the device refuses to take is offered once more, with and without a mapping", "[device]") {
+TEST_CASE("a handle of new memory that the device refuses to take is offered once more, with and without a mapping",
+          "[device]") {
     for (const call other : {call::map, call::set_access}) {
         INFO(text_of(other));
         space m;

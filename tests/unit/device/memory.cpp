@@ -37,7 +37,8 @@ TEST_CASE("memory that is nobody's is told, and nothing is run on it", "[device]
     REQUIRE(m.api.deallocate({0}, p));
     CHECK(m.api.fill_async(p, 0, 64, s).error().native == 700);
     CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("64 bytes at 0x"));
-    CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("\"fill\" (stream 1, operation 3) uses an address that is of no memory"));
+    CHECK_THAT(text_of_finding(m.found().at(0)),
+               ContainsSubstring("\"fill\" (stream 1, operation 3) uses an address that is of no memory"));
     CHECK(m.only(hazard_kind::not_allocated));
     int number = 0;
     CHECK(m.api.copy_async(&number, p, sizeof number, s).error().native == 700);
@@ -74,7 +75,9 @@ TEST_CASE("stream-ordered memory is given back in the order of its stream", "[de
         m.order(a, b);
         m.reads(b, p, 4096);
         REQUIRE(m.api.deallocate_async(p, a));
-        CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("\"deallocate_async\" (stream 1, operation 3) is not ordered after \"reader\" (stream 2"));
+        CHECK_THAT(text_of_finding(m.found().at(0)),
+                   ContainsSubstring(
+                       "\"deallocate_async\" (stream 1, operation 3) is not ordered after \"reader\" (stream 2"));
         CHECK(m.only(hazard_kind::not_ordered));
     }
     SECTION("used after it is freed") {
@@ -122,7 +125,9 @@ TEST_CASE("blocks cut out of a segment are followed when they are marked", "[dev
     SECTION("reuse on another stream needs an event") {
         m.api.mark_freed(block, 8192, a);
         m.api.mark_allocated(block, 8192, b);
-        CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("\"mark_allocated\" (stream 2, operation 1) is not ordered after \"mark_freed\" (stream 1"));
+        CHECK_THAT(text_of_finding(m.found().at(0)),
+                   ContainsSubstring(
+                       "\"mark_allocated\" (stream 2, operation 1) is not ordered after \"mark_freed\" (stream 1"));
         CHECK(m.only(hazard_kind::not_ordered));
     }
     SECTION("and with it all is well") {
@@ -141,7 +146,8 @@ TEST_CASE("blocks cut out of a segment are followed when they are marked", "[dev
     SECTION("used after free, on the same stream") {
         m.api.mark_freed(block, 8192, a);
         m.reads(a, block + 8000, 64);
-        CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("\"reader\" (stream 1, operation 4) uses freed memory: \"mark_freed\""));
+        CHECK_THAT(text_of_finding(m.found().at(0)),
+                   ContainsSubstring("\"reader\" (stream 1, operation 4) uses freed memory: \"mark_freed\""));
         CHECK(m.only(hazard_kind::used_after_free));
     }
     SECTION("freed twice") {
@@ -172,7 +178,9 @@ TEST_CASE("freed memory is poisoned in stream order", "[device]") {
 TEST_CASE("what is not given back is told, and by the sink at the end", "[device]") {
     std::vector<std::string> told;
     device::hazard_sink sink = device::hazard_sink::quiet();
-    sink.write_leak = [](void* context, const device::leak& l) noexcept { static_cast<std::vector<std::string>*>(context)->push_back(text_of_finding(l)); };
+    sink.write_leak = [](void* context, const device::leak& l) noexcept {
+        static_cast<std::vector<std::string>*>(context)->push_back(text_of_finding(l));
+    };
     sink.context = &told;
     {
         device::simulator sim{{.sink = sink}};
@@ -195,8 +203,9 @@ TEST_CASE("what is not given back is told, and by the sink at the end", "[device
         for (const std::string& t : told) n += t.find(text) != std::string::npos;
         return n;
     };
-    for (const char* what : {"leak: plain memory at 0x", "3 MiB", "leak: stream-ordered memory", "leak: pinned memory", "leak: address space",
-                             "leak: mapping", "leak: memory handle", "leak: stream 1", "leak: event 0", "leak: graph 0"}) {
+    for (const char* what : {"leak: plain memory at 0x", "3 MiB", "leak: stream-ordered memory", "leak: pinned memory",
+                             "leak: address space", "leak: mapping", "leak: memory handle", "leak: stream 1",
+                             "leak: event 0", "leak: graph 0"}) {
         INFO(what);
         CHECK(count(what) == 1);
     }

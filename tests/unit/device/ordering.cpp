@@ -24,14 +24,18 @@ TEST_CASE("an event orders two streams, and nothing else does", "[device]") {
         CHECK_FALSE(h.event_recorded);
         const std::string text = text_of_finding(h);
         CHECK_THAT(text, ContainsSubstring("4 KiB at 0x"));
-        CHECK_THAT(text, ContainsSubstring("\"consumer\" (stream 2, operation 1) is not ordered after \"producer\" (stream 1, operation 1)"));
+        CHECK_THAT(
+            text,
+            ContainsSubstring(
+                "\"consumer\" (stream 2, operation 1) is not ordered after \"producer\" (stream 1, operation 1)"));
         CHECK_THAT(text, ContainsSubstring("no event was recorded on stream 1 after it"));
     }
     SECTION("an event that nobody waits for") {
         REQUIRE(m.api.record(m.make_event(), a));
         m.reads(b, p, 4096);
         REQUIRE(m.sim.hazards() == 1);
-        CHECK_THAT(text_of_finding(m.found()[0]), ContainsSubstring("stream 2 waited for no event recorded on stream 1 after it"));
+        CHECK_THAT(text_of_finding(m.found()[0]),
+                   ContainsSubstring("stream 2 waited for no event recorded on stream 1 after it"));
     }
     SECTION("an event recorded too early") {
         const auto e = m.make_event();
@@ -190,8 +194,10 @@ TEST_CASE("the host waits before it touches pinned memory, and must not touch a 
     m.sim.host_reads(pinned, 4096);                // readers both
     CHECK(m.sim.hazards() == 0);
     m.sim.host_writes(pinned, 64, "refill");
-    CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("\"refill\" of the host is not ordered after \"copy\" (stream 1"));
-    CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("the host waited neither for stream 1 nor for an event after it"));
+    CHECK_THAT(text_of_finding(m.found().at(0)),
+               ContainsSubstring("\"refill\" of the host is not ordered after \"copy\" (stream 1"));
+    CHECK_THAT(text_of_finding(m.found().at(0)),
+               ContainsSubstring("the host waited neither for stream 1 nor for an event after it"));
     CHECK(m.only(hazard_kind::not_ordered));
     REQUIRE(m.api.copy_async(pinned, p, 4096, a));
     m.sim.forget_hazards();
@@ -232,7 +238,8 @@ TEST_CASE("handles that are gone are told", "[device]") {
 TEST_CASE("waiting for a stream means its own work, and for the legacy one that of all blocking streams", "[device]") {
     for (const auto execution : {device::execution::immediate, device::execution::delayed}) {
         simulated_machine m{{.execution = execution}};
-        const auto a = m.make_stream(stream_kind::blocking), b = m.make_stream(stream_kind::blocking), apart = m.make_stream();
+        const auto a = m.make_stream(stream_kind::blocking), b = m.make_stream(stream_kind::blocking),
+                   apart = m.make_stream();
         std::byte* const p = m.allocate(4096);
         bool ran = false;
         REQUIRE(m.sim.launch(m.api.legacy_stream(), {}, {{p, 64}}, [&ran] { ran = true; }));
@@ -254,8 +261,10 @@ TEST_CASE("waiting for a stream means its own work, and for the legacy one that 
         CHECK(ran);
         m.writes(a, p + 128, 64);
         CHECK(m.sim.hazards() == 0);
-        while (!m.got(m.api.query(m.api.legacy_stream()))) {}
-        while (!m.got(m.api.query(apart))) {}
+        while (!m.got(m.api.query(m.api.legacy_stream()))) {
+        }
+        while (!m.got(m.api.query(apart))) {
+        }
     }
 }
 

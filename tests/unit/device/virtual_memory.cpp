@@ -45,7 +45,7 @@ TEST_CASE("maps lie in a reservation, over nothing, and take the whole handle", 
     CHECK(m.api.map(p, h, 2 * g).kind() == failure::invalid_handle); // released, though it lives
     CHECK(m.got(m.api.memory_of({0})).free_bytes == 16_GiB - 2 * g);
     REQUIRE(m.api.unmap(p + g, 2 * g));
-    CHECK(m.got(m.api.memory_of({0})).free_bytes == 16_GiB); // now it went
+    CHECK(m.got(m.api.memory_of({0})).free_bytes == 16_GiB);              // now it went
     CHECK(m.api.free_address(p, 2 * g).kind() == failure::invalid_value); // not the whole
     REQUIRE(m.api.free_address(p, 4 * g));
     CHECK(m.api.free_address(p, 4 * g).kind() == failure::invalid_value);
@@ -93,7 +93,9 @@ TEST_CASE("unmapping waits for nobody, so the program must", "[device]") {
     REQUIRE(m.api.fill_async(p, 1, 4096, s));
     SECTION("not waited for") {
         REQUIRE(m.api.unmap(p, g));
-        CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("\"unmap\" of the host takes memory away that the host has not waited for: \"fill\" (stream 1"));
+        CHECK_THAT(text_of_finding(m.found().at(0)),
+                   ContainsSubstring(
+                       "\"unmap\" of the host takes memory away that the host has not waited for: \"fill\" (stream 1"));
         CHECK(m.only(hazard_kind::unmapped_while_used));
     }
     SECTION("waited for") {

@@ -84,7 +84,8 @@ TEST_CASE("zero bytes are a run of their own, absurd sizes and alignments are no
     CHECK((b && a.address != b.address));
     for (const std::size_t bytes : {most, most - 255, most / 2, (std::size_t{1} << 40), (std::size_t{1} << 20)})
         CHECK_FALSE(fit.allocate(bytes, 256));
-    for (const std::size_t align : {std::size_t{0}, std::size_t{3}, std::size_t{768}, std::size_t{1} << 63, std::size_t{1} << 30})
+    for (const std::size_t align :
+         {std::size_t{0}, std::size_t{3}, std::size_t{768}, std::size_t{1} << 63, std::size_t{1} << 30})
         CHECK_FALSE(fit.allocate(256, align));
     CHECK_FALSE(fit.allocate(most - 1000, std::size_t{1} << 38));
     CHECK(fit.live_runs() == 2);
@@ -124,7 +125,8 @@ TEST_CASE("any power of two is a unit", "[heap][fit]") {
         CHECK(a.bytes == 2 * unit);
         CHECK(b.address == base + 4 * unit);
         CHECK(c.bytes == (5 + unit - 1) / unit * unit);
-        CHECK(c.address == base + (c.bytes <= 2 * unit ? 2 : 5) * unit); // best fit: the gap in front of b, if it is enough
+        CHECK(c.address ==
+              base + (c.bytes <= 2 * unit ? 2 : 5) * unit); // best fit: the gap in front of b, if it is enough
         CHECK(fit.valid());
         for (const auto& r : {a, b, c}) CHECK(fit.release(r.address) == r.bytes);
         CHECK(fit.largest().bytes == 64 * unit);
@@ -231,7 +233,8 @@ namespace {
 void take_back(std::size_t first, std::size_t units) {
     runs fit{256};
     REQUIRE(fit.add(base, 32 * 256, 7));
-    const auto before = fit.allocate(8 * 256, 256), run = fit.allocate(16 * 256, 256), behind = fit.allocate(8 * 256, 256);
+    const auto before = fit.allocate(8 * 256, 256), run = fit.allocate(16 * 256, 256),
+               behind = fit.allocate(8 * 256, 256);
     REQUIRE(fit.release(run.address));
     const auto free = fit.largest();
     REQUIRE(free.address == run.address);
@@ -339,7 +342,10 @@ void make_many(int order) {
     REQUIRE(fit.add(base, 2 * n * 256, 0));
     for (std::size_t i = 0; i < 2 * n; ++i) REQUIRE(fit.allocate(256, 256));
     for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t at = order == 0 ? i : order == 1 ? n - 1 - i : order == 2 ? i * 5 % n : i / 2 + (i % 2) * (n / 2);
+        const std::size_t at = order == 0   ? i
+                               : order == 1 ? n - 1 - i
+                               : order == 2 ? i * 5 % n
+                                            : i / 2 + (i % 2) * (n / 2);
         REQUIRE(fit.release(base + 2 * at * 256));
     }
     CHECK(fit.free_runs(0) == n); // all of one size: one tree
@@ -381,7 +387,8 @@ TEST_CASE("without metadata a call changes nothing, and releasing needs none", "
         CHECK_FALSE(fit.reserve(4096));
         CHECK(fit.free_bytes() == (4096 - live.size()) * 256); // there is memory, but no node
         CHECK(fit.valid());
-        for (std::size_t i = 0; i < live.size(); i += 2) REQUIRE(fit.release(live[i]) == 256); // no neighbour: its own node
+        for (std::size_t i = 0; i < live.size(); i += 2)
+            REQUIRE(fit.release(live[i]) == 256); // no neighbour: its own node
         CHECK(fit.valid());
         for (std::size_t i = 1; i < live.size(); i += 2) REQUIRE(fit.release(live[i]) == 256);
         CHECK(fit.free_runs(0) == 1);

@@ -53,7 +53,8 @@ template <class Tag> class model {
         auto p = free.lower_bound({key, size, 0});
         for (int tries = 8; p != free.end() && std::get<0>(*p) == key && tries != 0; ++p, --tries) {
             const auto [k, n, address] = *p;
-            if ((address + align - 1) / align * align + size <= address + n) return (address + align - 1) / align * align;
+            if ((address + align - 1) / align * align + size <= address + n)
+                return (address + align - 1) / align * align;
         }
         if (align <= unit) return 0;
         p = free.lower_bound({key, size + align - unit, 0});
@@ -80,7 +81,8 @@ template <class Tag> class model {
         erase(p);
         if (address != at) put(address, {at - address, false, was.tag, was.segment});
         put(at, {size, true, was.tag, was.segment});
-        if (at + size != address + was.bytes) put(at + size, {address + was.bytes - at - size, false, was.tag, was.segment});
+        if (at + size != address + was.bytes)
+            put(at + size, {address + was.bytes - at - size, false, was.tag, was.segment});
         return was.tag;
     }
     void release(std::uintptr_t at, Tag tag) {
@@ -139,7 +141,9 @@ template <class Tag> void trace(unsigned seed, int steps) {
     for (std::uint32_t key = 0; key < made<Tag>::keys; ++key) REQUIRE(fit.open(key));
     std::uint64_t ticket = 0;
     std::size_t told = 0, most_live = 0;
-    const auto some_tag = [&] { return made<Tag>::tag(static_cast<std::uint32_t>(random() % made<Tag>::keys), ++ticket); };
+    const auto some_tag = [&] {
+        return made<Tag>::tag(static_cast<std::uint32_t>(random() % made<Tag>::keys), ++ticket);
+    };
     const auto some_free = [&]() -> typename allot::best_fit<Tag, failing_metadata>::run {
         if (plain.free.empty()) return {};
         auto p = plain.free.lower_bound({random() % made<Tag>::keys, random() % chunk, 0});
@@ -182,7 +186,8 @@ template <class Tag> void trace(unsigned seed, int steps) {
             if (live.empty()) continue;
             const std::uintptr_t address = live[random() % live.size()];
             auto& piece = plain.all.at(address);
-            const std::size_t bytes = random() % 3 == 0 ? some_bytes(random) : piece.bytes + unit * (random() % 9) - 4 * unit;
+            const std::size_t bytes =
+                random() % 3 == 0 ? some_bytes(random) : piece.bytes + unit * (random() % 9) - 4 * unit;
             if (bytes > chunk * 64) continue;
             const std::size_t size = std::max(unit, (bytes + unit - 1) / unit * unit);
             if (size <= piece.bytes) {
@@ -199,14 +204,15 @@ template <class Tag> void trace(unsigned seed, int steps) {
             } else {
                 const auto next = plain.all.find(address + piece.bytes);
                 const std::size_t more = size - piece.bytes;
-                const bool can = next != plain.all.end() && !next->second.live && next->second.segment == piece.segment &&
-                                 next->second.bytes >= more;
+                const bool can = next != plain.all.end() && !next->second.live &&
+                                 next->second.segment == piece.segment && next->second.bytes >= more;
                 REQUIRE(fit.grow(address, bytes, [](const Tag&) { return true; }) == can);
                 if (can) {
                     const auto was = *next;
                     plain.erase(next);
                     if (was.second.bytes != more)
-                        plain.put(was.first + more, {was.second.bytes - more, false, was.second.tag, was.second.segment});
+                        plain.put(was.first + more,
+                                  {was.second.bytes - more, false, was.second.tag, was.second.segment});
                     piece.bytes = size;
                 }
             }
@@ -233,15 +239,17 @@ template <class Tag> void trace(unsigned seed, int steps) {
             plain.erase(plain.all.find(r.address));
             if (front != 0) plain.put(r.address, {front, false, was.second.tag, was.second.segment});
             if (front + bytes != r.bytes)
-                plain.put(r.address + front + bytes, {r.bytes - front - bytes, false, was.second.tag, was.second.segment});
+                plain.put(r.address + front + bytes,
+                          {r.bytes - front - bytes, false, was.second.tag, was.second.segment});
         } else { // more memory, in two segments that touch
             const std::uintptr_t address = base + random() % 64 * chunk + random() % 4 * (chunk / 4);
             const std::size_t bytes = (1 + random() % (chunk / unit)) * unit;
             const std::uint32_t segment = address >= base + 32 * chunk;
             if (segment == 0 && address + bytes > base + 32 * chunk) continue;
             const auto p = plain.all.lower_bound(address);
-            const bool overlaps = (p != plain.all.end() && p->first < address + bytes) ||
-                                  (p != plain.all.begin() && std::prev(p)->first + std::prev(p)->second.bytes > address);
+            const bool overlaps =
+                (p != plain.all.end() && p->first < address + bytes) ||
+                (p != plain.all.begin() && std::prev(p)->first + std::prev(p)->second.bytes > address);
             const Tag tag = some_tag();
             if (fit.add(address, bytes, segment, tag)) {
                 REQUIRE(!overlaps);

@@ -25,7 +25,8 @@ namespace {
 struct charged : allot::policies<allot::fit::runs, allot::ledger::tree> {};
 struct quiet : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null> {};
 struct threaded : allot::policies<allot::ledger::tree, allot::heap::per_thread, allot::oom::null> {};
-struct borrowing : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null, allot::page::of<allot::arena<>>> {};
+struct borrowing
+    : allot::policies<allot::fit::runs, allot::ledger::tree, allot::oom::null, allot::page::of<allot::arena<>>> {};
 constexpr allot::page_bytes small{64_KiB};
 constexpr allot::chunk_bytes chunk{256_KiB};
 
@@ -41,7 +42,8 @@ std::string tree_of(const account& root) {
 TEST_CASE("a chunk arena charges its pages to the account that it was given", "[accounts][chunks]") {
     account query{name{"query"}, limit{4_MiB}};
     {
-        allot::chunk_arena<quiet> one{query, name{"one"}, small, chunk}, two{name{"two"}, chunk, small, limit{512_KiB}, query};
+        allot::chunk_arena<quiet> one{query, name{"one"}, small, chunk},
+            two{name{"two"}, chunk, small, limit{512_KiB}, query};
         CHECK(query.figures().children == 2);
         CHECK(one.account().parent() == &query);
         CHECK(one.account().name() == std::string_view{"one"});
@@ -151,7 +153,8 @@ TEST_CASE("pages that the arena cannot give are in no account's peak", "[account
     for (void* const p : held) blocks.deallocate(p);
 }
 
-TEST_CASE("who hears of pages that were asked for may ask, make and end others on the same arena", "[accounts][chunks]") {
+TEST_CASE("who hears of pages that were asked for may ask, make and end others on the same arena",
+          "[accounts][chunks]") {
     struct tenant : allot::policies<allot::page::of<allot::arena<>>, allot::oom::null> {};
     const support::rescue ends{"a listener of who is asked for pages"};
     allot::arena<> pages{small, limit{1_MiB}};
@@ -162,12 +165,13 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
     allot::chunk_arena<borrowing> two{pages, query, name{"two"}, chunk};
     struct listener : allot::account_listener {
         allot::arena<>& pages;
-        allot::chunk_arena<borrowing>&two;
+        allot::chunk_arena<borrowing>& two;
         std::unique_ptr<allot::chunk_arena<borrowing>>& leaver;
         std::unique_ptr<allot::row_manager<tenant>>& next;
         unsigned calls = 0, refused = 0;
         std::string told{};
-        listener(allot::arena<>& p, allot::chunk_arena<borrowing>& t, std::unique_ptr<allot::chunk_arena<borrowing>>& l, std::unique_ptr<allot::row_manager<tenant>>& n)
+        listener(allot::arena<>& p, allot::chunk_arena<borrowing>& t, std::unique_ptr<allot::chunk_arena<borrowing>>& l,
+                 std::unique_ptr<allot::row_manager<tenant>>& n)
             : pages(p), two(t), leaver(l), next(n) {}
         void released(const account&, std::size_t) noexcept override {
             if (calls++ != 0) return;
@@ -204,12 +208,15 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
     CHECK(query.verify());
 }
 
-TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and its leaks told to its sink", "[accounts][chunks]") {
+TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and its leaks told to its sink",
+          "[accounts][chunks]") {
     std::string told;
     account query{name{"query"}};
     {
-        allot::chunk_arena<quiet> blocks{query, name{"hash"}, small, chunk,
-                                         allot::leak_sink{[](void* to, std::string_view t) noexcept { static_cast<std::string*>(to)->append(t); }, &told}};
+        allot::chunk_arena<quiet> blocks{
+            query, name{"hash"}, small, chunk,
+            allot::leak_sink{[](void* to, std::string_view t) noexcept { static_cast<std::string*>(to)->append(t); },
+                             &told}};
         auto* const p = static_cast<unsigned char*>(blocks.allocate(200'000).address);
         for (int i = 0; i != 200'000; i += 1000) p[i] = 1;
         const allot::account_figures f = blocks.account().figures();
@@ -223,7 +230,8 @@ TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and it
     CHECK(query.figures().children == 0);
 }
 
-TEST_CASE("chunk arenas of one account share its limit under threads, while the tree is looked at", "[accounts][chunks]") {
+TEST_CASE("chunk arenas of one account share its limit under threads, while the tree is looked at",
+          "[accounts][chunks]") {
     account query{name{"query"}, limit{2_MiB}};
     allot::chunk_arena<threaded> one{query, name{"one"}, small, chunk}, two{query, name{"two"}, small, chunk};
     std::vector<std::thread> all;

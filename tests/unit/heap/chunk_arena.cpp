@@ -84,7 +84,8 @@ TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
     std::mt19937 random{3};
     for (int round = 0; round != 50; ++round) {
         std::vector<void*> all;
-        for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(64 + random() % (std::size_t{1} << random() % 21)).address);
+        for (int i = 0; i != 100; ++i)
+            all.push_back(blocks.allocate(64 + random() % (std::size_t{1} << random() % 21)).address);
         for (void* const p : all) blocks.deallocate(p);
         REQUIRE(blocks.figures().cached <= blocks.chunk_bytes() / 2); // one thread, one of the arena's caches
         REQUIRE(blocks.figures().live == 0);
@@ -153,7 +154,9 @@ TEST_CASE("what is free beyond a chunk goes back by itself, and never where the 
         std::vector<void*> all;
         for (int i = 0; i != 200; ++i) all.push_back(blocks.allocate(200'000).address);
         for (void* const p : all) blocks.deallocate(p);
-        for (int i = 0; i != 3; ++i) all[static_cast<std::size_t>(i)] = blocks.allocate(30'000 + 10'000 * static_cast<std::size_t>(i)).address; // looks into the chunks
+        for (int i = 0; i != 3; ++i)
+            all[static_cast<std::size_t>(i)] =
+                blocks.allocate(30'000 + 10'000 * static_cast<std::size_t>(i)).address; // looks into the chunks
         for (int i = 0; i != 3; ++i) blocks.deallocate(all[static_cast<std::size_t>(i)]);
         return blocks.figures().held;
     };
@@ -269,7 +272,8 @@ TEST_CASE("what a thread keeps is not what another's request fails for", "[chunk
     std::atomic<int> step{0};
     std::thread idle{[&] {
         std::vector<void*> all;
-        for (int i = 0; i != 300; ++i) all.push_back(blocks.allocate(256 + 64 * static_cast<std::size_t>(i % 10)).address);
+        for (int i = 0; i != 300; ++i)
+            all.push_back(blocks.allocate(256 + 64 * static_cast<std::size_t>(i % 10)).address);
         for (void* const p : all) blocks.deallocate(p);
         step = 1;
         step.notify_all();
@@ -354,8 +358,10 @@ TEST_CASE("a report tells what is live, cached, free and wasted, by class; as JS
 TEST_CASE("blocks that are left are told at the end", "[chunks]") {
     std::string said;
     {
-        allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages, allot::name{"query"},
-                                        allot::leak_sink{[](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &said}};
+        allot::chunk_arena<runs> blocks{
+            allot::limit{64_MiB}, small_pages, allot::name{"query"},
+            allot::leak_sink{
+                [](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &said}};
         for (int i = 0; i != 3; ++i) static_cast<void>(blocks.allocate(1000));
         static_cast<void>(blocks.allocate(5_MiB));
         blocks.deallocate(blocks.allocate(1000).address);
@@ -371,7 +377,9 @@ TEST_CASE("random requests fill nine tenths of an arena before the first is refu
         std::size_t asked = 0;
         std::vector<void*> all;
         for (;;) {
-            const std::size_t n = by_doubling ? std::size_t{256} + random() % ((std::size_t{256} << random() % 13) - 255) : 256 + random() % (1_MiB - 255);
+            const std::size_t n = by_doubling
+                                      ? std::size_t{256} + random() % ((std::size_t{256} << random() % 13) - 255)
+                                      : 256 + random() % (1_MiB - 255);
             const allot::block b = blocks.allocate(n);
             if (!b) break;
             asked += n;
@@ -385,7 +393,8 @@ TEST_CASE("random requests fill nine tenths of an arena before the first is refu
     for (unsigned seed = 1; seed != 6; ++seed) {
         allot::chunk_arena<runs> one{allot::limit{256_MiB}}, other{allot::limit{256_MiB}};
         const auto even = fill(one, seed, false), doublings = fill(other, seed, true);
-        INFO("seed " << seed << ": in blocks " << even.first << ", asked " << even.second << "; by doublings " << doublings.first << ", " << doublings.second);
+        INFO("seed " << seed << ": in blocks " << even.first << ", asked " << even.second << "; by doublings "
+                     << doublings.first << ", " << doublings.second);
         CHECK(even.first >= 0.98);
         CHECK(doublings.first >= 0.98);
         CHECK(even.second >= 0.9); // of what was asked for

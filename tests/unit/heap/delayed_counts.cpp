@@ -1,5 +1,5 @@
-// Heaps whose slots are marked (`scanning`) and counted later (`delay_release`): how far they look, what is counted when,
-// and that all memory comes back.
+// Heaps whose slots are marked (`scanning`) and counted later (`delay_release`): how far they look, what is counted
+// when, and that all memory comes back.
 #include <support/catch.hpp>
 #include <support/one_heap.hpp>
 
@@ -34,7 +34,8 @@ template <class Heap, class Cache> void give(Heap& heap, Cache& cache, std::byte
 
 } // namespace
 
-TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupancy and in any order", "[heap]", searching) {
+TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupancy and in any order", "[heap]",
+                        searching) {
     using scanning = allot::slots::scanning;
     for (int by = 0; by < 3; ++by) // random, last released first, oldest first
         for (const unsigned percent : {10u, 50u, 80u, 94u, 99u, 100u}) {
@@ -65,8 +66,10 @@ TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupanc
                 last = now;
             }
             const auto after = h.heap->usage();
-            const std::size_t looked = after.scanned_slots - before.scanned_slots, found = after.found_slots - before.found_slots;
-            INFO(percent << " % full, order " << by << ": " << looked << " looks, " << found << " found, at most " << furthest);
+            const std::size_t looked = after.scanned_slots - before.scanned_slots,
+                              found = after.found_slots - before.found_slots;
+            INFO(percent << " % full, order " << by << ": " << looked << " looks, " << found << " found, at most "
+                         << furthest);
             CHECK(failed == 0);
             CHECK(found != 0);
             CHECK(looked <= found * scanning::group);
@@ -89,8 +92,10 @@ TEST_CASE("who does not search tells no searches, and keeps no room for them", "
     CHECK(h.heap->usage().scanned_slots == 0);
     CHECK(h.heap->usage().found_slots == 0);
     STATIC_REQUIRE(sizeof(allot::slot_cache<64>) == sizeof(allot::slot_cache_base) + 64 * sizeof(void*));
-    STATIC_REQUIRE(sizeof(one_heap<allot::slots::bitmap>::heap_type) == sizeof(one_heap<allot::slots::linked>::heap_type));
-    STATIC_REQUIRE(sizeof(one_heap<allot::slots::linked>::heap_type) <= sizeof(one_heap<allot::slots::scanning>::heap_type));
+    STATIC_REQUIRE(sizeof(one_heap<allot::slots::bitmap>::heap_type) ==
+                   sizeof(one_heap<allot::slots::linked>::heap_type));
+    STATIC_REQUIRE(sizeof(one_heap<allot::slots::linked>::heap_type) <=
+                   sizeof(one_heap<allot::slots::scanning>::heap_type));
     STATIC_REQUIRE(sizeof(allot::slot_tally) <= 528);
 }
 

@@ -14,7 +14,8 @@
 
 namespace {
 
-using policies = std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
+using policies =
+    std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
 
 } // namespace
 

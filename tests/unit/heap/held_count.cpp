@@ -40,9 +40,7 @@ template <class Slots> struct held_heap : one_heap<Slots> {
         }
         this->heap->flush(cache);
     }
-    page& page_of_row(std::byte* row) {
-        return *reinterpret_cast<page*>(allot::page_of(row, this->arena.page_mask()));
-    }
+    page& page_of_row(std::byte* row) { return *reinterpret_cast<page*>(allot::page_of(row, this->arena.page_mask())); }
 };
 
 } // namespace
@@ -76,7 +74,8 @@ TEMPLATE_LIST_TEST_CASE("held counts: an empty page is told at once", "[heap]", 
     CHECK(h.heap->valid());
 }
 
-TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock, a page is empty and found", "[heap]", policies) {
+TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock, a page is empty and found", "[heap]",
+                        policies) {
     held_heap<TestType> h(64);
     const auto rows = h.take(h.per_page());
     h.give({rows.begin(), rows.end() - 1}); // one slot short of what would be told
@@ -111,8 +110,9 @@ TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of"
     CHECK(h.heap->usage().live_rows == 0);
 }
 
-TEMPLATE_LIST_TEST_CASE("held counts: slots of which each count is too low to be told are used before another page is taken",
-                        "[heap]", policies) {
+TEMPLATE_LIST_TEST_CASE(
+    "held counts: slots of which each count is too low to be told are used before another page is taken", "[heap]",
+    policies) {
     held_heap<TestType> h(64);
     const auto rows = h.take(h.per_page());
     h.take(1);

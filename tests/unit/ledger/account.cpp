@@ -171,7 +171,7 @@ TEST_CASE("grace is used when nothing else helps, and each such charge says so",
     account root{name{"root"}, limit{100}, grace{10}};
     account leaf{root, name{"leaf"}, steps{8}};
     account other{root, name{"other"}, steps{8}};
-    CHECK(other.try_charge(1)); // has 7 ahead
+    CHECK(other.try_charge(1));          // has 7 ahead
     CHECK(leaf.try_charge(99).fitted()); // they are called in
     allot::charge_status s = leaf.try_charge(9);
     CHECK(s.outcome == charge_outcome::in_grace);
@@ -410,7 +410,8 @@ TEST_CASE("a charge that is refused raises, with the top holders", "[accounts]")
         static_cast<void>(scan.charge(20_MiB));
         FAIL("it was charged");
     } catch (const allot::out_of_memory& e) {
-        CHECK(std::string{e.what()} == "allot: out of memory: 20 MiB for account scan: over the limit: engine uses 95 MiB of 100 MiB");
+        CHECK(std::string{e.what()} ==
+              "allot: out of memory: 20 MiB for account scan: over the limit: engine uses 95 MiB of 100 MiB");
         const std::string page = e.report();
         CHECK(page.find("accounts of engine: 95 MiB used of 100 MiB, peak 95 MiB") != std::string::npos);
         CHECK(page.find("join: 90 MiB charged") < page.find("scan: 5 MiB charged"));

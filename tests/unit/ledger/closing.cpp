@@ -298,7 +298,8 @@ TEST_CASE("closing waits for what is counted, and tells what is left of it", "[a
 TEST_CASE("an account that a transfer ends may be gone behind it, and is told before", "[accounts][closing]") {
     struct ears : allot::account_listener {
         std::string heard;
-        void transferred(const account& from, const account& to, std::size_t, const allot::charge_status&) noexcept override {
+        void transferred(const account& from, const account& to, std::size_t,
+                         const allot::charge_status&) noexcept override {
             heard += from.name() + std::string(">") + to.name();
         }
     } listener;

@@ -26,7 +26,9 @@ struct scribe : account_listener {
     bool before(const account& a, std::size_t n) noexcept override { return note("before", a, n), wants; }
     void after(const account& a, std::size_t n, const charge_status&) noexcept override { note("after", a, n); }
     void released(const account& a, std::size_t n) noexcept override { note("released", a, n); }
-    unsigned failed(const account& a, const charge_status& s) noexcept override { return note("failed", a, s.asked), 0u; }
+    unsigned failed(const account& a, const charge_status& s) noexcept override {
+        return note("failed", a, s.asked), 0u;
+    }
     void transferred(const account& from, const account& to, std::size_t n, const charge_status&) noexcept override {
         note("from", from, n), note("to", to, n);
     }
@@ -250,14 +252,15 @@ TEST_CASE("remove waits for a call that another thread is in", "[accounts][liste
     root.refund(1);
 }
 
-TEST_CASE("who charges or transfers inside a call does not wait for what its own thread holds", "[accounts][listeners]") {
+TEST_CASE("who charges or transfers inside a call does not wait for what its own thread holds",
+          "[accounts][listeners]") {
     struct greedy : allot::account_listener {
         account *charges = nullptr, *from = nullptr;
         allot::charge_outcome charged{}, moved{};
         bool once = false;
         void after(const account&, std::size_t, const allot::charge_status&) noexcept override {
             if (std::exchange(once, true)) return;
-            charged = charges->try_charge(50).outcome; // but for the 60 that are held, it would fit
+            charged = charges->try_charge(50).outcome;                  // but for the 60 that are held, it would fit
             moved = account::try_transfer(*from, *charges, 20).outcome; // its reservation stays
         }
     } listener;

@@ -14,9 +14,9 @@ TEST_CASE("no address outside every arena is taken for one inside", "[arena_tabl
     int local = 0;
     for (const std::uintptr_t at :
          {std::uintptr_t{0}, std::uintptr_t{1}, ~std::uintptr_t{0}, std::uintptr_t{1} << 47, std::uintptr_t{1} << 48,
-          std::uintptr_t{0xffff800000000000}, std::uintptr_t{0x0000700000000000}, reinterpret_cast<std::uintptr_t>(&constant),
-          reinterpret_cast<std::uintptr_t>(&local), reinterpret_cast<std::uintptr_t>(pages.begin()) - 1,
-          reinterpret_cast<std::uintptr_t>(pages.end())})
+          std::uintptr_t{0xffff800000000000}, std::uintptr_t{0x0000700000000000},
+          reinterpret_cast<std::uintptr_t>(&constant), reinterpret_cast<std::uintptr_t>(&local),
+          reinterpret_cast<std::uintptr_t>(pages.begin()) - 1, reinterpret_cast<std::uintptr_t>(pages.end())})
         CHECK(allot::arena_at(reinterpret_cast<const void*>(at)) == nullptr);
     CHECK(allot::arena_at(pages.begin()) == &pages);
     CHECK(allot::arena_at(pages.end() - 1) == &pages);

@@ -21,7 +21,8 @@ std::size_t huge_bytes(const allot::arena_base& pages) {
     bool inside = false;
     for (std::string line; std::getline(maps, line);) {
         std::uintptr_t from = 0, to = 0;
-        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) inside = pages.contains(reinterpret_cast<void*>(from));
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+            inside = pages.contains(reinterpret_cast<void*>(from));
         else if (inside && line.rfind("AnonHugePages:", 0) == 0) sum += std::stoul(line.substr(14)) * 1024;
     }
     return sum;
@@ -93,7 +94,8 @@ TEST_CASE("whatever was taken and given at random, a trim leaves only what is he
             pages.trim();
             std::set<std::uintptr_t> huge; // what is held may lie in huge pages, whose free parts stay meanwhile
             for (const run& r : held)
-                for (std::size_t i = 0; i < r.pages; ++i) huge.insert(reinterpret_cast<std::uintptr_t>(r.at + i * 256_KiB) / 2_MiB);
+                for (std::size_t i = 0; i < r.pages; ++i)
+                    huge.insert(reinterpret_cast<std::uintptr_t>(r.at + i * 256_KiB) / 2_MiB);
             REQUIRE(pages.resident() <= huge.size() * 2_MiB);
             REQUIRE(pages.figures().committed == bytes);
         }

@@ -33,7 +33,8 @@ std::size_t huge_bytes(const allot::arena_base& pages) {
     bool inside = false;
     for (std::string line; std::getline(maps, line);) {
         std::uintptr_t from = 0, to = 0;
-        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) inside = pages.contains(reinterpret_cast<void*>(from));
+        if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2)
+            inside = pages.contains(reinterpret_cast<void*>(from));
         else if (inside && line.rfind("AnonHugePages:", 0) == 0) sum += std::stoul(line.substr(14)) * 1024;
     }
     return sum;
@@ -50,7 +51,8 @@ TEST_CASE("two thousand arenas live at once, each found and each small", "[arena
     }
     const std::size_t each = (resident_now() - before) / all.size();
     INFO("bytes each " << each);
-    if (!ALLOT_ASAN && !ALLOT_TSAN) CHECK(each < 24_KiB); // a touched OS page, one for the bitmaps, tables of the system
+    if (!ALLOT_ASAN && !ALLOT_TSAN)
+        CHECK(each < 24_KiB); // a touched OS page, one for the bitmaps, tables of the system
     std::set<const std::byte*> begins;
     bool good = true;
     for (const auto& a : all) {
@@ -67,7 +69,9 @@ TEST_CASE("ten thousand arenas come and go and leave nothing behind", "[arena]")
         for (std::string line; std::getline(maps, line);) ++n;
         return n;
     };
-    { allot::arena<> first{allot::limit{1_MiB}}; }
+    {
+        allot::arena<> first{allot::limit{1_MiB}};
+    }
     const std::size_t before = mappings();
     bool good = true;
     for (int i = 0; i < 10000; ++i) {

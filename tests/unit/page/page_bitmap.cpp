@@ -66,9 +66,10 @@ void play(std::size_t pages, unsigned seed, int steps) {
             }
         } else if (what == 5) {
             const std::size_t first = random() % pages, n = 1 + random() % 70;
-            const bool free = first + n <= pages && std::none_of(m.taken.begin() + static_cast<std::ptrdiff_t>(first),
-                                                                 m.taken.begin() + static_cast<std::ptrdiff_t>(first + n),
-                                                                 [](bool t) { return t; });
+            const bool free =
+                first + n <= pages &&
+                std::none_of(m.taken.begin() + static_cast<std::ptrdiff_t>(first),
+                             m.taken.begin() + static_cast<std::ptrdiff_t>(first + n), [](bool t) { return t; });
             REQUIRE(bitmap.take_at(first, n) == free);
             if (free) {
                 m.set(first, n, true);

@@ -19,8 +19,10 @@ using allot::watch_event;
 namespace {
 
 struct traced : allot::policies<allot::watch::trace<>, allot::oom::null> {};
-struct sampled : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 256, .every_nth_row = 100}>, allot::oom::null> {};
-struct small_trace : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 8}>, allot::oom::null> {};
+struct sampled : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 256, .every_nth_row = 100}>,
+                                 allot::oom::null> {};
+struct small_trace : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 8}>, allot::oom::null> {
+};
 struct idle_trace : allot::policies<allot::watch::trace<>, allot::oom::null, allot::retain::idle<1_ms>> {};
 struct counted : allot::policies<allot::watch::counters, allot::oom::null> {};
 

@@ -86,7 +86,8 @@ TEST_CASE("a page that the arena cannot give is in no peak", "[accounts][rows]")
     allot::arena<> arena{limit{256_KiB}, small};
     account query{name{"query"}};
     allot::row_manager<borrowing> rows{query, arena, name{"rows"}, nothing::sink()};
-    while (rows.allocate(1000) != nullptr) {}
+    while (rows.allocate(1000) != nullptr) {
+    }
     CHECK(query.used() == 256_KiB);
     CHECK(query.peak() == 256_KiB);
     CHECK(rows.allocate(1000) == nullptr);

@@ -119,7 +119,8 @@ TEST_CASE("a look that ended within a heap goes on when the page where it ended 
     auto lines = rows.heap(allot::as<allot::heap::unique>, 1000, line);
     std::vector<void*> all;
     for (int round = 0; round < 4; ++round) {
-        for (int i = 0; i < 9000 + 2000 * round; ++i) all.push_back(lines.allocate()); // more pages than a look at the peak has
+        for (int i = 0; i < 9000 + 2000 * round; ++i)
+            all.push_back(lines.allocate()); // more pages than a look at the peak has
         REQUIRE(lines.pages() > 2 * allot::census_at_peak.pages);
         CHECK(rows.usage_by_type().rows() == all.size());
         for (void* p : all) lines.release(p);
@@ -166,7 +167,8 @@ TEST_CASE("reports may be asked for while others allocate and release", "[report
             std::vector<void*> all;
             for (int i = 0; i < (ALLOT_TSAN ? 20'000 : 200'000); ++i) {
                 const bool huge = i % 1000 == 0;
-                void* const p = mine.try_allocate(huge ? 300'000u : 24u + static_cast<unsigned>(i % 5) * 16, i % 2 == 0 ? order : line);
+                void* const p = mine.try_allocate(huge ? 300'000u : 24u + static_cast<unsigned>(i % 5) * 16,
+                                                  i % 2 == 0 ? order : line);
                 if (p != nullptr) all.push_back(p);
                 if (all.size() > 4000 + static_cast<std::size_t>(t)) {
                     for (void* row : all) mine.release(row);

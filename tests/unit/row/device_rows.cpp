@@ -33,7 +33,8 @@ using answers = allot::resolved<on_device, allot::product::row_manager>;
 static_assert(std::is_same_v<answers::answer<allot::category::count>, allot::count::links_aside>);
 static_assert(std::is_same_v<answers::answer<allot::category::slots>, allot::slots::bitmap>);
 static_assert(std::is_same_v<answers::answer<allot::category::guard>, allot::guard::none>);
-static_assert(std::is_same_v<allot::resolved<shares, allot::product::row_manager>::answer<allot::category::count>, allot::count::links_aside>);
+static_assert(std::is_same_v<allot::resolved<shares, allot::product::row_manager>::answer<allot::category::count>,
+                             allot::count::links_aside>);
 template <class Rows> concept makes = requires(Rows& r) { r.template make<int>(1); };
 static_assert(!makes<rows_of<on_device>> && !makes<allot::local_rows<on_device>> && makes<rows_of<allot::policies<>>>);
 
@@ -59,13 +60,15 @@ template <class Rows> void ends_empty(Rows& rows) {
     CHECK(rows.arena().figures().committed == 0);
     const auto view = rows.arena().view();
     bool somebodys = false;
-    for (std::size_t at = 0; at < view.bytes; at += rows.arena().page_bytes()) somebodys = somebodys || view.owner_at(at) != nullptr;
+    for (std::size_t at = 0; at < view.bytes; at += rows.arena().page_bytes())
+        somebodys = somebodys || view.owner_at(at) != nullptr;
     CHECK_FALSE(somebodys);
 }
 
 } // namespace
 
-TEMPLATE_TEST_CASE("device rows of every size come and go by every way", "[device]", on_device, quiet, per_thread, packed) {
+TEMPLATE_TEST_CASE("device rows of every size come and go by every way", "[device]", on_device, quiet, per_thread,
+                   packed) {
     machine gpu{no_memory};
     rows_of<TestType> rows{gpu.api, allot::limit{256_MiB}, allot::page_bytes{1_MiB}};
     std::vector<void*> all;
@@ -134,7 +137,8 @@ TEST_CASE("a page of device rows is rows from its first byte to its last", "[dev
     CHECK(heap.pages() == 1);
     std::sort(all.begin(), all.end());
     CHECK(reinterpret_cast<std::uintptr_t>(all.front()) % 64_KiB == 0);
-    for (std::size_t i = 1; i < all.size(); ++i) CHECK(static_cast<std::byte*>(all[i]) - static_cast<std::byte*>(all[i - 1]) == 64);
+    for (std::size_t i = 1; i < all.size(); ++i)
+        CHECK(static_cast<std::byte*>(all[i]) - static_cast<std::byte*>(all[i - 1]) == 64);
     for (void* p : all) heap.release(p);
 }
 

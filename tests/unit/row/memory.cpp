@@ -12,7 +12,7 @@ TEST_CASE("metadata out of band is at most 1.6 % of a page of 1 MiB, whatever th
             const auto cut = allot::heaplet<allot::slots::bitmap>::plan(page, row, 4, 0, 0);
             const double aside = static_cast<double>(cut.first) / static_cast<double>(page);
             INFO(page << " " << row << " " << cut.first);
-            CHECK(aside <= (page < 1_MiB && row == 8 ? 0.019 : 0.016)); // the header weighs more in a small page
+            CHECK(aside <= (page < 1_MiB && row == 8 ? 0.019 : 0.016));   // the header weighs more in a small page
             CHECK(page - cut.offset_of(cut.capacity) < cut.stride + 16u); // and no room for another slot is lost
         }
 }

@@ -44,7 +44,8 @@ TEMPLATE_TEST_CASE("a handle is not taken in by pages that were its heap's", "[r
     CHECK(rows.live_rows() == 0);
 }
 
-TEMPLATE_TEST_CASE("a handle that made no row yet releases huge rows, and rows of others", "[rows]", counted, uncounted) {
+TEMPLATE_TEST_CASE("a handle that made no row yet releases huge rows, and rows of others", "[rows]", counted,
+                   uncounted) {
     allot::row_manager<TestType> rows{allot::limit{8_MiB}, allot::reserve_bytes{8_MiB}, allot::page_bytes{64_KiB}};
     for (const std::size_t bytes : {40_KiB, 100_KiB, 1_MiB}) {
         auto fresh = rows.local();

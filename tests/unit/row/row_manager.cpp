@@ -68,8 +68,8 @@ TEST_CASE("rows of every size and alignment are apart and aligned", "[row]") {
         const allot::row_type type{"aligned", nullptr, align};
         static std::vector<std::unique_ptr<allot::row_type>> keep;
         keep.push_back(std::make_unique<allot::row_type>(type));
-        for (std::size_t n : {0u, 1u, 7u, 8u, 9u, 55u, 56u, 57u, 64u, 100u, 1000u, 2040u, 2041u, 5000u, 60000u,
-                              70000u, 200000u, 1000000u}) {
+        for (std::size_t n : {0u, 1u, 7u, 8u, 9u, 55u, 56u, 57u, 64u, 100u, 1000u, 2040u, 2041u, 5000u, 60000u, 70000u,
+                              200000u, 1000000u}) {
             auto* const p = static_cast<unsigned char*>(rows.allocate(n, *keep.back()));
             REQUIRE(p != nullptr);
             CHECK(reinterpret_cast<std::uintptr_t>(p) % (align == 0 ? 8 : align) == 0);
@@ -192,10 +192,8 @@ TEST_CASE("leaked rows are reported at the end by heap and type, and not destroy
     std::string told;
     counted_row::alive = 0;
     {
-        const allot::leak_sink sink{[](void* to, std::string_view text) noexcept {
-                                        *static_cast<std::string*>(to) += text;
-                                    },
-                                    &told};
+        const allot::leak_sink sink{
+            [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &told};
         allot::row_manager<sets::plain> rows{allot::limit{8_MiB}, allot::name{"leaky"}, sink};
         static_cast<void>(rows.make<counted_row>(1u).detach());
         static_cast<void>(rows.make<counted_row>(2u).detach());

@@ -31,11 +31,15 @@ struct fixture {
 void write_kernel(fixture& f, simulated_machine::stream s, void* row, std::uint64_t value) {
     REQUIRE(f.gpu.sim.launch(s, {}, {{row, 8}}, [=] { *static_cast<std::uint64_t*>(row) = value; }, "write"));
 }
-void sum_kernel(fixture& f, simulated_machine::stream s, allot::rows_view view, const std::vector<void*>& rows, std::uint64_t& sum) {
-    REQUIRE(f.gpu.sim.launch(s, {{view.list, view.size() * 8}, {rows.front(), 8}, {rows.back(), 8}}, {}, [=, &sum] {
-        for (std::size_t lane = 0; lane < 32; ++lane)
-            view.for_each<std::uint64_t>(lane, 32, [&](std::uint64_t v) { sum += v; });
-    }, "sum"));
+void sum_kernel(fixture& f, simulated_machine::stream s, allot::rows_view view, const std::vector<void*>& rows,
+                std::uint64_t& sum) {
+    REQUIRE(f.gpu.sim.launch(
+        s, {{view.list, view.size() * 8}, {rows.front(), 8}, {rows.back(), 8}}, {},
+        [=, &sum] {
+            for (std::size_t lane = 0; lane < 32; ++lane)
+                view.for_each<std::uint64_t>(lane, 32, [&](std::uint64_t v) { sum += v; });
+        },
+        "sum"));
 }
 
 // Two streams by turns, each round with rows of its own; `waits` false: the bug.
@@ -52,7 +56,8 @@ std::uint64_t hazards_of(bool waits, std::uint64_t seed, std::uint64_t& wrong) {
         sum_kernel(f, s, *view, list, sums[round]);
         REQUIRE(f.lent.release_list_after(s, *view));
         if (waits) REQUIRE(f.lent.release_after(s, {list.data(), list.size()}));
-        else for (void* row : list) f.rows.release(row);
+        else
+            for (void* row : list) f.rows.release(row);
         f.lent.poll();
     }
     REQUIRE(f.lent.drain());
@@ -92,7 +97,8 @@ TEST_CASE("kernels read rows through a view", "[device]") {
     CHECK(f.gpu.sim.hazards() == 0);
 }
 
-TEST_CASE("rows released behind their kernels are safe to use again; at once they are not, and that is found", "[device]") {
+TEST_CASE("rows released behind their kernels are safe to use again; at once they are not, and that is found",
+          "[device]") {
     std::uint64_t wrong = 0, found = 0;
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
         CHECK(hazards_of(true, seed, wrong) == 0);
@@ -115,7 +121,8 @@ TEST_CASE("a release behind a kernel never waits", "[device]") {
         f.lent.poll();
     }
     using allot::device::call;
-    for (const call c : {call::synchronize_stream, call::synchronize_device, call::synchronize_event}) CHECK(f.gpu.sim.count(c) == 0);
+    for (const call c : {call::synchronize_stream, call::synchronize_device, call::synchronize_event})
+        CHECK(f.gpu.sim.count(c) == 0);
     CHECK(f.rows.live_rows() == f.lent.pending());
     REQUIRE(f.lent.drain());
     CHECK(f.rows.live_rows() == 0);

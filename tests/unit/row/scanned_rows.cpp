@@ -1,5 +1,5 @@
-// Rows whose free slots are marked in their count words or aside: a row may hold any bytes, a mark is no row, and what was
-// released comes back whole.
+// Rows whose free slots are marked in their count words or aside: a row may hold any bytes, a mark is no row, and what
+// was released comes back whole.
 #include <support/catch.hpp>
 #include <support/row_sets.hpp>
 
@@ -59,8 +59,8 @@ TEMPLATE_TEST_CASE("a row's bytes are never taken for marks", "[rows]", scanned,
     }
 }
 
-TEMPLATE_TEST_CASE("what a page held before is not taken for marks", "[rows]", scanned, scanned_aside, scanned_bare, delayed,
-                   delayed_aside, delayed_bare) {
+TEMPLATE_TEST_CASE("what a page held before is not taken for marks", "[rows]", scanned, scanned_aside, scanned_bare,
+                   delayed, delayed_aside, delayed_bare) {
     allot::row_manager<TestType> rows{allot::limit{512_KiB}, allot::page_bytes{64_KiB}};
     std::vector<void*> all;
     while (void* const p = rows.try_allocate(15000)) all.push_back(std::memset(p, 0xff, 15000));
@@ -81,8 +81,8 @@ TEMPLATE_TEST_CASE("what a page held before is not taken for marks", "[rows]", s
     for (void* p : all) heap.release(p);
 }
 
-TEMPLATE_TEST_CASE("marked slots are no rows: not in leak reports, not for release_all", "[rows]", scanned, scanned_aside,
-                   delayed, delayed_aside, delayed_threads) {
+TEMPLATE_TEST_CASE("marked slots are no rows: not in leak reports, not for release_all", "[rows]", scanned,
+                   scanned_aside, delayed, delayed_aside, delayed_threads) {
     static const allot::row_type type{"kept"};
     std::string told;
     const allot::leak_sink sink{
@@ -114,19 +114,22 @@ TEMPLATE_TEST_CASE("marked slots are no rows: not in leak reports, not for relea
     CHECK(told.find("3 rows of type kept") != std::string::npos);
 }
 
-TEMPLATE_TEST_CASE("after everything is released, flushed and trimmed, no memory is held", "[rows]", scanned, scanned_aside,
-                   scanned_bare, delayed, delayed_aside, delayed_bare, delayed_threads, allot::use::thor) {
+TEMPLATE_TEST_CASE("after everything is released, flushed and trimmed, no memory is held", "[rows]", scanned,
+                   scanned_aside, scanned_bare, delayed, delayed_aside, delayed_bare, delayed_threads,
+                   allot::use::thor) {
     allot::row_manager<TestType> rows{allot::limit{64_MiB}};
     std::mt19937 random(1);
     std::vector<void*> all;
     auto local = rows.local();
-    for (int i = 0; i < 60000; ++i) all.push_back(i % 2 != 0 ? rows.allocate(1 + random() % 600) : local.allocate(1 + random() % 600));
+    for (int i = 0; i < 60000; ++i)
+        all.push_back(i % 2 != 0 ? rows.allocate(1 + random() % 600) : local.allocate(1 + random() % 600));
     std::shuffle(all.begin(), all.end(), random);
     std::vector<std::thread> threads; // each ends with its tallies told
     for (std::size_t t = 0; t < 3; ++t)
         threads.emplace_back([&, t] {
             auto mine = rows.local();
-            for (std::size_t i = t; i < all.size() / 2; i += 3) i % 2 != 0 ? rows.release(all[i]) : mine.release(all[i]);
+            for (std::size_t i = t; i < all.size() / 2; i += 3)
+                i % 2 != 0 ? rows.release(all[i]) : mine.release(all[i]);
         });
     for (auto& thread : threads) thread.join();
     for (std::size_t i = all.size() / 2; i < all.size(); ++i) i % 2 != 0 ? rows.release(all[i]) : local.release(all[i]);

@@ -34,7 +34,8 @@ TEST_CASE("every slot of every geometry is found by its offset", "[slots]") {
                         INFO("page " << page << " row " << row << " align " << align << " header " << header);
                         if (g.capacity == 0) {
                             REQUIRE(allot::align_up(192 + bits(1) + header, align) - header +
-                                        allot::align_up(row + header, align) > page);
+                                        allot::align_up(row + header, align) >
+                                    page);
                             continue;
                         }
                         REQUIRE(sound(g, page, 192, bits(g.capacity), align));

@@ -27,8 +27,9 @@ struct full_page {
     scanning::in_page slots;
 
     full_page(std::size_t row, std::size_t header)
-        : cut(allot::cut(bytes, 192, row, 4, header,
-                         [=](std::size_t n) { return allot::align_up(scanning::aside_bytes(n, 64, header), std::size_t{8}); })) {
+        : cut(allot::cut(bytes, 192, row, 4, header, [=](std::size_t n) {
+              return allot::align_up(scanning::aside_bytes(n, 64, header), std::size_t{8});
+          })) {
         std::memset(memory.get(), 0xff, bytes);
         slots.reset(memory.get() + 192, cut);
     }
@@ -88,8 +89,9 @@ TEST_CASE("a claimed slot costs a bounded number of looks at any occupancy, in a
                             furthest = std::max<std::uint64_t>(furthest, page.slots.looked());
                         }
                     }
-                    INFO(percent << " % full, header " << header << ", order " << static_cast<int>(by) << ", batch " << batch << ": "
-                                 << looked << " looks for " << 1000 * batch << " slots, at most " << furthest << " at once");
+                    INFO(percent << " % full, header " << header << ", order " << static_cast<int>(by) << ", batch "
+                                 << batch << ": " << looked << " looks for " << 1000 * batch << " slots, at most "
+                                 << furthest << " at once");
                     CHECK(good);
                     CHECK(looked <= scanning::group * put); // each hint was paid for by a release
                     CHECK(furthest <= scanning::look_limit + 3 * scanning::group);

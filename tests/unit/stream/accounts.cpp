@@ -14,7 +14,8 @@ namespace {
 
 struct charged : allot::policies<on_simulated, allot::ledger::tree, allot::oom::null> {};
 struct charged_raises : allot::policies<on_simulated, allot::ledger::tree> {};
-struct charged_until_called : allot::policies<on_simulated, allot::ledger::tree, allot::retain::on_call, allot::oom::null> {};
+struct charged_until_called
+    : allot::policies<on_simulated, allot::ledger::tree, allot::retain::on_call, allot::oom::null> {};
 
 // Uses the allocator in each call, as a program may: its figures, a report, and blocks that may want more memory.
 template <class Set> struct user : allot::account_listener {
@@ -47,13 +48,14 @@ TEST_CASE("device allocator: what it holds of the device is charged to the accou
     allocator_machine m;
     account task{name{"task"}, allot::limit{8_MiB}};
     {
-        allot::device_allocator<charged> one{m.api, task, name{"one"}, unheard}, two{m.api, task, name{"two"}, allot::limit{4_MiB}, unheard};
+        allot::device_allocator<charged> one{m.api, task, name{"one"}, unheard},
+            two{m.api, task, name{"two"}, allot::limit{4_MiB}, unheard};
         void* const p = one.try_allocate(6_MiB, m.a);
         REQUIRE(p != nullptr);
         CHECK(task.used() == one.figures().reserved);
         CHECK(one.account().parent() == &task);
         CHECK(two.try_allocate(4_MiB, m.a) == nullptr); // its limit allows it, the task's does not
-        CHECK(task.peak() == task.used()); // and nothing is left of it
+        CHECK(task.peak() == task.used());              // and nothing is left of it
         void* const q = two.try_allocate(2_MiB, m.a);
         CHECK(q != nullptr);
         CHECK(task.used() == 8_MiB);

@@ -1,4 +1,5 @@
-// Captures: only memory that is free for all goes into one, and what is freed in one stays there until its graphs are gone.
+// Captures: only memory that is free for all goes into one, and what is freed in one stays there until its graphs are
+// gone.
 #include <support/device_sets.hpp>
 
 using namespace allot::literals;

@@ -1,4 +1,5 @@
-// retain::idle of a device allocator: pieces that nobody needed between two looks go back, others do not, and nobody waits.
+// retain::idle of a device allocator: pieces that nobody needed between two looks go back, others do not, and nobody
+// waits.
 #include <support/device_sets.hpp>
 
 #include <type_traits>
@@ -19,7 +20,8 @@ using allocator = allot::device_allocator<idle_memory>;
 using call = allocator_machine::call;
 
 std::uint64_t waits_of_the_host(const allocator_machine& m) {
-    return m.sim.count(call::synchronize_device) + m.sim.count(call::synchronize_event) + m.sim.count(call::synchronize_stream);
+    return m.sim.count(call::synchronize_device) + m.sim.count(call::synchronize_event) +
+           m.sim.count(call::synchronize_stream);
 }
 
 } // namespace
@@ -119,7 +121,8 @@ TEST_CASE("device allocator: at most eight pieces go back at a request, and the 
     CHECK(m.sim.hazards() == 0);
 }
 
-TEST_CASE("device allocator: what the device has not done does not rest, and what nobody can tell of does not go back") {
+TEST_CASE(
+    "device allocator: what the device has not done does not rest, and what nobody can tell of does not go back") {
     allocator_machine m{{.execution = allot::device::execution::delayed}};
     allocator gpu{m.api, unheard, allot::limit{64_MiB}};
     gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
@@ -200,7 +203,7 @@ TEST_CASE("device allocator: a capture neither looks nor is disturbed by a look,
     REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::global));
     void* const p = m.used(gpu, 4_MiB, m.a); // due, but not by a stream that is captured
     CHECK(gpu.figures().given_back == 0);
-    CHECK(gpu.trim_idle() == 0);             // nothing is wholly free any more
+    CHECK(gpu.trim_idle() == 0); // nothing is wholly free any more
     CHECK(gpu.used() == 16_MiB);
     const auto graph = m.got(m.api.end_capture(m.a));
     REQUIRE(m.api.launch_graph(graph, m.a));

@@ -72,7 +72,7 @@ TEST_CASE("device allocator: the limit is hard, and a refused request changes no
     allocator gpu{m.api, unheard, allot::limit{9_MiB}};
     void* const p = m.used(gpu, 5_MiB, m.a);
     const auto before = gpu.figures();
-    CHECK(gpu.try_allocate(4_MiB, m.a) == nullptr);  // 2 MiB at a time: 6 are held, 8 are all
+    CHECK(gpu.try_allocate(4_MiB, m.a) == nullptr); // 2 MiB at a time: 6 are held, 8 are all
     CHECK(gpu.try_allocate(100_MiB, m.a) == nullptr);
     const auto after = gpu.figures();
     CHECK(after.reserved == before.reserved);
@@ -88,7 +88,8 @@ TEST_CASE("device allocator: the limit is hard, and a refused request changes no
 }
 
 TEST_CASE("device allocator: a driver call that fails leaves nothing behind") {
-    for (const call c : {call::create, call::map, call::set_access, call::granularity, call::stream_id, call::capturing, call::exchange_capture_mode, call::reserve}) {
+    for (const call c : {call::create, call::map, call::set_access, call::granularity, call::stream_id, call::capturing,
+                         call::exchange_capture_mode, call::reserve}) {
         allocator_machine m;
         {
             allocator gpu{m.api, unheard, allot::limit{64_MiB}};
@@ -143,8 +144,10 @@ TEST_CASE("device allocator: no bytes, odd alignments, sizes beyond all") {
         gpu.deallocate(p, m.a);
         gpu.deallocate(odd, m.a);
     }
-    for (const std::size_t bytes : {SIZE_MAX, SIZE_MAX - 255, SIZE_MAX / 2, std::size_t{1} << 62, std::size_t{1} << 40, 65_MiB})
-        for (const std::size_t align : {std::size_t{1}, std::size_t{256}, 2_MiB, std::size_t{1} << 63}) CHECK(gpu.try_allocate(bytes, align, m.a) == nullptr);
+    for (const std::size_t bytes :
+         {SIZE_MAX, SIZE_MAX - 255, SIZE_MAX / 2, std::size_t{1} << 62, std::size_t{1} << 40, 65_MiB})
+        for (const std::size_t align : {std::size_t{1}, std::size_t{256}, 2_MiB, std::size_t{1} << 63})
+            CHECK(gpu.try_allocate(bytes, align, m.a) == nullptr);
     CHECK(gpu.try_allocate(1, std::size_t{1} << 63, m.a) == nullptr);
     CHECK(gpu.figures().live == 0);
     CHECK(gpu.valid());
@@ -319,7 +322,8 @@ TEST_CASE("device allocator: retain says when pieces go back") {
 TEST_CASE("device allocator: at its end it tells what was not freed, and what the device says") {
     allocator_machine m;
     std::string said;
-    const allot::leak_sink heard{[](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &said};
+    const allot::leak_sink heard{
+        [](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &said};
     {
         allocator gpu{m.api, heard, allot::limit{16_MiB}, allot::name{"orders"}};
         (void)m.used(gpu, 1000, m.a);
@@ -350,7 +354,8 @@ struct scarce_best : allot::fit::best {
 };
 struct scarce_memory : allot::policies<on_simulated, scarce_best, allot::oom::null> {};
 
-TEST_CASE("device allocator: what a stream frees is not lost where the host was short of memory when it was first seen") {
+TEST_CASE(
+    "device allocator: what a stream frees is not lost where the host was short of memory when it was first seen") {
     allocator_machine m;
     allot::device_allocator<scarce_memory> gpu{m.api, unheard, allot::limit{2_MiB}};
     void* const p = m.used(gpu, 1_MiB, m.a);
@@ -406,7 +411,8 @@ TEST_CASE("device allocator: a request that the host was too short of memory for
 }
 
 #if ALLOT_EXCEPTIONS
-TEST_CASE("device allocator: out of memory tells request, limit, live, reserved, the largest run, and who has what is free") {
+TEST_CASE(
+    "device allocator: out of memory tells request, limit, live, reserved, the largest run, and who has what is free") {
     allocator_machine m;
     allot::device_allocator<task_memory_raises> gpu{allot::name{"orders"}, m.api, unheard, allot::limit{4_MiB}};
     void* const p = gpu.allocate(1_MiB, m.a);
@@ -416,11 +422,14 @@ TEST_CASE("device allocator: out of memory tells request, limit, live, reserved,
         (void)gpu.allocate(1_GiB, m.a);
         FAIL("no exception");
     } catch (const allot::out_of_memory& e) {
-        CHECK(std::string{e.what()} == "allot: out of device memory: 1 GiB refused by task_memory_raises orders: 1 MiB live, 2 MiB of 4 MiB reserved");
+        CHECK(std::string{e.what()} == "allot: out of device memory: 1 GiB refused by task_memory_raises orders: 1 MiB "
+                                       "live, 2 MiB of 4 MiB reserved");
         const std::string page{e.report()};
-        for (const char* part : {"out of device memory: 1 GiB aligned to 256 bytes refused\n", "device allocator orders (set task_memory_raises) on device 0\n",
-                                 "limit 4 MiB, reserved 2 MiB in 1 piece", "live 1 MiB in 1 block, free 1 MiB, largest free run 1 MiB\n",
-                                 "stranded by stream 1 MiB (2 streams)", ": 1 MiB free in 1 runs, largest 1 MiB\n"})
+        for (const char* part :
+             {"out of device memory: 1 GiB aligned to 256 bytes refused\n",
+              "device allocator orders (set task_memory_raises) on device 0\n",
+              "limit 4 MiB, reserved 2 MiB in 1 piece", "live 1 MiB in 1 block, free 1 MiB, largest free run 1 MiB\n",
+              "stranded by stream 1 MiB (2 streams)", ": 1 MiB free in 1 runs, largest 1 MiB\n"})
             CHECK(page.find(part) != std::string::npos);
     }
     gpu.deallocate(q, m.b);

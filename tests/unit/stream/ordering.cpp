@@ -1,4 +1,5 @@
-// Who may use freed memory when: the same stream at once, others after a wait, with an event only where there is none yet.
+// Who may use freed memory when: the same stream at once, others after a wait, with an event only where there is none
+// yet.
 #include <support/device_sets.hpp>
 
 #include <functional>
@@ -20,8 +21,12 @@ struct null_is_per_thread : allot::device::simulated {
     auto capturing(stream_type s) const noexcept { return simulated::capturing(of(s)); }
     auto record(event_type e, stream_type s) const noexcept { return simulated::record(e, of(s)); }
     auto wait(stream_type s, event_type e) const noexcept { return simulated::wait(of(s), e); }
-    void mark_allocated(void* p, std::size_t bytes, stream_type s) const noexcept { simulated::mark_allocated(p, bytes, of(s)); }
-    void mark_freed(void* p, std::size_t bytes, stream_type s) const noexcept { simulated::mark_freed(p, bytes, of(s)); }
+    void mark_allocated(void* p, std::size_t bytes, stream_type s) const noexcept {
+        simulated::mark_allocated(p, bytes, of(s));
+    }
+    void mark_freed(void* p, std::size_t bytes, stream_type s) const noexcept {
+        simulated::mark_freed(p, bytes, of(s));
+    }
 };
 struct with_null_per_thread : allot::policies<allot::page::on_device<null_is_per_thread>, allot::oom::null> {};
 
@@ -146,7 +151,7 @@ TEST_CASE("device allocator: a stream in another's place does not inherit what t
     gpu.leave(m.a);                      // and has freed nothing
     REQUIRE(m.api.destroy_stream(m.a));
     const auto c = m.make_stream();
-    (void)m.used(gpu, 1_MiB, c);         // from b, in a's place
+    (void)m.used(gpu, 1_MiB, c); // from b, in a's place
     CHECK(m.waits() == 2);
     CHECK(m.sim.hazards() == 0);
     gpu.deallocate(p, c);
@@ -289,7 +294,9 @@ TEST_CASE("device allocator: a span begins where the asking stream can come afte
     REQUIRE(gpu.figures().live == 1_MiB);
     CHECK(m.used(gpu, 2_MiB, m.make_stream()) == first);
     CHECK(gpu.figures().joined == 1);
-    CHECK(m.sim.count(allocator_machine::call::synchronize_event) + m.sim.count(allocator_machine::call::synchronize_device) == 0); // the host waits for nobody
+    CHECK(m.sim.count(allocator_machine::call::synchronize_event) +
+              m.sim.count(allocator_machine::call::synchronize_device) ==
+          0); // the host waits for nobody
     CHECK(m.sim.hazards() == 0);
 }
 

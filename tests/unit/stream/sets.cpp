@@ -11,11 +11,16 @@ struct counts_nothing : allot::policies<on_simulated, allot::oom::null, allot::l
 struct by_the_host : allot::policies<on_simulated, allot::oom::null, allot::order::host> {};
 
 static_assert(std::is_empty_v<allot::detail::no_device_counters>);
-static_assert(sizeof(allot::device_allocator<counts_nothing>) + sizeof(allot::page_ledger) + sizeof(allot::detail::device_counters) ==
+static_assert(sizeof(allot::device_allocator<counts_nothing>) + sizeof(allot::page_ledger) +
+                  sizeof(allot::detail::device_counters) ==
               sizeof(allot::device_allocator<task_memory>));
-static_assert(std::is_same_v<allot::resolved<task_memory_raises, allot::product::device_allocator>::answer<allot::category::fit>, allot::fit::best>);
+static_assert(
+    std::is_same_v<allot::resolved<task_memory_raises, allot::product::device_allocator>::answer<allot::category::fit>,
+                   allot::fit::best>);
 struct by_default : allot::policies<on_simulated> {};
-static_assert(std::is_same_v<allot::resolved<by_default, allot::product::device_allocator>::answer<allot::category::order>, allot::order::stream>);
+static_assert(
+    std::is_same_v<allot::resolved<by_default, allot::product::device_allocator>::answer<allot::category::order>,
+                   allot::order::stream>);
 
 TEST_CASE("device allocator: a set that charges and counts nothing is bounded by the device alone") {
     allocator_machine m{{.total_bytes = 16_MiB}};
@@ -53,6 +58,7 @@ TEST_CASE("device allocator: describes its set") {
     char text[2048];
     allot::text_writer out{text};
     allot::describe<task_memory, allot::product::device_allocator>(out);
-    for (const char* part : {"device_allocator of task_memory", "page::on_device<device::simulated>", "fit::best", "order::stream", "ledger::counter", "retain::on_pressure"})
+    for (const char* part : {"device_allocator of task_memory", "page::on_device<device::simulated>", "fit::best",
+                             "order::stream", "ledger::counter", "retain::on_pressure"})
         CHECK(out.view().find(part) != std::string_view::npos);
 }

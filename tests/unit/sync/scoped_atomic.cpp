@@ -49,7 +49,8 @@ template <thread_scope Scope, class T> void each_operation(ordered order) {
 }
 
 template <class T> void each_scope() {
-    for (const ordered order : {ordered::relaxed, ordered::acquire, ordered::release, ordered::acq_rel, ordered::seq_cst}) {
+    for (const ordered order :
+         {ordered::relaxed, ordered::acquire, ordered::release, ordered::acq_rel, ordered::seq_cst}) {
         each_operation<thread_scope::thread, T>(order);
         each_operation<thread_scope::block, T>(order);
         each_operation<thread_scope::device, T>(order);
@@ -69,5 +70,6 @@ TEST_CASE("a plain word is used atomically, at every width, order and scope", "[
 
 TEST_CASE("words are integers of 4 or 8 bytes", "[sync]") {
     STATIC_REQUIRE(atomic_word<unsigned> && atomic_word<long> && atomic_word<long long>);
-    STATIC_REQUIRE_FALSE(atomic_word<bool> || atomic_word<char> || atomic_word<short> || atomic_word<void*> || atomic_word<double>);
+    STATIC_REQUIRE_FALSE(atomic_word<bool> || atomic_word<char> || atomic_word<short> || atomic_word<void*> ||
+                         atomic_word<double>);
 }

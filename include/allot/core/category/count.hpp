@@ -20,14 +20,14 @@ struct count {
     static constexpr std::string_view question = "what does a row carry";
     static constexpr std::string_view contract =
         "bool counted: rows can be linked; bool aside: nothing is written beside the row's own bytes";
-    static constexpr std::string_view fallback_rule =
-        "links; links_aside where the host cannot touch the memory";
+    static constexpr std::string_view fallback_rule = "links; links_aside where the host cannot touch the memory";
     static constexpr std::string_view room = "row";
     template <class Provided>
-    using fallback_over = std::conditional_t<Provided::template has<property::host_accessible>,
-                                             allot::count::links, allot::count::links_aside>;
+    using fallback_over = std::conditional_t<Provided::template has<property::host_accessible>, allot::count::links,
+                                             allot::count::links_aside>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, count> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, count> && requires {
         { P::counted } -> detail::constant<bool>;
         { P::aside } -> detail::constant<bool>;
     };
@@ -43,8 +43,7 @@ struct links {
     using provides = types<property::link_counts>;
     static constexpr bool counted = true;
     static constexpr bool aside = false;
-    static constexpr std::string_view about =
-        "link count, row type and a constructed flag, in front of the row";
+    static constexpr std::string_view about = "link count, row type and a constructed flag, in front of the row";
     static constexpr std::string_view cost = "8 bytes a row, 4 where the heap has one row type";
 };
 

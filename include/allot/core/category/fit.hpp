@@ -21,13 +21,15 @@ struct fit {
     static constexpr std::string_view name = "fit";
     static constexpr std::string_view question = "how is a free run found";
     static constexpr std::string_view contract =
-        "bool tags: a tag is kept with each run, so streams may free; unsigned classes: sizes a doubling that waste least; "
+        "bool tags: a tag is kept with each run, so streams may free; unsigned classes: sizes a doubling that waste "
+        "least; "
         "of<Tag, Memory>: the fit itself; what is asked of it stands in allot/heap/chunk_heap.hpp";
     static constexpr std::string_view fallback_rule = "best";
     static constexpr std::string_view room = "heap";
     using fallback = allot::fit::best;
 
-    template <class P> static constexpr bool takes = detail::answers<P, fit> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, fit> && requires {
         { P::tags } -> detail::constant<bool>;
         { P::classes } -> detail::constant<unsigned>;
     };

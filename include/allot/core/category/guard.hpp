@@ -35,11 +35,11 @@ struct guard {
         "none; canary in checked builds, where the host can touch the memory";
     static constexpr std::string_view room = "heap";
     template <class Provided>
-    using fallback_over =
-        std::conditional_t<ALLOT_CHECKED != 0 && Provided::template has<property::host_accessible>,
-                           allot::guard::canary, allot::guard::none>;
+    using fallback_over = std::conditional_t<ALLOT_CHECKED != 0 && Provided::template has<property::host_accessible>,
+                                             allot::guard::canary, allot::guard::none>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, guard> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, guard> && requires {
         { P::encodes } -> detail::constant<bool>;
         { P::row_bytes } -> detail::constant<std::size_t>;
         requires P::row_bytes == 0 || P::row_bytes == 4;
@@ -125,7 +125,7 @@ struct zero {
 namespace detail {
 
 template <class... Guards> constexpr bool each_guard() {
-    return ((allot::detail::complete<Guards> && category::guard::takes<Guards>)&&...);
+    return ((allot::detail::complete<Guards> && category::guard::takes<Guards>) && ...);
 }
 // Each of them does something, and no two the same.
 template <class... Guards> constexpr bool each_its_own() {
@@ -135,10 +135,8 @@ template <class... Guards> constexpr bool each_its_own() {
            (allot::detail::options_valid<Guards>() && ...);
 }
 template <class... Guards> constexpr bool may_be_joined() {
-    if constexpr (sizeof...(Guards) == 0 || !each_guard<Guards...>())
-        return false;
-    else
-        return each_its_own<Guards...>();
+    if constexpr (sizeof...(Guards) == 0 || !each_guard<Guards...>()) return false;
+    else return each_its_own<Guards...>();
 }
 template <bool Joined, class... Guards> struct joined {
     static constexpr bool encodes = false;

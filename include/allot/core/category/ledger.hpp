@@ -23,7 +23,8 @@ struct ledger {
     static constexpr std::string_view room = "ledger";
     using fallback = allot::ledger::counter;
 
-    template <class P> static constexpr bool takes = detail::answers<P, ledger> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, ledger> && requires {
         { P::charges } -> detail::constant<bool>;
     };
 };
@@ -55,7 +56,8 @@ struct tree {
     using needs = types<>;
     using provides = types<>;
     static constexpr bool charges = true;
-    static constexpr std::string_view about = "an account of the object's own, below the account given to its constructor (docs/accounts.md)";
+    static constexpr std::string_view about =
+        "an account of the object's own, below the account given to its constructor (docs/accounts.md)";
     static constexpr std::string_view cost = "a short lock a page";
 };
 

@@ -22,7 +22,8 @@ struct oom {
     static constexpr std::string_view room = "row";
     using fallback = allot::oom::raise;
 
-    template <class P> static constexpr bool takes = detail::answers<P, oom> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, oom> && requires {
         { P::raises } -> detail::constant<bool>;
     };
 };
@@ -45,8 +46,7 @@ struct raise {
     using needs = types<>;
     using provides = types<>;
     static constexpr bool raises = true;
-    static constexpr std::string_view about =
-        "out_of_memory is thrown, with a page that tells who holds the memory";
+    static constexpr std::string_view about = "out_of_memory is thrown, with a page that tells who holds the memory";
     static constexpr std::string_view cost = "0 until then";
 };
 

@@ -21,10 +21,11 @@ struct order {
     static constexpr std::string_view fallback_rule = "stream for a device's memory, else host";
     static constexpr std::string_view room = "stream";
     template <class Provided>
-    using fallback_over = std::conditional_t<Provided::template has<property::device_accessible>,
-                                             allot::order::stream, allot::order::host>;
+    using fallback_over = std::conditional_t<Provided::template has<property::device_accessible>, allot::order::stream,
+                                             allot::order::host>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, order> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, order> && requires {
         { P::at_once } -> detail::constant<bool>;
         requires P::at_once || detail::provides<P, property::stream_order>;
     };
@@ -49,7 +50,8 @@ struct stream {
     using provides = types<property::stream_order>;
     static constexpr bool at_once = false;
     static constexpr std::string_view about = "at once on the stream that freed it, elsewhere after an event";
-    static constexpr std::string_view cost = "an event where a stream takes what another freed after its last one; never at a free";
+    static constexpr std::string_view cost =
+        "an event where a stream takes what another freed after its last one; never at a free";
 };
 
 static_assert(category::order::takes<host>);

@@ -34,9 +34,7 @@ struct huge_options {
 constexpr bool is_page_size(std::size_t n) noexcept {
     return n >= least_bytes && n <= most_bytes && (n & (n - 1)) == 0;
 }
-constexpr bool valid(const mapped_options& o) noexcept {
-    return is_page_size(o.page) && o.reserve % o.page == 0;
-}
+constexpr bool valid(const mapped_options& o) noexcept { return is_page_size(o.page) && o.reserve % o.page == 0; }
 constexpr bool valid(const huge_options& o) noexcept {
     return is_page_size(o.page) && o.reserve % o.page == 0 && o.huge_page >= least_bytes &&
            (o.huge_page & (o.huge_page - 1)) == 0;
@@ -65,9 +63,9 @@ struct page {
     static constexpr std::string_view room = "page";
     using fallback = allot::page::mapped<>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, page> && requires {
-        requires detail::provides<P, property::host_accessible> ||
-            detail::provides<P, property::device_accessible>;
+    template <class P>
+    static constexpr bool takes = detail::answers<P, page> && requires {
+        requires detail::provides<P, property::host_accessible> || detail::provides<P, property::device_accessible>;
     };
 };
 

@@ -23,7 +23,8 @@ struct refill {
     static constexpr std::string_view room = "row";
     using fallback = allot::refill::single;
 
-    template <class P> static constexpr bool takes = detail::answers<P, refill> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, refill> && requires {
         { P::batch } -> detail::constant<std::size_t>;
     };
 };

@@ -32,10 +32,11 @@ struct retain {
     static constexpr std::string_view fallback_rule = "on_pressure; never for preallocated pages";
     static constexpr std::string_view room = "page";
     template <class Provided>
-    using fallback_over = std::conditional_t<Provided::template has<property::preallocated>,
-                                             allot::retain::never, allot::retain::on_pressure>;
+    using fallback_over = std::conditional_t<Provided::template has<property::preallocated>, allot::retain::never,
+                                             allot::retain::on_pressure>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, retain> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, retain> && requires {
         { P::when_called } -> detail::constant<bool>;
         { P::under_pressure } -> detail::constant<bool>;
     };
@@ -87,7 +88,8 @@ template <time_span After, class Clock> struct idle {
     static constexpr time_span after = After;
     static constexpr bool options_valid = After.ms != 0 && After.ms <= std::uint64_t{1} << 40;
     static constexpr std::string_view about = "at a page request when they were free for so long, and as on_pressure";
-    static constexpr std::string_view cost = "a clock read a page request; 1 bit a page; at most 8 pages go back at once";
+    static constexpr std::string_view cost =
+        "a clock read a page request; 1 bit a page; at most 8 pages go back at once";
 };
 
 static_assert(category::retain::takes<never>);

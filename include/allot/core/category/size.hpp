@@ -28,7 +28,8 @@ struct size {
     static constexpr std::string_view room = "row";
     using fallback = allot::size::bucketed<>;
 
-    template <class P> static constexpr bool takes = detail::answers<P, size> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, size> && requires {
         { P::step } -> detail::constant<std::size_t>;
         { P::rounds } -> detail::constant<bool>;
         typename P::list;
@@ -48,12 +49,9 @@ template <class List> struct bucketed {
     static constexpr std::size_t step = 8;
     static constexpr bool rounds = true;
     static constexpr bool options_valid = allot::size::is_list<List>;
-    template <class Set> static constexpr auto refuse_options() {
-        return allot::size::refuse_list<Set, List>();
-    }
+    template <class Set> static constexpr auto refuse_options() { return allot::size::refuse_list<Set, List>(); }
     static constexpr std::string_view about = "up to the next size of a list: roxie, thor, fine or your own";
-    static constexpr std::string_view cost =
-        "by list: half of a row and more (roxie), 1/8 of it at most (fine)";
+    static constexpr std::string_view cost = "by list: half of a row and more (roxie), 1/8 of it at most (fine)";
 };
 
 /// Multiples of 4 bytes; rows are aligned to 4.
@@ -77,8 +75,7 @@ struct exact {
     using list = allot::size::list::fine;
     static constexpr std::size_t step = 8;
     static constexpr bool rounds = false;
-    static constexpr std::string_view about =
-        "up to 8 bytes in a heap of one size; other requests by the list fine";
+    static constexpr std::string_view about = "up to 8 bytes in a heap of one size; other requests by the list fine";
     static constexpr std::string_view cost = "7 bytes a row; a heap for each size";
 };
 

@@ -21,8 +21,7 @@ namespace category {
 struct slots {
     static constexpr std::string_view name = "slots";
     static constexpr std::string_view question = "how is a free slot found in a heaplet";
-    static constexpr std::string_view contract =
-        "its category is slots; what heaplets ask of it stands in allot/slots";
+    static constexpr std::string_view contract = "its category is slots; what heaplets ask of it stands in allot/slots";
     static constexpr std::string_view fallback_rule = "bitmap";
     static constexpr std::string_view room = "slots";
     using fallback = allot::slots::bitmap;

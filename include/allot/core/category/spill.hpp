@@ -21,7 +21,8 @@ struct spill {
     static constexpr std::string_view room = "spill";
     using fallback = allot::spill::none;
 
-    template <class P> static constexpr bool takes = detail::answers<P, spill> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, spill> && requires {
         { P::asks } -> detail::constant<bool>;
     };
 };

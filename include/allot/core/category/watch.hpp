@@ -26,14 +26,15 @@ namespace category {
 struct watch {
     static constexpr std::string_view name = "watch";
     static constexpr std::string_view question = "what is recorded";
-    static constexpr std::string_view contract =
-        "bool counts: figures are kept; bool at_peak: rows and bytes by row type at the peak, too; std::size_t events: a "
-        "ring of so many, 0 for none; std::size_t every_nth_row goes into it";
+    static constexpr std::string_view contract = "bool counts: figures are kept; bool at_peak: rows and bytes by row "
+                                                 "type at the peak, too; std::size_t events: a "
+                                                 "ring of so many, 0 for none; std::size_t every_nth_row goes into it";
     static constexpr std::string_view fallback_rule = "counters";
     static constexpr std::string_view room = "watch";
     using fallback = allot::watch::counters;
 
-    template <class P> static constexpr bool takes = detail::answers<P, watch> && requires {
+    template <class P>
+    static constexpr bool takes = detail::answers<P, watch> && requires {
         { P::counts } -> detail::constant<bool>;
         { P::at_peak } -> detail::constant<bool>;
         { P::events } -> detail::constant<std::size_t>;
@@ -86,15 +87,16 @@ template <trace_options Options> struct trace {
     using category = category::watch;
     using needs = types<>;
     using provides = types<>;
-    static constexpr bool options_valid = Options.events != 0 && (Options.events & (Options.events - 1)) == 0 &&
-                                          Options.events <= std::size_t{1} << 24;
+    static constexpr bool options_valid =
+        Options.events != 0 && (Options.events & (Options.events - 1)) == 0 && Options.events <= std::size_t{1} << 24;
     static constexpr bool counts = true;
     static constexpr bool at_peak = true;
     static constexpr std::size_t events = Options.events;
     static constexpr std::size_t every_nth_row = Options.every_nth_row;
-    static constexpr std::string_view about =
-        "the same, and the last events with time and thread: pages, refusals, huge rows, handles; every n-th row if asked";
-    static constexpr std::string_view cost = "that of peaks; 64 bytes an event, in the manager; 0.1 us a page; nothing a row without samples";
+    static constexpr std::string_view about = "the same, and the last events with time and thread: pages, refusals, "
+                                              "huge rows, handles; every n-th row if asked";
+    static constexpr std::string_view cost =
+        "that of peaks; 64 bytes an event, in the manager; 0.1 us a page; nothing a row without samples";
 };
 
 static_assert(category::watch::takes<none>);

@@ -57,8 +57,8 @@ struct hazard {
     const void* address = nullptr;
     std::size_t bytes = 0;
     operation later{};
-    operation earlier{};           // where the kind has one
-    bool event_recorded = false;   // on the earlier stream, after the earlier operation
+    operation earlier{};         // where the kind has one
+    bool event_recorded = false; // on the earlier stream, after the earlier operation
 };
 
 inline void write(text_writer& out, const operation& o) noexcept {
@@ -77,10 +77,14 @@ inline void write(text_writer& out, const hazard& h) noexcept {
     out.put(' ');
     write(out, h.earlier);
     if (h.kind != hazard_kind::not_ordered || h.earlier.host) return;
-    if (h.later.host) out.put(": the host waited neither for stream ").number(h.earlier.stream).put(" nor for an event after it");
+    if (h.later.host)
+        out.put(": the host waited neither for stream ").number(h.earlier.stream).put(" nor for an event after it");
     else if (h.event_recorded)
-        out.put(": stream ").number(h.later.stream).put(" waited for no event recorded on stream ")
-            .number(h.earlier.stream).put(" after it");
+        out.put(": stream ")
+            .number(h.later.stream)
+            .put(" waited for no event recorded on stream ")
+            .number(h.earlier.stream)
+            .put(" after it");
     else out.put(": no event was recorded on stream ").number(h.earlier.stream).put(" after it");
 }
 
@@ -137,7 +141,9 @@ class hazard_log {
         if (abort) std::abort();
     }
     std::uint64_t count() const noexcept { return count_; }
-    std::size_t kept() const noexcept { return count_ < kept_at_most ? static_cast<std::size_t>(count_) : kept_at_most; }
+    std::size_t kept() const noexcept {
+        return count_ < kept_at_most ? static_cast<std::size_t>(count_) : kept_at_most;
+    }
     const hazard& operator[](std::size_t i) const noexcept { return kept_[i]; }
     void clear() noexcept { count_ = 0; }
 

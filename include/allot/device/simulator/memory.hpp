@@ -43,7 +43,8 @@ class memory_layer : public stream_layer {
         if (p == nullptr) return {};
         if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
         region* const r = region_at(p);
-        if (r == nullptr || r->kind == region_kind::pinned || r->device != device.index) return in.fail(failure::invalid_value);
+        if (r == nullptr || r->kind == region_kind::pinned || r->device != device.index)
+            return in.fail(failure::invalid_value);
         wait_for_device(device.index);
         end_region(*r, host_operation("deallocate"));
         return {};
@@ -122,7 +123,8 @@ class memory_layer : public stream_layer {
         const entry in{*this, call::memory};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
-        return memory_figures{options_.total_bytes - devices_[static_cast<std::size_t>(device.index)].used, options_.total_bytes};
+        return memory_figures{options_.total_bytes - devices_[static_cast<std::size_t>(device.index)].used,
+                              options_.total_bytes};
     }
     result<bool> can_access_peer(device_id device, device_id peer) {
         const entry in{*this, call::can_access_peer};
@@ -133,7 +135,8 @@ class memory_layer : public stream_layer {
     result<> enable_peer(device_id device, device_id peer) {
         const entry in{*this, call::enable_peer};
         if (in.refused()) return in.error();
-        if (!is_device(device.index) || !is_device(peer.index) || device == peer) return in.fail(failure::invalid_device);
+        if (!is_device(device.index) || !is_device(peer.index) || device == peer)
+            return in.fail(failure::invalid_device);
         if (!options_.peers) return in.fail(failure::not_supported);
         devices_[static_cast<std::size_t>(device.index)].peers |= bit(peer.index);
         return {};
@@ -176,20 +179,22 @@ class memory_layer : public stream_layer {
     // An operation of a stream uses memory. False where it must not run.
     bool check(stream_state& s, const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
-            at(p), at(p) + bytes, what, now, s.clock,
-            [&](const region& r) { return may_use(r, s.device, what); }, teller{this, now});
+            at(p), at(p) + bytes, what, now, s.clock, [&](const region& r) { return may_use(r, s.device, what); },
+            teller{this, now});
     }
     // The host does.
     bool check_host(const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
-            at(p), at(p) + bytes, what, now, host_clock_,
-            [](const region& r) { return r.kind == region_kind::pinned; }, teller{this, now});
+            at(p), at(p) + bytes, what, now, host_clock_, [](const region& r) { return r.kind == region_kind::pinned; },
+            teller{this, now});
     }
     // A copy: the runtime finds a way between devices, but mapped memory needs some device's right.
     bool check_copy(stream_state& s, const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
             at(p), at(p) + bytes, what, now, s.clock,
-            [&](const region& r) { return r.kind != region_kind::mapped || (what == intent::read ? r.readers : r.writers) != 0; },
+            [&](const region& r) {
+                return r.kind != region_kind::mapped || (what == intent::read ? r.readers : r.writers) != 0;
+            },
             teller{this, now});
     }
 
@@ -245,7 +250,8 @@ class memory_layer : public stream_layer {
         const std::lock_guard lock{mutex_};
         stream_state* const s = find(stream);
         if (s == nullptr || bytes == 0) return;
-        if (captures_.find(s->capture) != nullptr) { // the order is the graph's, which may run before any stream's work so far
+        if (captures_.find(s->capture) !=
+            nullptr) { // the order is the graph's, which may run before any stream's work so far
             const auto anyone = [](const region&) { return true; };
             const use now = host_operation(name);
             const teller tell_it{this, {name, 0, s->self()}};

@@ -39,8 +39,12 @@ class operation_layer : public mapping_layer {
     }
 
     /// The host itself reads or writes pinned memory here; it must have waited for whoever used it.
-    void host_reads(const void* p, std::size_t bytes, const char* what = "read") { host_uses(p, bytes, intent::read, what); }
-    void host_writes(const void* p, std::size_t bytes, const char* what = "write") { host_uses(p, bytes, intent::write, what); }
+    void host_reads(const void* p, std::size_t bytes, const char* what = "read") {
+        host_uses(p, bytes, intent::read, what);
+    }
+    void host_writes(const void* p, std::size_t bytes, const char* what = "write") {
+        host_uses(p, bytes, intent::write, what);
+    }
 
     result<> copy_async(void* to, const void* from, std::size_t bytes, stream_type stream) {
         return copy(call::copy, to, from, bytes, stream);
@@ -48,7 +52,8 @@ class operation_layer : public mapping_layer {
     result<> copy_peer_async(void* to, device_id to_device, const void* from, device_id from_device, std::size_t bytes,
                              stream_type stream) {
         if (!is_device(to_device.index) || !is_device(from_device.index))
-            return device::error{text_of(call::copy_peer), native_code(failure::invalid_device), failure::invalid_device};
+            return device::error{text_of(call::copy_peer), native_code(failure::invalid_device),
+                                 failure::invalid_device};
         return copy(call::copy_peer, to, from, bytes, stream);
     }
     result<> fill_async(void* p, unsigned char value, std::size_t bytes, stream_type stream) {
@@ -92,8 +97,8 @@ class operation_layer : public mapping_layer {
         capture_record* const c = captures_.find(s->capture);
         if (c == nullptr) return in.fail(failure::invalid_value, 401);
         int code = 0;
-        if (c->origin != s->index) code = 903;                                                      // not where it began
-        else if (c->mode != capture_mode::relaxed && c->thread != this_thread().id) code = 908;     // nor by whom
+        if (c->origin != s->index) code = 903;                                                  // not where it began
+        else if (c->mode != capture_mode::relaxed && c->thread != this_thread().id) code = 908; // nor by whom
         if (code != 0) {
             c->invalid = true;
             return in.fail(failure::not_permitted_in_capture, code);
@@ -152,17 +157,20 @@ class operation_layer : public mapping_layer {
 
   private:
     template <class Run>
-    result<> operate(const entry& in, stream_state& s, ranges reads, ranges writes, Run run, const char* what, bool copies) {
+    result<> operate(const entry& in, stream_state& s, ranges reads, ranges writes, Run run, const char* what,
+                     bool copies) {
         if (const int code = implicit_capture(s)) return in.fail(failure::not_permitted_in_capture, code);
         if (capture_record* const c = captures_.find(s.capture)) {
             s.captured.tick(s.self());
-            c->work.operations.push_back({what, {reads.begin(), reads.end()}, {writes.begin(), writes.end()}, {}, copies});
+            c->work.operations.push_back(
+                {what, {reads.begin(), reads.end()}, {writes.begin(), writes.end()}, {}, copies});
             if constexpr (!std::is_null_pointer_v<Run>) c->work.operations.back().run = std::move(run);
             return {};
         }
         const use now = begin_operation(s, what);
         const bool may_read = use_ranges(s, reads, intent::read, now, copies);
-        if (!use_ranges(s, writes, intent::write, now, copies) || !may_read) return in.fail(failure::invalid_value, 700);
+        if (!use_ranges(s, writes, intent::write, now, copies) || !may_read)
+            return in.fail(failure::invalid_value, 700);
         if constexpr (!std::is_null_pointer_v<Run>) submit(s, std::move(run));
         else pump();
         return {};
@@ -171,7 +179,8 @@ class operation_layer : public mapping_layer {
     bool use_ranges(stream_state& s, const ranges& all, intent how, const use& now, bool copies) {
         bool usable = true;
         for (const range& r : all)
-            if (!(copies ? check_copy(s, r.start, r.bytes, how, now) : check(s, r.start, r.bytes, how, now))) usable = false;
+            if (!(copies ? check_copy(s, r.start, r.bytes, how, now) : check(s, r.start, r.bytes, how, now)))
+                usable = false;
         return usable;
     }
 
@@ -190,8 +199,9 @@ class operation_layer : public mapping_layer {
             std::memcpy(staged.get(), from, bytes);
             from = staged.get();
         }
-        const auto done = operate(in, *s, std::span{&reads, from_host ? 0U : 1U}, std::span{&writes, to_host ? 0U : 1U},
-                                  [to, from, bytes, staged] { std::memmove(to, from, bytes); }, "copy", true);
+        const auto done = operate(
+            in, *s, std::span{&reads, from_host ? 0U : 1U}, std::span{&writes, to_host ? 0U : 1U},
+            [to, from, bytes, staged] { std::memmove(to, from, bytes); }, "copy", true);
         if (to_host && done && !captured) host_waits(*s);
         return done;
     }

@@ -32,7 +32,7 @@ struct stream_state {
     int device = 0;
     stream_kind kind = stream_kind::blocking;
     bool legacy = false;
-    bool own = false;   // a thread's, or legacy: nobody destroys it
+    bool own = false; // a thread's, or legacy: nobody destroys it
     bool alive = true;
     captures::handle_type capture{};
     vector_clock captured; // order within the capture
@@ -186,8 +186,8 @@ class order_layer : public machine {
     }
     bool passed(queue_mark m) const noexcept { return streams_[m.stream].queue.done() >= m.number; }
 
-    // CUDA's code where the legacy stream would wait for a stream that is being captured; the capture is lost, unless this is
-    // only a question.
+    // CUDA's code where the legacy stream would wait for a stream that is being captured; the capture is lost, unless
+    // this is only a question.
     int implicit_capture(const stream_state& s, bool asks = false) {
         if (captures_.none() || !s.legacy) return 0;
         int code = 0;

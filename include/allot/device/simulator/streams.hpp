@@ -1,8 +1,9 @@
 // Streams and events of the simulated device: who is ordered after whom.
 //
 // Each stream has a clock. Recording an event copies it, waiting joins it; the host learns a clock when it synchronises
-// or is told that an event is done, and every later operation of any stream knows what the host knew. The legacy default
-// stream joins all blocking streams of its device at each of its operations, and they join it at each of theirs.
+// or is told that an event is done, and every later operation of any stream knows what the host knew. The legacy
+// default stream joins all blocking streams of its device at each of its operations, and they join it at each of
+// theirs.
 // Cost: record and wait O(streams). Threads: any, under the machine's lock.
 #pragma once
 
@@ -215,7 +216,8 @@ class stream_layer : public order_layer {
     }
     // A stream that waits for an event of a capture joins it; waiting out of one is refused.
     int join_capture(stream_state& s, capture_record* of_stream, const event_state& e, capture_record* of_event) {
-        if (of_event == nullptr || (of_stream != nullptr && of_stream != of_event) || s.device != of_event->work.device) {
+        if (of_event == nullptr || (of_stream != nullptr && of_stream != of_event) ||
+            s.device != of_event->work.device) {
             if (of_stream != nullptr && e.recorded) of_stream->invalid = true;
             return of_stream != nullptr && !e.recorded ? 0 : 905;
         }

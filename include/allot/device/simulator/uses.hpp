@@ -59,7 +59,8 @@ class use_map {
     /// A use by `now` with the knowledge `clock`. `allowed(region)` asks for the right; `tell(kind, from, to, earlier)`
     /// hears of the first hazard. False when a byte is nobody's, or a right is missing.
     template <class Clock, class Allowed, class Tell>
-    bool access(address begin, address end, intent what, const use& now, const Clock& clock, Allowed&& allowed, Tell&& sink) {
+    bool access(address begin, address end, intent what, const use& now, const Clock& clock, Allowed&& allowed,
+                Tell&& sink) {
         if (begin >= end) return true;
         bool usable = true, told = false;
         const auto tell = [&](hazard_kind kind, address from, address to, const use& earlier) {
@@ -137,18 +138,22 @@ class use_map {
     template <class Clock, class Tell>
     static void judge(const piece& p, address from, intent what, const Clock& clock, Tell&& tell) {
         if (p.is == state::freed && what != intent::allocate)
-            return tell(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end, p.write);
-        if (p.is == state::live && what == intent::allocate) return tell(hazard_kind::handed_out_twice, from, p.end, p.write);
+            return tell(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end,
+                        p.write);
+        if (p.is == state::live && what == intent::allocate)
+            return tell(hazard_kind::handed_out_twice, from, p.end, p.write);
         if (!clock.knows(p.write.who, p.write.when)) return tell(hazard_kind::not_ordered, from, p.end, p.write);
         if (what == intent::read) return;
-        if (p.was_read && !clock.knows(p.read.who, p.read.when)) return tell(hazard_kind::not_ordered, from, p.end, p.read);
+        if (p.was_read && !clock.knows(p.read.who, p.read.when))
+            return tell(hazard_kind::not_ordered, from, p.end, p.read);
         for (const use& u : p.more)
             if (!clock.knows(u.who, u.when)) return tell(hazard_kind::not_ordered, from, p.end, u);
     }
 
     // The first piece that ends behind `at`.
     tree::iterator first_of(address at) {
-        if (last_ != pieces_.end() && last_->first <= at && at < last_->second.end) return last_; // a block is used, then used
+        if (last_ != pieces_.end() && last_->first <= at && at < last_->second.end)
+            return last_; // a block is used, then used
         auto it = pieces_.upper_bound(at);
         if (it != pieces_.begin() && std::prev(it)->second.end > at) --it;
         return it;

@@ -2,9 +2,9 @@
 //
 // CUDA's rules, told as errors: sizes in multiples of the granularity, a handle mapped whole and never over another
 // mapping, rights given and taken by whole mappings, unmap of whole mappings only, address space freed whole and empty.
-// A handle that is released while mapped stays until its last mapping goes. The same handle at two addresses is the same
-// memory (both are pages of one memory file); uses are followed by address, so races between aliases are not found.
-// Unmapping memory whose users the host has not waited for is a hazard. Threads: any, under the machine's lock.
+// A handle that is released while mapped stays until its last mapping goes. The same handle at two addresses is the
+// same memory (both are pages of one memory file); uses are followed by address, so races between aliases are not
+// found. Unmapping memory whose users the host has not waited for is a hazard. Threads: any, under the machine's lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -62,7 +62,8 @@ class mapping_layer : public memory_layer {
         const entry in{*this, call::free_address};
         if (in.refused()) return in.error();
         const auto it = reserved_.find(at(p));
-        if (it == reserved_.end() || it->second != bytes || overlaps(at(p), bytes)) return in.fail(failure::invalid_value);
+        if (it == reserved_.end() || it->second != bytes || overlaps(at(p), bytes))
+            return in.fail(failure::invalid_value);
         reserved_.erase(it);
         sys::unmap(p, bytes);
         return {};
@@ -99,7 +100,8 @@ class mapping_layer : public memory_layer {
         if (in.refused()) return in.error();
         physical* const m = physicals_.find(handle);
         if (m == nullptr || m->released) return in.fail(failure::invalid_handle);
-        if (bytes != m->bytes || !is_aligned(at(p), options_.granularity) || !is_reserved(at(p), bytes) || overlaps(at(p), bytes))
+        if (bytes != m->bytes || !is_aligned(at(p), options_.granularity) || !is_reserved(at(p), bytes) ||
+            overlaps(at(p), bytes))
             return in.fail(failure::invalid_value);
         if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
         if (backed() && !file_.map(p, bytes, m->offset)) return in.fail(failure::out_of_memory);
@@ -135,7 +137,8 @@ class mapping_layer : public memory_layer {
         take_away(at(p), bytes, host_operation("unmap"));
         if (delayed())
             for (stream_state& s : streams_) drain(s); // so that no task meets unmapped memory
-        for (auto it = mappings_.find(at(p)); it != mappings_.end() && it->first < at(p) + bytes; it = mappings_.erase(it)) {
+        for (auto it = mappings_.find(at(p)); it != mappings_.end() && it->first < at(p) + bytes;
+             it = mappings_.erase(it)) {
             if (backed()) file_.unmap(reinterpret_cast<void*>(it->first), it->second.of.bytes);
             --physicals_.find(it->second.handle)->mapped;
             end_if_unused(it->second.handle);

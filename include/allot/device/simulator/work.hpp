@@ -80,7 +80,8 @@ class work_queue {
     std::size_t size() const noexcept { return tasks_.size(); }
     std::uint64_t done() const noexcept { return queued_ - tasks_.size(); }
     bool empty() const noexcept { return tasks_.empty(); }
-    /// Whether nothing is left. What a next task would have come after counts, too: it becomes a task that does nothing.
+    /// Whether nothing is left. What a next task would have come after counts, too: it becomes a task that does
+    /// nothing.
     bool settle() {
         if (!pending_.empty()) push({});
         return tasks_.empty();

@@ -55,61 +55,60 @@ inline mini::contains ContainsSubstring(std::string part) { return {std::move(pa
 
 #define MINI_JOIN_(a, b) a##b
 #define MINI_JOIN(a, b) MINI_JOIN_(a, b)
-#define MINI_TEST(n, ...)                                                                                    \
-    static void MINI_JOIN(mini_run_, n)();                                                                   \
-    static const mini::add MINI_JOIN(mini_add_, n){__VA_ARGS__, &MINI_JOIN(mini_run_, n)};                   \
+#define MINI_TEST(n, ...)                                                                                              \
+    static void MINI_JOIN(mini_run_, n)();                                                                             \
+    static const mini::add MINI_JOIN(mini_add_, n){__VA_ARGS__, &MINI_JOIN(mini_run_, n)};                             \
     static void MINI_JOIN(mini_run_, n)()
 #define TEST_CASE(...) MINI_TEST(__COUNTER__, __VA_ARGS__)
-#define MINI_METHOD(n, fixture, ...)                                                                         \
-    namespace {                                                                                              \
-    struct MINI_JOIN(mini_case_, n) : fixture {                                                              \
-        void body();                                                                                         \
-    };                                                                                                       \
-    }                                                                                                        \
-    static const mini::add MINI_JOIN(mini_add_, n){__VA_ARGS__, [] { MINI_JOIN(mini_case_, n){}.body(); }};  \
+#define MINI_METHOD(n, fixture, ...)                                                                                   \
+    namespace {                                                                                                        \
+    struct MINI_JOIN(mini_case_, n) : fixture {                                                                        \
+        void body();                                                                                                   \
+    };                                                                                                                 \
+    }                                                                                                                  \
+    static const mini::add MINI_JOIN(mini_add_, n){__VA_ARGS__, [] { MINI_JOIN(mini_case_, n){}.body(); }};            \
     void MINI_JOIN(mini_case_, n)::body()
 #define TEST_CASE_METHOD(fixture, ...) MINI_METHOD(__COUNTER__, fixture, __VA_ARGS__)
-#define MINI_TEMPLATE(n, name, ...)                                                                          \
-    template <class TestType> static void MINI_JOIN(mini_run_, n)();                                         \
-    namespace {                                                                                              \
-    struct MINI_JOIN(mini_each_, n) {                                                                        \
-        template <class T> static void run() { MINI_JOIN(mini_run_, n)<T>(); }                               \
-    };                                                                                                       \
-    }                                                                                                        \
-    static const bool MINI_JOIN(mini_add_, n) =                                                              \
-        mini::add_each<MINI_JOIN(mini_each_, n)>(name, mini::list<__VA_ARGS__>{});                           \
+#define MINI_TEMPLATE(n, name, ...)                                                                                    \
+    template <class TestType> static void MINI_JOIN(mini_run_, n)();                                                   \
+    namespace {                                                                                                        \
+    struct MINI_JOIN(mini_each_, n) {                                                                                  \
+        template <class T> static void run() { MINI_JOIN(mini_run_, n)<T>(); }                                         \
+    };                                                                                                                 \
+    }                                                                                                                  \
+    static const bool MINI_JOIN(mini_add_, n) =                                                                        \
+        mini::add_each<MINI_JOIN(mini_each_, n)>(name, mini::list<__VA_ARGS__>{});                                     \
     template <class TestType> static void MINI_JOIN(mini_run_, n)()
 #define TEMPLATE_TEST_CASE(name, tags, ...) MINI_TEMPLATE(__COUNTER__, name, __VA_ARGS__)
 #define TEMPLATE_LIST_TEST_CASE(name, tags, ...) MINI_TEMPLATE(__COUNTER__, name, __VA_ARGS__)
 
 #define CHECK(...) mini::check(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 #define CHECK_FALSE(...) mini::check(!static_cast<bool>(__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
-#define REQUIRE(...)                                                                                         \
-    do {                                                                                                     \
-        if (!CHECK(__VA_ARGS__)) throw mini::stop{};                                                         \
+#define REQUIRE(...)                                                                                                   \
+    do {                                                                                                               \
+        if (!CHECK(__VA_ARGS__)) throw mini::stop{};                                                                   \
     } while (false)
 #define CHECK_THAT(text, matcher) mini::check((matcher)(text), #text " " #matcher, __FILE__, __LINE__)
-#define CHECK_THROWS_AS(expression, type)                                                                    \
-    do {                                                                                                     \
-        bool mini_thrown = false;                                                                            \
-        try {                                                                                                \
-            static_cast<void>(expression);                                                                   \
-        } catch (const type&) {                                                                              \
-            mini_thrown = true;                                                                              \
-        }                                                                                                    \
-        mini::check(mini_thrown, #expression " throws " #type, __FILE__, __LINE__);                          \
+#define CHECK_THROWS_AS(expression, type)                                                                              \
+    do {                                                                                                               \
+        bool mini_thrown = false;                                                                                      \
+        try {                                                                                                          \
+            static_cast<void>(expression);                                                                             \
+        } catch (const type&) {                                                                                        \
+            mini_thrown = true;                                                                                        \
+        }                                                                                                              \
+        mini::check(mini_thrown, #expression " throws " #type, __FILE__, __LINE__);                                    \
     } while (false)
 #define STATIC_REQUIRE(...) static_assert(__VA_ARGS__)
 #define STATIC_REQUIRE_FALSE(...) static_assert(!(__VA_ARGS__))
 #define SECTION(...) if (mini::section())
 #define INFO(...) static_cast<void>(0)
 #define SUCCEED(...) static_cast<void>(0)
-#define FAIL_CHECK(...)                                                                                      \
-    mini::check(false, (std::ostringstream{} << __VA_ARGS__).str().c_str(), __FILE__, __LINE__)
-#define FAIL(...)                                                                                            \
-    do {                                                                                                     \
-        FAIL_CHECK(__VA_ARGS__);                                                                             \
-        throw mini::stop{};                                                                                  \
+#define FAIL_CHECK(...) mini::check(false, (std::ostringstream{} << __VA_ARGS__).str().c_str(), __FILE__, __LINE__)
+#define FAIL(...)                                                                                                      \
+    do {                                                                                                               \
+        FAIL_CHECK(__VA_ARGS__);                                                                                       \
+        throw mini::stop{};                                                                                            \
     } while (false)
 #define SKIP(...) return
 
