@@ -5,7 +5,7 @@
 // A steady state in one range: so many live runs, and a third as much free; each step releases a random one, of all or
 // of 64 (hot), and allocates another. Subjects take turns, round by round, on the same requests; thread CPU time,
 // medians. Sizes: one; 24 classes from 256 bytes to 512 KiB; lognormal about 8 KiB. No memory is touched but metadata.
-#include <allot/heap/best_fit.hpp>
+#include <allot/fit/best_fit.hpp>
 
 #include <harness/measure.hpp>
 #include <harness/mimalloc.hpp>

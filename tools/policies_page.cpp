@@ -4,9 +4,9 @@
 #include <allot/core/describe.hpp>
 #include <allot/device/on_device.hpp>
 #include <allot/device/simulated.hpp>
-#include <allot/heap/best_fit.hpp>
-#include <allot/heap/buddy_fit.hpp>
-#include <allot/heap/runs_fit.hpp>
+#include <allot/fit/best_fit.hpp>
+#include <allot/fit/buddy_fit.hpp>
+#include <allot/fit/runs_fit.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>

@@ -12,7 +12,7 @@
 
 #include <allot/device/cuda.hpp>
 #include <allot/device/simulated.hpp>
-#include <allot/stream/device_allocator.hpp>
+#include <allot/device_allocator/device_allocator.hpp>
 
 #include <cstdio>
 #include <cstdlib>

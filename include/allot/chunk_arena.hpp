@@ -2,11 +2,11 @@
 // limits.
 #pragma once
 
+#include <allot/chunk/chunk_arena.hpp>
 #include <allot/core/units.hpp>
-#include <allot/heap/best_fit.hpp>
-#include <allot/heap/buddy_fit.hpp>
-#include <allot/heap/chunk_arena.hpp>
-#include <allot/heap/runs_fit.hpp>
+#include <allot/fit/best_fit.hpp>
+#include <allot/fit/buddy_fit.hpp>
+#include <allot/fit/runs_fit.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>

@@ -5,5 +5,5 @@
 #include <allot/core/describe.hpp>
 #include <allot/core/units.hpp>
 #include <allot/device/on_device.hpp>
-#include <allot/heap/best_fit.hpp>
-#include <allot/stream/device_allocator.hpp>
+#include <allot/device_allocator/device_allocator.hpp>
+#include <allot/fit/best_fit.hpp>

@@ -2,7 +2,7 @@
 // addresses.
 #include <support/catch.hpp>
 
-#include <allot/heap/buddy_fit.hpp>
+#include <allot/fit/buddy_fit.hpp>
 
 #include <algorithm>
 #include <cstdint>

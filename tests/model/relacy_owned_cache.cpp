@@ -1,4 +1,4 @@
-// heap/block_cache.hpp: a cache's owner enters by a plain store and a look, another by asking and waiting; one at a
+// chunk/block_cache.hpp: a cache's owner enters by a plain store and a look, another by asking and waiting; one at a
 // time is in it, and sees what the last one left. A fence in all threads (membarrier) is here one of the owner's own,
 // as where there is none.
 #include "relacy_common.hpp"

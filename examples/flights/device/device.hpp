@@ -3,7 +3,7 @@
 #pragma once
 #include "../options.hpp"
 #include "../tables.hpp"
-#include <allot/stream/device_figures.hpp>
+#include <allot/device_allocator/device_figures.hpp>
 #include <memory>
 #include <memory_resource>
 #include <stdexcept>

@@ -7,10 +7,10 @@
 // Source: Netty's arena metrics, 2015.
 #pragma once
 
+#include <allot/chunk/chunk_figures.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
-#include <allot/heap/chunk_figures.hpp>
 #include <allot/page/arena_holder.hpp>
 #include <allot/report/json.hpp>
 

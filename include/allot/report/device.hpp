@@ -10,8 +10,8 @@
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
+#include <allot/device_allocator/device_allocator.hpp>
 #include <allot/report/json.hpp>
-#include <allot/stream/device_allocator.hpp>
 
 #include <cstdint>
 

@@ -13,10 +13,10 @@
 // Source: Drill's PooledByteBufAllocatorL over Netty's arenas, 2013.
 #pragma once
 
+#include <allot/chunk/chunk_arena.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/units.hpp>
-#include <allot/heap/buddy_fit.hpp>
-#include <allot/heap/chunk_arena.hpp>
+#include <allot/fit/buddy_fit.hpp>
 
 #include <cstddef>
 

@@ -30,7 +30,7 @@ BUGS = {
         f"const std::uint64_t was = words_[w].load();\n            {wait(512, 20)}\n            words_[w].store(was & ~mask);\n"
         "            good = (was & mask) == mask && good;"),
     "holders_asked_with_the_lock": (
-        "unit/heap/chunk_accounts.cpp", "page/arena_holder.hpp",
+        "unit/chunk/chunk_accounts.cpp", "page/arena_holder.hpp",
         "        holders_lock_.unlock();\n        pages += walk.now->reclaim();\n        holders_lock_.lock();\n",
         "        pages += walk.now->reclaim();\n"),
     "holder_goes_while_it_is_asked": (

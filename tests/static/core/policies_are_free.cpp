@@ -3,9 +3,9 @@
 #include <support/fake_pages.hpp>
 
 #include <allot/core/describe.hpp>
-#include <allot/heap/best_fit.hpp>
-#include <allot/heap/buddy_fit.hpp>
-#include <allot/heap/runs_fit.hpp>
+#include <allot/fit/best_fit.hpp>
+#include <allot/fit/buddy_fit.hpp>
+#include <allot/fit/runs_fit.hpp>
 #include <allot/slots/bitmap.hpp>
 #include <allot/slots/linked.hpp>
 

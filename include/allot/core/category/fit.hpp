@@ -23,9 +23,9 @@ struct fit {
     static constexpr std::string_view contract =
         "bool tags: a tag is kept with each run, so streams may free; unsigned classes: sizes a doubling that waste "
         "least; "
-        "of<Tag, Memory>: the fit itself; what is asked of it stands in allot/heap/chunk_heap.hpp";
+        "of<Tag, Memory>: the fit itself; what is asked of it stands in allot/chunk/chunk_heap.hpp";
     static constexpr std::string_view fallback_rule = "best";
-    static constexpr std::string_view room = "heap";
+    static constexpr std::string_view room = "fit";
     using fallback = allot::fit::best;
 
     template <class P>

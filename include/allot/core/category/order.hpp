@@ -19,7 +19,7 @@ struct order {
     static constexpr std::string_view question = "when may freed memory be used again";
     static constexpr std::string_view contract = "bool at_once; otherwise it provides stream_order";
     static constexpr std::string_view fallback_rule = "stream for a device's memory, else host";
-    static constexpr std::string_view room = "stream";
+    static constexpr std::string_view room = "device_allocator";
     template <class Provided>
     using fallback_over = std::conditional_t<Provided::template has<property::device_accessible>, allot::order::stream,
                                              allot::order::host>;

@@ -1,0 +1,199 @@
+// The paths of a chunk arena: a cache that the caller finds, the chunks behind it, and how all caches are emptied.
+//
+//   take(class) -- own cache of the thread (heap::per_thread, from its 32nd block on) --.
+//               -- one of four of the arena, if it is not in use --------------------- +-- chunk_heap: fit, lock, pages
+//
+// Blocks move in batches. Who is short of pages empties every cache, whoever's it is: so what threads keep is never
+// what a request fails for, and an idle thread's blocks come back at trim(), under pressure, and at its end.
+// Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a
+// thread's own
+// cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release waits for no
+// more than a spin lock's holder, where its cache is full, and makes no call to the system.
+// Source: magazines, Bonwick and Adams 2001; caches that come back: what users ask of Netty's (#8941, #12749).
+#pragma once
+
+#include <allot/chunk/block_cache.hpp>
+#include <allot/chunk/chunk_heap.hpp>
+#include <allot/chunk/thread_blocks.hpp>
+#include <allot/config.hpp>
+#include <allot/heap/thread_places.hpp>
+#include <allot/sys/process_fence.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Policies> class chunk_core {
+  public:
+    using classes = typename Policies::classes;
+    using heap_type = chunk_heap<Policies>;
+    using family_type = heap_family<typename Policies::ledger>;
+    static constexpr bool counts = Policies::counts;
+    static constexpr unsigned most_classes = heap_type::most_classes;
+    static_assert(most_classes == cache_plan::most_classes && classes::class_of(heap_type::most_chunk) < most_classes);
+    static_assert(most_classes <= block_map::most_classes);
+
+    chunk_core(family_type& family, std::size_t chunk_bytes) noexcept : heap_(family, chunk_bytes, &flush, this) {
+        plan_.make(classes{}, chunk_bytes, chunk_bytes / 4);
+        for (auto& cache : shared_) cache.open(plan_);
+        if constexpr (Policies::per_thread) {
+            threads_fence_ = !sys::prepare_process_fence();
+            threads_ = new (std::nothrow) places(*this);
+        }
+    }
+    // Nobody uses the arena any more: the caches are emptied.
+    void close() noexcept {
+        if constexpr (Policies::per_thread) {
+            if (threads_ != nullptr) places::close(threads_);
+            threads_ = nullptr;
+        }
+        flush_shared();
+    }
+
+    bool open() noexcept { return heap_.open(); }
+    heap_type& heap() noexcept { return heap_; }
+    const heap_type& heap() const noexcept { return heap_; }
+    block_map& map() noexcept { return heap_.map(); }
+    const cache_plan& plan() const noexcept { return plan_; }
+    // Threads must fence by themselves.
+    bool threads_fence() const noexcept { return threads_fence_; }
+
+    // ---- blocks of a class --------------------------------------------------------------------------------
+    // A free block from the caller's cache, marked as if it were still there; null where there is none.
+    ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t asked) noexcept {
+        if constexpr (Policies::per_thread)
+            if (own* const mine = threads_ != nullptr ? threads_->here() : nullptr; ALLOT_LIKELY(mine != nullptr))
+                return pop_from(mine->cache(), c, asked);
+        auto& cache = one_of_four();
+        return pop_from(cache, c, asked);
+    }
+    // The block, marked as cached, is the caller's cache's; false where that has no room, or is in use.
+    ALLOT_ALWAYS_INLINE bool push(unsigned c, std::byte* block) noexcept {
+        if constexpr (Policies::per_thread)
+            if (own* const mine = threads_ != nullptr ? threads_->known() : nullptr; ALLOT_LIKELY(mine != nullptr))
+                return push_to(mine->cache(), c, block);
+        return push_to(one_of_four(), c, block);
+    }
+    // The same from the chunks, with a batch for the cache; null when no memory can be had.
+    ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t asked) noexcept {
+        std::byte* batch[cache_plan::most_blocks];
+        const std::uint32_t many = align > classes::unit || plan_.limit[c] < 2 ? 1 : plan_.limit[c] / 2;
+        std::uint32_t got = heap_.take(c, align, batch, many);
+        if (got == 0) return nullptr;
+        if constexpr (counts) others_.count_among_many(c, asked);
+        std::byte* const block = batch[--got];
+        while (got != 0 && push(c, batch[got - 1])) --got;
+        if (got != 0) heap_.give(batch, got);
+        return block;
+    }
+    // The block, marked as cached, and what must make room for it, is given back.
+    ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
+        std::byte* out[64]{block};
+        std::uint32_t n = 1;
+        if (plan_.limit[c] != 0 || plan_.keeps_last(c)) {
+            own* mine = nullptr;
+            if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
+            n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(one_of_four(), c, block, out);
+        }
+        if (n != 0) heap_.give(out, n);
+    }
+
+    // ---- caches -------------------------------------------------------------------------------------------
+    // By who is alone with the cache.
+    template <class Cache> void empty(Cache& cache) noexcept {
+        std::byte* out[64];
+        if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);
+        while (const std::uint32_t n = cache.template take_largest<classes>(out, 64)) heap_.give(out, n);
+    }
+    // A thread's cache goes; what it counted stays.
+    template <class Cache> void keep_counts([[maybe_unused]] const Cache& cache) noexcept {
+        if constexpr (counts)
+            for (unsigned c = 0; c != most_classes; ++c) others_.add(c, cache.counted(c));
+    }
+    // Visits every cache; counts of ended threads and of blocks that came past the caches.
+    template <class Visit> void for_each_cache(Visit visit) {
+        for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
+        if constexpr (Policies::per_thread)
+            if (threads_ != nullptr)
+                threads_->for_each([&](own& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+    }
+    class_counts counted_elsewhere(unsigned c) const noexcept { return others_.counted(c); }
+
+  private:
+    using own = thread_blocks<chunk_core>;
+    using places = thread_places<chunk_core, own>;
+    using shared = shared_block_cache<counts>;
+
+    ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept {
+        return shared_[static_cast<std::uint64_t>(sys::thread_token()) * 0x9E3779B97F4A7C15U >> 62];
+    }
+    template <class Cache>
+    ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
+        if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;
+        std::byte* const block = cache.pop(c, plan_.bytes[c]);
+        if (ALLOT_LIKELY(block != nullptr)) cache.count(c, asked);
+        cache.leave();
+        return block;
+    }
+    template <class Cache> ALLOT_ALWAYS_INLINE bool push_to(Cache& cache, unsigned c, std::byte* block) noexcept {
+        if (ALLOT_UNLIKELY(!cache.enter())) return false;
+        const bool good = cache.push(c, plan_.bytes[c], block);
+        cache.leave();
+        return good;
+    }
+    // What is to be given back, the block itself where the cache is in use.
+    template <class Cache>
+    std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
+        if (!cache.enter()) return out[0] = block, 1;
+        std::uint32_t n = 0;
+        if (plan_.keeps_last(c)) {
+            if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;
+        } else {
+            n = cache.template make_room<classes>(c, out, 63);
+            if (!cache.push(c, plan_.bytes[c], block)) out[n++] = block;
+        }
+        cache.leave();
+        return n;
+    }
+
+    void flush_shared() noexcept {
+        for (auto& cache : shared_) {
+            cache.enter_slowly();
+            empty(cache);
+            cache.leave();
+        }
+    }
+    static void flush(void* self) noexcept {
+        auto& core = *static_cast<chunk_core*>(self);
+        core.flush_shared();
+        if constexpr (Policies::per_thread) core.flush_threads();
+    }
+    // One at a time: who asked before the fence is emptied behind it.
+    void flush_threads() noexcept {
+        if (threads_ == nullptr) return;
+        const std::lock_guard alone(flushing_);
+        threads_->for_each([](own& mine) { mine.ask(); });
+        bool fenced = true;
+        if (threads_fence_) full_fence();
+        else fenced = sys::process_fence();
+        if (fenced) threads_->for_each([](own& mine) { mine.empty_if_asked(); });
+        else threads_->for_each([](own& mine) { mine.dismiss(); }); // their blocks stay with them
+    }
+
+    cache_plan plan_;
+    std::array<shared, 4> shared_;
+    places* threads_ = nullptr; // heap::per_thread only
+    bool threads_fence_ = false;
+    std::mutex flushing_;
+    ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> others_;
+    heap_type heap_;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,368 @@
+// The chunks of a chunk arena: pages taken from the arena in runs, cut by a fit; and runs of pages for what is larger.
+//
+// What is asked of a fit: add(address, bytes, segment), remove(free run, from, bytes), allocate(bytes, align),
+// release(address), grow, shrink, visit_free(0, least, visit), largest(), prepare(), and figures; metadata of its own
+// on the host. One lock holds it; pages are taken without the lock. A chunk that the fit cannot be given is halved
+// until it can, down to what the request needs. What is free goes back to the arena by pages (by chunks, where the fit
+// has them whole): all of it when somebody is short of pages; chunks, where an eighth of all and a chunk more is free,
+// at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a
+// request of any size competes for the same pages. When the arena's pages go to the system, its `retain` says. Who
+// moves pages between the two says so meanwhile, and a request is not refused for them (chunk/pages_under_way.hpp).
+// Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit
+// costs;
+// a page request where nothing fits. Threads: any, unless a member says otherwise.
+// Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block
+// (#16827).
+#pragma once
+
+#include <allot/chunk/block_map.hpp>
+#include <allot/chunk/pages_under_way.hpp>
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/heap/family.hpp>
+#include <allot/sync/spin_lock.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Policies> class chunk_heap final : public heap_base {
+    using fit_type = typename Policies::fit;
+    using run = decltype(std::declval<fit_type&>().largest());
+    using classes = typename Policies::classes;
+    using family_type = heap_family<typename Policies::ledger>;
+
+  public:
+    static constexpr std::size_t unit = classes::unit;
+    static constexpr unsigned most_classes = 80;
+    static constexpr std::size_t most_chunk = std::size_t{64} << 20;
+    // `flush` empties the caches of whoever has some into this heap; no lock may be held.
+    using flusher = void (*)(void* context) noexcept;
+
+    chunk_heap(family_type& family, std::size_t chunk_bytes, flusher flush, void* context) noexcept
+        : begin_(reinterpret_cast<std::uintptr_t>(family.arena().begin())),
+          span_(family.arena().page_count() << family.arena().page_shift()), family_(family), chunk_(chunk_bytes),
+          flush_(flush), context_(context) {
+        family.add(*this);
+    }
+
+    bool open() noexcept { return map_.open(span_, arena().page_count()); }
+    arena_base& arena() const noexcept { return family_.arena(); }
+    block_map& map() noexcept { return map_; }
+    const block_map& map() const noexcept { return map_; }
+    std::size_t chunk_bytes() const noexcept { return chunk_; }
+    // From the arena's start; not less than span() for an address outside.
+    ALLOT_ALWAYS_INLINE std::size_t distance(const void* p) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(p) - begin_;
+    }
+    ALLOT_ALWAYS_INLINE std::size_t span() const noexcept { return span_; }
+
+    // ---- blocks of a class --------------------------------------------------------------------------------
+    // Up to `many`, marked as in a cache, aligned to the unit or as told, up to a page; 0 when no memory can be had.
+    std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+        if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) reclaim(false);
+        const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
+        std::uint32_t got = cut(c, align, out, many);
+        if (got != 0) return got;
+        pages_under_way::request short_of_pages{under_way_};
+        do {
+            for (std::size_t chunk = chunk_; got == 0; chunk = std::max(chunk / 2, least)) {
+                got = add(chunk, c, align, out, many);
+                if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too
+                if (chunk == least) break;
+            }
+        } while (got == 0 && short_of_pages.looks_again());
+        return got;
+    }
+    // They are free, and nobody's cache has them.
+    void give(std::byte* const* blocks, std::uint32_t many) noexcept {
+        const std::lock_guard hold(lock_);
+        for (std::uint32_t i = 0; i != many; ++i) give_held(blocks[i]);
+        if constexpr (Policies::gives_back)
+            if (fit_.free_bytes() > look_at_) excess_.store(true, std::memory_order_relaxed);
+    }
+    // The block has so many bytes' class now where it stands, or as few as can be. Returns its class; `from`: it is as
+    // it was.
+    unsigned resize(std::byte* block, unsigned from, unsigned to) noexcept {
+        const auto address = reinterpret_cast<std::uintptr_t>(block);
+        const std::size_t bytes = classes::bytes_of(to);
+        const std::lock_guard hold(lock_);
+        if (to > from ? !fit_.grow(address, bytes) : !fit_.shrink(address, bytes)) return from;
+        const std::size_t now = fit_.bytes_of(address);
+        for (unsigned c = classes::class_of(now); to < c; --c)
+            if (classes::bytes_of(c) <= now) to = c;
+        --out_[from];
+        ++out_[to];
+        return to;
+    }
+
+    // ---- blocks of pages ----------------------------------------------------------------------------------
+    std::byte* take_pages(std::size_t pages) noexcept {
+        if (pages >= block_map::inside - 1) return nullptr;
+        pages_under_way::request short_of_pages{under_way_};
+        pages_under_way::move taken{under_way_};
+        std::byte* p = nullptr;
+        do p = family_.take(pages, taken);
+        while (p == nullptr && short_of_pages.looks_again());
+        if (p == nullptr) return nullptr;
+        taken.end(); // it is a live block from now on
+        const std::size_t first = distance(p) >> arena().page_shift();
+        for (std::size_t i = 1; i != pages; ++i) map_.set_word(first + i, block_map::inside);
+        map_.set_word(first, static_cast<std::uint32_t>(pages) + 1);
+        map_.set(distance(p), block_map::large);
+        large_pages_.fetch_add(pages, std::memory_order_relaxed);
+        large_.fetch_add(1, std::memory_order_relaxed);
+        family_.settled();
+        family_.record(watch_event::huge, pages << arena().page_shift());
+        return p;
+    }
+    std::size_t pages_of(const std::byte* p) const noexcept {
+        return map_.word(distance(p) >> arena().page_shift()) - 1;
+    }
+    void give_pages(std::byte* p) noexcept {
+        const std::size_t pages = pages_of(p);
+        map_.set(distance(p), 0);
+        own(p, pages, 0);
+        large_pages_.fetch_sub(pages, std::memory_order_relaxed);
+        large_.fetch_sub(1, std::memory_order_relaxed);
+        family_.give(p, pages);
+    }
+    // By the pages behind it, or without its last ones; at least one stays.
+    bool resize_pages(std::byte* p, std::size_t pages) noexcept {
+        const std::size_t now = pages_of(p), bytes = arena().page_bytes();
+        if (pages >= block_map::inside - 1) return false;
+        if (pages > now) {
+            if (!grow_pages(p, now, pages)) return false;
+        } else if (pages < now) {
+            own(p + pages * bytes, now - pages, 0);
+            large_pages_.fetch_sub(now - pages, std::memory_order_relaxed);
+            family_.give(p + pages * bytes, now - pages);
+        }
+        map_.set_word(distance(p) >> arena().page_shift(), static_cast<std::uint32_t>(pages) + 1);
+        return true;
+    }
+
+    // ---- heap_base ----------------------------------------------------------------------------------------
+    std::size_t reclaim(bool forced) noexcept override {
+        if (forced) flush_(context_);
+        excess_.store(false, std::memory_order_relaxed);
+        // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by
+        // halves.
+        return give_back(forced, forced ? arena().page_bytes() : chunk_);
+    }
+    // For another heap of the arena: what this one's threads are just moving is there, too.
+    std::size_t reclaim_for_others() noexcept {
+        std::size_t pages = reclaim(true);
+        if (pages_under_way::request{under_way_}.wait()) pages += give_back(true, arena().page_bytes());
+        return pages;
+    }
+    heap_usage usage() noexcept override {
+        heap_usage u;
+        u.name = "chunks";
+        const std::lock_guard hold(lock_);
+        u.live_rows = fit_.live_runs() + large_.load(std::memory_order_relaxed);
+        u.pages = (fit_.bytes() >> arena().page_shift()) + large_pages_.load(std::memory_order_relaxed);
+        u.bytes = u.pages << arena().page_shift();
+        return u;
+    }
+    void census(type_census& into, const census_budget&) noexcept override {
+        const heap_usage u = usage();
+        into.add(nullptr, u.live_rows, u.bytes);
+    }
+    void visit_pages(page_visitor visit, void* context) noexcept override {
+        for (std::size_t page = 0; page != arena().page_count(); ++page)
+            if (const std::uint32_t w = map_.word(page); w != 0 && w != block_map::inside)
+                visit(context,
+                      {arena().begin() + (page << arena().page_shift()), w == 1 ? 1 : std::size_t{w} - 1, 0, 0});
+    }
+    void visit_rows(row_visitor, void*) noexcept override {}
+    // Nobody may use it any more.
+    std::size_t drop_pages() noexcept override {
+        std::size_t pages = 0;
+        visit_pages([](void* count, const page_use& use) { *static_cast<std::size_t*>(count) += use.pages; }, &pages);
+        for (std::size_t page = 0; page != arena().page_count(); ++page)
+            if (const std::uint32_t w = map_.word(page); w != 0) {
+                map_.set_word(page, 0);
+                family_.give(arena().begin() + (page << arena().page_shift()), 1);
+            }
+        return pages;
+    }
+    bool valid() noexcept override {
+        const std::lock_guard hold(lock_);
+        std::size_t out = 0;
+        for (const std::size_t n : out_) out += n;
+        return fit_.valid() && fit_.live_runs() == out;
+    }
+    const row_ops* kind() const noexcept override { return nullptr; }
+
+    // ---- figures ------------------------------------------------------------------------------------------
+    struct state {
+        std::size_t bytes = 0, out = 0, blocks = 0, largest = 0, metadata = 0; // out: of the fit, caches included
+        std::size_t large = 0, large_pages = 0;
+        std::array<std::size_t, most_classes> of_class{}; // blocks out of the fit
+    };
+    state now() const noexcept {
+        const std::lock_guard hold(lock_);
+        return {fit_.bytes(),
+                fit_.live_bytes(),
+                fit_.live_runs(),
+                fit_.largest().bytes,
+                fit_.metadata_bytes() + map_.bytes(),
+                large_.load(std::memory_order_relaxed),
+                large_pages_.load(std::memory_order_relaxed),
+                out_};
+    }
+    std::size_t held_bytes() const noexcept {
+        const std::lock_guard hold(lock_);
+        return fit_.bytes() + (large_pages_.load(std::memory_order_relaxed) << arena().page_shift());
+    }
+    // What an address is that begins no block: told for a misuse.
+    bool is_inside_a_block(const void* p) const noexcept {
+        const std::size_t at = distance(p), page = at >> arena().page_shift();
+        const std::uint32_t w = map_.word(page);
+        if (w == block_map::inside || w > 1) return true;
+        if (w == 0) return false;
+        for (std::size_t back = at / unit * unit, steps = chunk_ / unit; steps != 0; back -= unit, --steps) {
+            const std::uint8_t s = map_.at(back);
+            if (s == 0 && back == 0) return false;
+            if (s == 0) continue;
+            return (s & block_map::free_bit) == 0 && s != block_map::large &&
+                   at - back < classes::bytes_of(block_map::class_in(s));
+        }
+        return false;
+    }
+
+  private:
+    std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+        const std::lock_guard hold(lock_);
+        return cut_held(c, align, out, many);
+    }
+    std::uint32_t cut_held(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+        const std::size_t bytes = classes::bytes_of(c);
+        std::uint32_t got = 0;
+        for (; got != many; ++got) {
+            const run r = fit_.allocate(bytes, align);
+            if (!r) break;
+            out[got] = reinterpret_cast<std::byte*>(r.address);
+            map_.set(distance(out[got]), block_map::cached(c));
+        }
+        out_[c] += got;
+        look_at_ = std::min(look_at_, look_again());
+        return got;
+    }
+    // What is kept for the next requests: a chunk, or an eighth of all.
+    std::size_t spare() const noexcept { return std::max(chunk_, fit_.bytes() / 8); }
+    // Free bytes beyond which some may go: a chunk more than now.
+    std::size_t look_again() const noexcept { return std::max(fit_.free_bytes(), spare()) + chunk_; }
+    void give_held(std::byte* block) noexcept {
+        const std::size_t at = distance(block);
+        --out_[block_map::class_in(map_.at(at))];
+        map_.set(at, 0);
+        [[maybe_unused]] const std::size_t bytes = fit_.release(reinterpret_cast<std::uintptr_t>(block));
+        ALLOT_ASSERT(bytes != 0, "a block in a cache that no chunk has");
+    }
+    void own(const std::byte* p, std::size_t pages, std::uint32_t to) noexcept {
+        const std::size_t first = distance(p) >> arena().page_shift();
+        for (std::size_t i = 0; i != pages; ++i) map_.set_word(first + i, to);
+    }
+    // A chunk more for the fit, and what is wanted of it before anybody else can have it, or give it back.
+    std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+        const std::size_t pages = chunk >> arena().page_shift();
+        pages_under_way::move taken{under_way_};
+        std::byte* const p = family_.take(pages, taken);
+        if (p == nullptr) return 0;
+        own(p, pages, 1);
+        bool added = false;
+        std::uint32_t got = 0;
+        {
+            const std::lock_guard hold(lock_);
+            added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
+            if (added) got = cut_held(c, align, out, many);
+            else own(p, pages, 0); // no memory for what the fit keeps about it
+        }
+        if (!added) return family_.give(p, pages, [&] { taken.end(); }), 0;
+        taken.end();
+        family_.settled();
+        return got;
+    }
+    bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
+        pages_under_way::move taken{under_way_};
+        if (!family_.grow(p, now, pages, taken)) return false;
+        taken.end();
+        own(p + (now << arena().page_shift()), pages - now, block_map::inside);
+        large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
+        family_.settled();
+        return true;
+    }
+    // Whole pages that are free, in pieces of `step` bytes, all or until no more than spare() are. Returns how many.
+    std::size_t give_back(bool all, std::size_t step) noexcept {
+        std::size_t pages = 0;
+        for (;;) {
+            pages_under_way::move given{under_way_};
+            std::byte* first = nullptr;
+            std::size_t n = 0;
+            {
+                const std::lock_guard hold(lock_);
+                const std::size_t free = fit_.free_bytes(), keep = all ? 0 : spare();
+                if (free >= keep + step) n = free_pages(first, free - keep, step);
+                if (n != 0) {
+                    own(first, n, 0);
+                    given.begin();
+                } else {
+                    look_at_ = look_again(); // what is free now cannot go
+                }
+            }
+            if (n == 0) return pages;
+            family_.give(first, n, [&] { given.end(); });
+            pages += n;
+        }
+    }
+    // Takes some out of the fit, of the first free run that has some.
+    std::size_t free_pages(std::byte*& first, std::size_t most, std::size_t step) noexcept {
+        const std::size_t page = arena().page_bytes();
+        run found{};
+        std::uintptr_t from = 0;
+        std::size_t bytes = 0;
+        fit_.visit_free(0, step, [&](const run& r) {
+            const std::uintptr_t end = align_down(r.address + r.bytes, page);
+            from = align_up(r.address, page);
+            if (end <= from || end - from < step) return true;
+            bytes = end - from;
+            if constexpr (requires { fit_.is_range(r); }) {
+                if (!fit_.is_range(r) || bytes > most) return true;
+            } else {
+                bytes = align_down(std::min(bytes, most), step);
+            }
+            found = r;
+            return false;
+        });
+        if (!found || !fit_.remove(found, from, bytes)) return 0;
+        first = reinterpret_cast<std::byte*>(from);
+        return bytes >> arena().page_shift();
+    }
+
+    const std::uintptr_t begin_;
+    const std::size_t span_;
+    family_type& family_;
+    const std::size_t chunk_;
+    const flusher flush_;
+    void* const context_;
+    block_map map_;
+    std::atomic<std::size_t> large_{0}, large_pages_{0};
+    std::atomic<bool> excess_{false};
+    pages_under_way under_way_;
+    mutable spin_lock lock_;
+    fit_type fit_{unit};
+    std::size_t look_at_ = 2 * chunk_;
+    std::array<std::size_t, most_classes> out_{}; // blocks out of the fit, by class
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

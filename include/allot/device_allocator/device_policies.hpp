@@ -1,0 +1,91 @@
+// The answers of a device allocator's set, as the types that the stream room works with.
+//
+// Cost: none at run time.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/category.hpp>
+#include <allot/core/diagnose.hpp>
+#include <allot/core/policies.hpp>
+#include <allot/device/on_device.hpp>
+#include <allot/device_allocator/idle_looks.hpp>
+#include <allot/device_allocator/stream_tag.hpp>
+#include <allot/fit/best_fit.hpp>
+#include <allot/ledger/page_ledger.hpp>
+#include <allot/ledger/tree_ledger.hpp>
+#include <allot/page/mapped.hpp> // the category's fallback, so that a set without a page is told what it lacks
+
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace error {
+
+template <class Set> constexpr auto not_on_a_device() {
+    static_assert(holds<Set>, "allot: a device_allocator needs page::on_device<Api>");
+}
+template <class Set, class Policy> constexpr auto fit_keeps_no_streams() {
+    static_assert(
+        holds<Set>,
+        "allot: a device_allocator needs a fit that keeps whose stream freed a run; this one is for chunk arenas");
+}
+template <class Set, class Policy> constexpr auto not_yet_on_a_device() {
+    static_assert(holds<Set>, "allot: a device_allocator does not act on this policy yet");
+}
+
+} // namespace error
+
+namespace detail {
+
+template <class Page> inline constexpr bool is_on_device = false;
+template <class Api> inline constexpr bool is_on_device<page::on_device<Api>> = true;
+
+template <class Set> struct device_policies {
+    template <class Category>
+    using answer = typename resolved<Set, product::device_allocator>::template answer<Category>;
+
+    using page = answer<category::page>;
+    using api = typename page::api;
+    using runs = typename answer<category::fit>::template of<stream_tag>;
+    using ledger = ledger_of<answer<category::ledger>>;
+    using retain = answer<category::retain>;
+    static constexpr bool at_once = answer<category::order>::at_once;
+    // Marks are in the order of streams; what the host orders, it does not tell.
+    static constexpr bool tells_blocks = !at_once && device::told_of_blocks<api>;
+    static constexpr bool charges = answer<category::ledger>::charges;
+    static constexpr bool in_tree = requires(ledger& l) { l.account(); };
+    static constexpr bool raises = answer<category::oom>::raises;
+    static constexpr bool counts = answer<category::watch>::counts;
+    using idle = idle_looks<retain>;
+};
+
+template <class Set> constexpr bool makes_device_allocator() {
+    if constexpr (well_formed<Set, product::device_allocator>) {
+        using answers = resolved<Set, product::device_allocator>;
+        using watch = typename answers::template answer<category::watch>;
+        return is_on_device<typename answers::template answer<category::page>> &&
+               answers::template answer<category::fit>::tags && !watch::at_peak && watch::events == 0;
+    }
+    return false;
+}
+
+// What a well-formed set says that this product cannot do, told once.
+template <class Set> constexpr auto check_device_allocator() {
+    if constexpr (well_formed<Set, product::device_allocator> && !makes_device_allocator<Set>()) {
+        using answers = resolved<Set, product::device_allocator>;
+        if constexpr (!is_on_device<typename answers::template answer<category::page>>) error::not_on_a_device<Set>();
+        else if constexpr (!answers::template answer<category::fit>::tags)
+            error::fit_keeps_no_streams<Set, typename answers::template answer<category::fit>>();
+        else error::not_yet_on_a_device<Set, typename answers::template answer<category::watch>>();
+    }
+    return makes_device_allocator<Set>();
+}
+
+// What happened so far; empty under watch::none.
+struct device_counters {
+    std::uint64_t allocations = 0, frees = 0, refused = 0, steals = 0, grown = 0, given_back = 0, joined = 0;
+};
+struct no_device_counters {};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

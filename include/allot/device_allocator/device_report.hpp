@@ -1,0 +1,70 @@
+// The page of text that a device allocator makes of its figures, and the out_of_memory that carries it.
+//
+// It goes by the allocator's public members alone. Nothing allocates. Cost: that of figures() and visit_streams().
+// Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
+#include <allot/core/type_name.hpp>
+#include <allot/device_allocator/device_figures.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// Limit, live, reserved, the largest free run, the streams that hold most of what is free, what the device said last.
+template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) noexcept {
+    out.put("device allocator ")
+        .put(gpu.name())
+        .put(" (set ")
+        .put(type_name_c_str<typename Gpu::set>())
+        .put(") on device ");
+    out.number(static_cast<std::uint64_t>(gpu.device().index)).newline();
+    write(out, gpu.figures());
+    stream_figures top[4]{};
+    gpu.visit_streams([&](stream_figures f) {
+        for (stream_figures& t : top)
+            if (t.free_bytes < f.free_bytes) std::swap(t, f);
+    });
+    for (const stream_figures& t : top) {
+        if (t.free_bytes == 0) break;
+        out.put("    stream ")
+            .number(t.id)
+            .put(t.gone ? " (gone): " : ": ")
+            .bytes(t.free_bytes)
+            .put(" free in ")
+            .number(t.free_runs);
+        out.put(" runs, largest ").bytes(t.largest).newline();
+    }
+    if (const device::error last = gpu.last_error(); last.kind != device::failure::none) {
+        out.put("  the device last said ");
+        write(out, last);
+        out.newline();
+    }
+    if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root());
+}
+
+template <class Gpu>
+[[noreturn]] ALLOT_COLD void raise_out_of_device_memory(const Gpu& gpu, std::size_t bytes, std::size_t align) {
+    const device_figures f = gpu.figures();
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: out of device memory: ")
+        .bytes(bytes)
+        .put(" refused by ")
+        .put(type_name_c_str<typename Gpu::set>());
+    if (*gpu.name() != 0) text.put(" ").put(gpu.name());
+    text.put(": ").bytes(f.live).put(" live, ").bytes(f.reserved).put(" of ").bytes(f.limit).put(" reserved");
+    raise(out_of_memory(text.view(), [&](text_writer& out) {
+        out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align).put(" refused").newline();
+        write_device_report(out, gpu);
+    }));
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
