@@ -34,7 +34,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         gone = false;
     }
     void inside() { RL_ASSERT(!gone); }
-    void note() { noted($).exchange(true, mo_acq_rel); } // heap_family::note
+    void note() { noted($).exchange(true, mo_acq_rel); } // heap_group::note
 
     struct change {
         bool note, owes;
@@ -97,7 +97,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
             }
         while (!word($).compare_exchange_weak(was, was & ~noted_page, mo_acq_rel, mo_acquire));
     }
-    void collect_noted() { // heap_family::collect
+    void collect_noted() { // heap_group::collect
         if (!noted($).exchange(false, mo_acq_rel)) return;
         lock.lock($);
         if (!gone) collect();

@@ -27,7 +27,7 @@ struct notes_and_collects : rl::test_suite<notes_and_collects, 4> {
         noted.reset();
         reclaimed = 0;
     }
-    void note() { // heap_family::note
+    void note() { // heap_group::note
         if (h.noted($).exchange(1, mo_acq_rel) == 0) noted.push(&h);
     }
     void release(page& p) { // page_lists::count, fixed_heap::count
@@ -41,7 +41,7 @@ struct notes_and_collects : rl::test_suite<notes_and_collects, 4> {
             for (page* p = h.empties.take_all(); p != nullptr; p = p->empty_link($).load(mo_relaxed)) ++reclaimed;
         h.lock($).store(0, mo_release);
     }
-    void collect() { // heap_family::collect
+    void collect() { // heap_group::collect
         if (noted.empty()) return;
         for (heap* one = noted.take_all(); one != nullptr;) {
             heap* const following = one->empty_link($).load(mo_relaxed);

@@ -1,10 +1,11 @@
-// A heap of slots with its family, its limit and its pages of 64 KiB, for tests of the heap alone.
+// A heap of slots with its limit and its pages of 64 KiB, for tests of the heap alone.
 #pragma once
 
 #include <support/catch.hpp>
 
 #include <allot/core/units.hpp>
 #include <allot/heap/fixed_heap.hpp>
+#include <allot/heap/ledger_pages.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/page/arena.hpp>
 
@@ -13,15 +14,13 @@
 
 using namespace allot::literals;
 
-using family_type = allot::heap_family<allot::page_ledger>;
-
-// A heap deletes itself nowhere: its family's owner does.
+// A heap deletes itself nowhere: its owner does.
 template <class Slots> struct one_heap {
-    using heap_type = allot::fixed_heap<Slots, allot::page_ledger>;
+    using heap_type = allot::fixed_heap<Slots>;
     using cache_type = typename heap_type::template cache_of<64>;
     allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{8_MiB}};
     allot::page_ledger ledger;
-    family_type family{arena, ledger};
+    allot::ledger_pages<allot::page_ledger> provider{arena, ledger};
     std::unique_ptr<heap_type> heap;
 
     explicit one_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : ledger(limit), heap(make(row_bytes)) {}
@@ -34,7 +33,7 @@ template <class Slots> struct one_heap {
         allot::heap_plan plan;
         plan.name = "one";
         plan.row_bytes = row_bytes;
-        return std::make_unique<heap_type>(family, plan);
+        return std::make_unique<heap_type>(provider, plan);
     }
     // Runs `then` while the heap's lock is taken: what it gives back goes the way without the lock. There must be a
     // page.

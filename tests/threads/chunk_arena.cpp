@@ -193,8 +193,8 @@ struct stopped_chunks {
     using heap_type = allot::detail::chunk_heap<stopped_policies>;
     allot::arena<> pages{allot::limit{16_MiB}, allot::page_bytes{page}};
     stops ledger{chunk};
-    allot::heap_family<stops> family{pages, ledger};
-    heap_type heap{family, chunk, [](void*) noexcept {}, nullptr};
+    allot::charged_pages<stops> charged{pages, ledger};
+    heap_type heap{charged, chunk, [](void*) noexcept {}, nullptr};
     const bool opened = heap.open();
 
     static unsigned class_of(std::size_t bytes) { return stopped_policies::classes::class_of(bytes); }

@@ -1,6 +1,6 @@
 // The chunk arena: blocks of bytes of any size under one limit, from a named set of policies.
 //
-//   chunk_arena -- caches (of threads, of the arena) -- chunks: a fit -- family (limit) -- arena (pages)
+//   chunk_arena -- caches (of threads, of the arena) -- chunks: a fit -- pages (limit) -- arena (pages)
 //              `-- blocks of more than a chunk ----------------------------'
 //
 // For buffers: large blocks, shared between threads, given back by whoever is the last. Sizes are rounded to the
@@ -56,8 +56,8 @@ template <class Set> class chunk_arena {
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
-          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), family_(arena(), ledger_),
-          core_(family_,
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), pages_(arena(), ledger_),
+          core_(pages_,
                 chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           holder_(arena(), name_, &held, this, &reclaim_for_others) {
@@ -175,7 +175,7 @@ template <class Set> class chunk_arena {
     std::size_t trim() noexcept {
         release_empty_pages();
         const std::size_t bytes = arena().trim();
-        family_.record(watch_event::trimmed, bytes);
+        pages_.record(watch_event::trimmed, bytes);
         return bytes;
     }
     std::size_t used() const noexcept
@@ -419,7 +419,7 @@ template <class Set> class chunk_arena {
     const char* name_;
     typename policies::arena arena_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
-    mutable typename core_type::family_type family_;
+    mutable typename core_type::pages_type pages_;
     mutable core_type core_;
     std::atomic<std::uint64_t> refused_{0};
     leak_sink leaks_;

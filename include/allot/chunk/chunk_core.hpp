@@ -33,13 +33,13 @@ template <class Policies> class chunk_core {
   public:
     using classes = typename Policies::classes;
     using heap_type = chunk_heap<Policies>;
-    using family_type = heap_family<typename Policies::ledger>;
+    using pages_type = charged_pages<typename Policies::ledger>;
     static constexpr bool counts = Policies::counts;
     static constexpr unsigned most_classes = heap_type::most_classes;
     static_assert(most_classes == cache_plan::most_classes && classes::class_of(heap_type::most_chunk) < most_classes);
     static_assert(most_classes <= block_map::most_classes);
 
-    chunk_core(family_type& family, std::size_t chunk_bytes) noexcept : heap_(family, chunk_bytes, &flush, this) {
+    chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
         plan_.make(classes{}, chunk_bytes, chunk_bytes / 4);
         for (auto& cache : shared_) cache.open(plan_);
         if constexpr (Policies::per_thread) {

@@ -19,7 +19,7 @@
 #include <allot/chunk/pages_under_way.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/heap/family.hpp>
+#include <allot/heap/charged_pages.hpp>
 #include <allot/sync/spin_lock.hpp>
 
 #include <algorithm>
@@ -33,11 +33,11 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Policies> class chunk_heap final : public heap_base {
+template <class Policies> class chunk_heap {
     using fit_type = typename Policies::fit;
     using run = decltype(std::declval<fit_type&>().largest());
     using classes = typename Policies::classes;
-    using family_type = heap_family<typename Policies::ledger>;
+    using pages_type = charged_pages<typename Policies::ledger>;
 
   public:
     static constexpr std::size_t unit = classes::unit;
@@ -46,15 +46,15 @@ template <class Policies> class chunk_heap final : public heap_base {
     // `flush` empties the caches of whoever has some into this heap; no lock may be held.
     using flusher = void (*)(void* context) noexcept;
 
-    chunk_heap(family_type& family, std::size_t chunk_bytes, flusher flush, void* context) noexcept
-        : begin_(reinterpret_cast<std::uintptr_t>(family.arena().begin())),
-          span_(family.arena().page_count() << family.arena().page_shift()), family_(family), chunk_(chunk_bytes),
-          flush_(flush), context_(context) {
-        family.add(*this);
-    }
+    chunk_heap(pages_type& pages, std::size_t chunk_bytes, flusher flush, void* context) noexcept
+        : begin_(reinterpret_cast<std::uintptr_t>(pages.arena().begin())),
+          span_(pages.arena().page_count() << pages.arena().page_shift()), pages_(pages), chunk_(chunk_bytes),
+          flush_(flush), context_(context) {}
+    chunk_heap(const chunk_heap&) = delete;
+    chunk_heap& operator=(const chunk_heap&) = delete;
 
     bool open() noexcept { return map_.open(span_, arena().page_count()); }
-    arena_base& arena() const noexcept { return family_.arena(); }
+    arena_base& arena() const noexcept { return pages_.arena(); }
     block_map& map() noexcept { return map_; }
     const block_map& map() const noexcept { return map_; }
     std::size_t chunk_bytes() const noexcept { return chunk_; }
@@ -109,7 +109,7 @@ template <class Policies> class chunk_heap final : public heap_base {
         pages_under_way::request short_of_pages{under_way_};
         pages_under_way::move taken{under_way_};
         std::byte* p = nullptr;
-        do p = family_.take(pages, taken);
+        do p = take_run(pages, taken);
         while (p == nullptr && short_of_pages.looks_again());
         if (p == nullptr) return nullptr;
         taken.end(); // it is a live block from now on
@@ -119,8 +119,8 @@ template <class Policies> class chunk_heap final : public heap_base {
         map_.set(distance(p), block_map::large);
         large_pages_.fetch_add(pages, std::memory_order_relaxed);
         large_.fetch_add(1, std::memory_order_relaxed);
-        family_.settled();
-        family_.record(watch_event::huge, pages << arena().page_shift());
+        pages_.settled();
+        pages_.record(watch_event::huge, pages << arena().page_shift());
         return p;
     }
     std::size_t pages_of(const std::byte* p) const noexcept {
@@ -132,7 +132,7 @@ template <class Policies> class chunk_heap final : public heap_base {
         own(p, pages, 0);
         large_pages_.fetch_sub(pages, std::memory_order_relaxed);
         large_.fetch_sub(1, std::memory_order_relaxed);
-        family_.give(p, pages);
+        pages_.give(p, pages);
     }
     // By the pages behind it, or without its last ones; at least one stays.
     bool resize_pages(std::byte* p, std::size_t pages) noexcept {
@@ -143,14 +143,15 @@ template <class Policies> class chunk_heap final : public heap_base {
         } else if (pages < now) {
             own(p + pages * bytes, now - pages, 0);
             large_pages_.fetch_sub(now - pages, std::memory_order_relaxed);
-            family_.give(p + pages * bytes, now - pages);
+            pages_.give(p + pages * bytes, now - pages);
         }
         map_.set_word(distance(p) >> arena().page_shift(), static_cast<std::uint32_t>(pages) + 1);
         return true;
     }
 
-    // ---- heap_base ----------------------------------------------------------------------------------------
-    std::size_t reclaim(bool forced) noexcept override {
+    // ---- free pages ----------------------------------------------------------------------------------------
+    // Returns free pages to the arena, and their number. `forced`: caches are emptied first, and none is kept.
+    std::size_t reclaim(bool forced) noexcept {
         if (forced) flush_(context_);
         excess_.store(false, std::memory_order_relaxed);
         // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by
@@ -163,44 +164,20 @@ template <class Policies> class chunk_heap final : public heap_base {
         if (pages_under_way::request{under_way_}.wait()) pages += give_back(true, arena().page_bytes());
         return pages;
     }
-    heap_usage usage() noexcept override {
-        heap_usage u;
-        u.name = "chunks";
-        const std::lock_guard hold(lock_);
-        u.live_rows = fit_.live_runs() + large_.load(std::memory_order_relaxed);
-        u.pages = (fit_.bytes() >> arena().page_shift()) + large_pages_.load(std::memory_order_relaxed);
-        u.bytes = u.pages << arena().page_shift();
-        return u;
-    }
-    void census(type_census& into, const census_budget&) noexcept override {
-        const heap_usage u = usage();
-        into.add(nullptr, u.live_rows, u.bytes);
-    }
-    void visit_pages(page_visitor visit, void* context) noexcept override {
-        for (std::size_t page = 0; page != arena().page_count(); ++page)
-            if (const std::uint32_t w = map_.word(page); w != 0 && w != block_map::inside)
-                visit(context,
-                      {arena().begin() + (page << arena().page_shift()), w == 1 ? 1 : std::size_t{w} - 1, 0, 0});
-    }
-    void visit_rows(row_visitor, void*) noexcept override {}
     // Nobody may use it any more.
-    std::size_t drop_pages() noexcept override {
-        std::size_t pages = 0;
-        visit_pages([](void* count, const page_use& use) { *static_cast<std::size_t*>(count) += use.pages; }, &pages);
+    void drop_pages() noexcept {
         for (std::size_t page = 0; page != arena().page_count(); ++page)
-            if (const std::uint32_t w = map_.word(page); w != 0) {
+            if (map_.word(page) != 0) {
                 map_.set_word(page, 0);
-                family_.give(arena().begin() + (page << arena().page_shift()), 1);
+                pages_.give(arena().begin() + (page << arena().page_shift()), 1);
             }
-        return pages;
     }
-    bool valid() noexcept override {
+    bool valid() noexcept {
         const std::lock_guard hold(lock_);
         std::size_t out = 0;
         for (const std::size_t n : out_) out += n;
         return fit_.valid() && fit_.live_runs() == out;
     }
-    const row_ops* kind() const noexcept override { return nullptr; }
 
     // ---- figures ------------------------------------------------------------------------------------------
     struct state {
@@ -240,6 +217,9 @@ template <class Policies> class chunk_heap final : public heap_base {
     }
 
   private:
+    template <class Move> std::byte* take_run(std::size_t pages, Move& move) noexcept {
+        return pages_.take(pages, move, [this] { return reclaim(true); });
+    }
     std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::lock_guard hold(lock_);
         return cut_held(c, align, out, many);
@@ -276,7 +256,7 @@ template <class Policies> class chunk_heap final : public heap_base {
     std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
         pages_under_way::move taken{under_way_};
-        std::byte* const p = family_.take(pages, taken);
+        std::byte* const p = take_run(pages, taken);
         if (p == nullptr) return 0;
         own(p, pages, 1);
         bool added = false;
@@ -287,18 +267,18 @@ template <class Policies> class chunk_heap final : public heap_base {
             if (added) got = cut_held(c, align, out, many);
             else own(p, pages, 0); // no memory for what the fit keeps about it
         }
-        if (!added) return family_.give(p, pages, [&] { taken.end(); }), 0;
+        if (!added) return pages_.give(p, pages, [&] { taken.end(); }), 0;
         taken.end();
-        family_.settled();
+        pages_.settled();
         return got;
     }
     bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
         pages_under_way::move taken{under_way_};
-        if (!family_.grow(p, now, pages, taken)) return false;
+        if (!pages_.grow(p, now, pages, taken)) return false;
         taken.end();
         own(p + (now << arena().page_shift()), pages - now, block_map::inside);
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
-        family_.settled();
+        pages_.settled();
         return true;
     }
     // Whole pages that are free, in pieces of `step` bytes, all or until no more than spare() are. Returns how many.
@@ -320,7 +300,7 @@ template <class Policies> class chunk_heap final : public heap_base {
                 }
             }
             if (n == 0) return pages;
-            family_.give(first, n, [&] { given.end(); });
+            pages_.give(first, n, [&] { given.end(); });
             pages += n;
         }
     }
@@ -350,7 +330,7 @@ template <class Policies> class chunk_heap final : public heap_base {
 
     const std::uintptr_t begin_;
     const std::size_t span_;
-    family_type& family_;
+    pages_type& pages_;
     const std::size_t chunk_;
     const flusher flush_;
     void* const context_;

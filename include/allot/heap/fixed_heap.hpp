@@ -1,72 +1,51 @@
-// A heap of slots of one size, shared by any number of threads.
+// A heap of slots of one size, shared by any number of threads: caches in front of a supply of slots.
 //
-// Slots move in batches between a user's cache and the heaplets. Taking a batch holds the heap's spin lock for a
-// short, bounded time and never across a system call; giving a batch back takes no lock: it changes the heaplet's
-// free slots and its state word, and pushes the page on a lock-free list when it became worth looking at.
-// Invariant: a page is current, on the ready list, on the lock-free space list, or has too few free slots to be
-// worth it; a page whose slots were all given back is on the list of empty pages.
-// Cost: about 1.3 KiB a heap; 1/32 of a lock an allocation. Threads: any, except where a member says otherwise.
-// Source: HPCC roxiemem's CHeap and space list, 2010; magazines over out-of-band slots: a spike of 2026.
+// Slots move in batches between a user's cache and the heaplets (heap/slot_supply.hpp). A release never waits.
+// Invariant: a slot is with a user, in one cache, or free in its heaplet.
+// Cost: about 1.3 KiB a heap. Threads: any, except where a member says otherwise.
+// Source: magazines, Bonwick and Adams 2001, over out-of-band slots: a spike of 2026.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
-#include <allot/heap/family.hpp>
-#include <allot/heap/header_place.hpp>
-#include <allot/heap/heap_plan.hpp>
-#include <allot/heap/heaplet.hpp>
-#include <allot/heap/page_lists.hpp>
-#include <allot/heap/scan_counters.hpp>
 #include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
-#include <allot/heap/slot_guard.hpp>
 #include <allot/heap/slot_sampler.hpp>
+#include <allot/heap/slot_supply.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
-#include <allot/sys/poison.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <new>
-#include <type_traits>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Ledger, class Guard = guard::none, class Place = header_in_page>
-class fixed_heap final : public heap_base,
-                         public slot_guard<fixed_heap<Slots, Ledger, Guard, Place>, Slots, Guard, Place> {
-    using guard_type = slot_guard<fixed_heap, Slots, Guard, Place>;
-    using tally_type = typename decltype(tally_for<Slots>())::type;
+template <class Slots, class Guard = guard::none, class Place = header_in_page>
+class fixed_heap final : public slot_supply<Slots, Guard, Place> {
+    using supply = slot_supply<Slots, Guard, Place>;
+    using supply::collect, supply::give, supply::put, supply::put_held, supply::put_one, supply::take_one,
+        supply::take_slots, supply::told;
+    using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::plan_,
+        supply::provider_, supply::scans_;
+    using typename supply::tally_type;
 
   public:
-    using page = heaplet<Slots, Guard, Place>;
-    using family_type = heap_family<Ledger>;
+    using typename heap_base::page_visitor, typename heap_base::row_visitor;
+    using typename supply::page;
     using user_cache = tallied_cache<tally_type>;
     template <std::size_t N> using cache_of = slot_cache<N, tally_type>;
     using cache_aside = slot_cache_aside<tally_type>;
 
-    // Slots of one page for a plan; 0 when a row does not fit a page.
-    static std::size_t rows_per_page(const heap_plan& plan, std::size_t page_bytes) noexcept {
-        return cut_for(plan, page_bytes).capacity;
-    }
-
-    fixed_heap(family_type& family, const heap_plan& plan) noexcept
-        : guard_type(rows_per_page(plan, family.page_bytes())), plan_(plan), family_(family),
-          cut_(cut_for(plan, family.page_bytes())) {
-        const std::size_t fit = family.page_bytes() / 16 / cut_.stride; // caches hold no more than that
+    fixed_heap(page_provider& provider, const heap_plan& plan) noexcept : supply(provider, plan, this) {
+        const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
-        family.add(*this);
+        provider.heaps().add(*this);
     }
     ~fixed_heap() override = default;
-
-    const heap_plan& plan() const noexcept { return plan_; }
-    const slot_geometry& cut() const noexcept { return cut_; }
-    family_type& family() const noexcept { return family_; }
 
     // The slots that a cache with room for `capacity` may hold.
     std::uint32_t cache_limit(std::size_t capacity) const noexcept {
@@ -75,7 +54,7 @@ class fixed_heap final : public heap_base,
     // A user's cache joins before its first use, and is emptied and leaves after its last.
     void adopt(user_cache& cache, std::size_t capacity) noexcept {
         join(cache, capacity);
-        family_.record(watch_event::handle_opened, cut_.stride, plan_.name);
+        provider_.record(watch_event::handle_opened, cut_.stride, plan_.name);
     }
     void join(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
@@ -86,7 +65,7 @@ class fixed_heap final : public heap_base,
     }
     template <class Cache> void leave(Cache& cache) noexcept {
         flush(cache);
-        family_.record(watch_event::handle_closed, cut_.stride, plan_.name);
+        provider_.record(watch_event::handle_closed, cut_.stride, plan_.name);
         const std::lock_guard hold(lock_);
         caches_.remove(cache);
         --users_;
@@ -153,7 +132,7 @@ class fixed_heap final : public heap_base,
     std::size_t reclaim(bool forced) noexcept override {
         if (!forced) {
             if (lock_.try_lock()) return collect(true);
-            family_.note(*this);
+            provider_.heaps().note(*this);
             return 0;
         }
         while (!walk_.try_lock()) {
@@ -197,7 +176,7 @@ class fixed_heap final : public heap_base,
         out -= static_cast<std::int64_t>(u.cached_rows);
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_.size();
-        u.bytes = u.pages * family_.page_bytes();
+        u.bytes = u.pages * provider_.page_bytes();
         u.scanned_slots = scans_.looked;
         u.found_slots = scans_.found;
         if (u.live_rows != 0)
@@ -309,9 +288,6 @@ class fixed_heap final : public heap_base,
     }
 
   private:
-    // The policy looks for free slots, and says at how many.
-    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.looked(); };
-
     static const tally_type& tally(const slot_cache_base& cache) noexcept {
         return static_cast<const user_cache&>(cache).tally;
     }
@@ -329,234 +305,12 @@ class fixed_heap final : public heap_base,
         return n;
     }
 
-    static slot_geometry cut_for(const heap_plan& plan, std::size_t page_bytes) noexcept {
-        return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.count_bytes_aside);
-    }
-
-    // The page of a row, or of its own start.
-    ALLOT_ALWAYS_INLINE page& page_of_row(std::byte* row, [[maybe_unused]] std::uintptr_t mask) const noexcept {
-        if constexpr (Place::aside) return page_at<page>(family_.arena().view(), row);
-        else return *reinterpret_cast<page*>(page_of(row, mask));
-    }
-    ALLOT_ALWAYS_INLINE page& page_of_base(std::byte* base, [[maybe_unused]] std::uintptr_t mask = 0) const noexcept {
-        if constexpr (Place::aside) return page_of_row(base, mask);
-        else return *reinterpret_cast<page*>(base);
-    }
-    // Calls visit(page, rows, n) for each run of rows of one page.
-    template <class Visit>
-    ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask,
-                                      Visit visit) const noexcept {
-        for (std::size_t i = 0; i < n;) {
-            std::byte* const base = page_of(rows[i], mask);
-            std::size_t end = i + 1;
-            while (end < n && page_of(rows[end], mask) == base) ++end;
-            visit(page_of_base(base, mask), rows + i, end - i);
-            i = end;
-        }
-    }
-
-    // ---- giving back: no lock -------------------------------------------------------------------------------
-
-    void put(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
-        tally.sweep(told());
-        by_pages(rows, n, family_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
-            p.slots.put(p.base(), cut_, of_page, k);
-            tally.add(p.base(), static_cast<std::uint32_t>(k), family_.arena().page_shift(), cut_.capacity, told());
-        });
-    }
-    // Past all caches.
-    ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
-        page& p = page_of_row(row, family_.arena().page_mask());
-        p.slots.put(p.base(), cut_, &row, 1);
-        count(p, 1);
-    }
-    auto told() noexcept {
-        return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
-    }
-    // n slots of the page were given back.
-    void count(page& p, std::uint32_t n) noexcept {
-        const auto change = pages_.count(p, n); // the page may be gone
-        if (change.note || (change.owed && !noted.load(std::memory_order_relaxed))) family_.note(*this);
-    }
-
-    // ---- giving back: under the lock, when it is free ---------------------------------------------------------
-
-    // No atomic operation; a page is told now and then.
-    void put_held(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
-        tally.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
-        const std::uintptr_t mask = family_.arena().page_mask();
-        const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
-        if (near(rows[0], rows[n - 1])) {
-            by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
-                p.slots.put_held(p.base(), cut, of_page, k);
-                count_held(p, static_cast<std::uint32_t>(k));
-            });
-        } else { // far apart: looking for neighbours would only mislead the branch predictor
-            for (std::size_t i = 0; i != n; ++i) {
-                page& p = page_of_row(rows[i], mask);
-                p.slots.put_held(p.base(), cut, rows + i, 1);
-                count_held(p, 1);
-            }
-        }
-    }
-    ALLOT_ALWAYS_INLINE void count_held(page& p, std::uint32_t n) noexcept {
-        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);
-    }
-    ALLOT_NOINLINE void look(page& p) noexcept {
-        if (pages_.look(p)) family_.note(*this);
-    }
-
-    // Rows of a batch whose ends lie so near were probably released in the order of their addresses.
-    bool near(const std::byte* a, const std::byte* b) const noexcept {
-        const std::size_t apart = a < b ? static_cast<std::size_t>(b - a) : static_cast<std::size_t>(a - b);
-        return apart <= std::size_t{cut_.stride} * 128;
-    }
-
-    // ---- taking: under the lock -----------------------------------------------------------------------------
-
-    // Past all caches.
-    ALLOT_NOINLINE std::byte* take_one() noexcept {
-        std::byte* row = nullptr;
-        return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
-    }
-    // `more` is asked before the family is: true when slots may have turned up.
-    template <class More> std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
-        const std::size_t got = find_slots(out, n, more);
-        this->tell_notes();
-        return got;
-    }
-    template <class More> std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
-        do {
-            const std::lock_guard hold(lock_);
-            if (const std::size_t got = claim(out, n)) return got;
-        } while (more());
-        std::byte* const memory = take_page();
-        family_.settled();
-        std::size_t got = 0;
-        {
-            const std::lock_guard hold(lock_);
-            got = claim(out, n); // slots or a page came in meanwhile
-            if (got == 0 && memory != nullptr) {
-                pages_.add(*format(memory));
-                return claim(out, n);
-            }
-            if (got == 0) got = pages_.scrape([&](page& p) { return claim_from(p, out, n); });
-        }
-        if (memory != nullptr) give_page(memory); // a page never used would never be found empty
-        return got;
-    }
-
-    std::size_t claim(std::byte** out, std::size_t n) noexcept {
-        return pages_.claim([&](page& p) { return claim_from(p, out, n); });
-    }
-    // Untouched slots only when few were given back: used memory is warm, and the page stays small.
-    std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
-        const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
-        const std::int64_t given = p.given();
-        const std::uint32_t untouched = p.cut.capacity - fresh;
-        std::size_t got = 0;
-        if (p.is_broken()) return 0;
-        if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
-        if (got != 0) return got;
-        if (untouched != 0) {
-            const auto k = static_cast<std::uint32_t>(n < untouched ? n : untouched);
-            std::byte* row = p.row(fresh + k);
-            for (std::uint32_t i = 0; i != k; ++i) {
-                row -= cut_.stride;
-                clear_count(row);
-                this->begin_slot(row);
-                out[i] = row;
-            }
-            p.fresh.store(fresh + k, std::memory_order_relaxed);
-            if constexpr (scans) p.slots.reach(fresh + k);
-            return k;
-        }
-        return given > 0 ? claim_given(p, out, n) : 0;
-    }
-    std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
-        const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
-        if (got != 0) p.claim(static_cast<std::uint32_t>(got));
-        if constexpr (scans) scans_.add(p.slots.looked(), got);
-        this->note_if_broken(p);
-        return got;
-    }
-    // A link count of 0 marks a slot that holds no row.
-    void clear_count(std::byte* row) const noexcept {
-        if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
-    }
-    // ---- pages ----------------------------------------------------------------------------------------------
-
-    // A page's memory, and aside its header: then the header is what is handed on.
-    ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
-        std::byte* const memory = family_.take(1);
-        if constexpr (!Place::aside) {
-            return memory;
-        } else {
-            if (memory == nullptr) return nullptr;
-            std::byte* const header = get_header(page::header_bytes(cut_, plan_.count_bytes_aside));
-            if (header == nullptr) family_.give(memory, 1);
-            else (::new (header) page)->place.memory = memory;
-            return header;
-        }
-    }
-    ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
-        if constexpr (Place::aside) {
-            family_.give(reinterpret_cast<page*>(taken)->base(), 1);
-            free_header(taken);
-        } else {
-            family_.give(taken, 1);
-        }
-    }
-    page* format(std::byte* taken) noexcept {
-        page* p;
-        if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);
-        else p = ::new (taken) page;
-        p->ops = plan_.ops;
-        p->owner = this;
-        if constexpr (Place::aside) family_.arena().set_owner(p->base(), static_cast<page_header*>(p));
-        else family_.arena().set_owner(taken, this);
-        p->type = plan_.type;
-        p->bucket = plan_.index;
-        p->cut = cut_;
-        p->threshold = cut_.capacity / 16 + 1;
-        p->slots.reset(p->aside(), cut_);
-        this->begin_page(*p);
-        if (plan_.count_bytes_aside != 0)
-            for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
-                ::new (p->counts() + i) std::uint32_t{0};
-        p->state.reset(true);
-        return p;
-    }
-    // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.
-    std::size_t collect(bool keeps) noexcept {
-        gone_headers<page> gone;
-        const std::lock_guard hold(lock_, std::adopt_lock);
-        if (emptied_.load(std::memory_order_relaxed)) return 0;
-        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, gone); });
-    }
-    void give(page& p, gone_headers<page>& gone) noexcept {
-        std::byte* const memory = p.base();
-        p.ops = nullptr;
-        family_.arena().set_owner(memory, nullptr);
-        gone.add(p);
-        if constexpr (!Place::aside) sys::unpoison(memory, family_.page_bytes());
-        family_.give(memory, 1);
-    }
-
-    const heap_plan plan_;
-    family_type& family_;
-    const slot_geometry cut_;
     std::uint32_t batch_ = 1;
     std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
-    std::atomic<bool> orphan_{false};       // its owner has gone: nothing is kept for later
-    std::atomic<bool> emptied_{false};      // its owner is freeing all rows; changed under both locks
     spin_lock walk_; // of who gathers free slots from everywhere, or frees all rows; taken before lock_
 
-    alignas(64) spin_lock lock_; // the members up to the next line
-    std::size_t users_ = 0;
+    std::size_t users_ = 0; // these two by lock_
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
-    page_lists<page> pages_;
 
     shared_caches<tally_type> shared_;
 };

@@ -65,7 +65,7 @@ class heap_base {
     // Tells heaps of different rows apart: their table of operations.
     virtual const row_ops* kind() const noexcept = 0;
 
-    heap_base* next = nullptr;                   // all heaps of the family; set once
+    heap_base* next = nullptr;                   // all heaps of the manager; set once
     std::atomic<heap_base*> empty_link{nullptr}; // heaps with empty pages
     std::atomic<bool> noted{false};              // it is on that list
 };

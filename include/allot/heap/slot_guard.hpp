@@ -1,6 +1,6 @@
 // What a heap does for its guard: canaries, coded links, rows that wait, and what was found amiss.
 //
-// A base of the heap, which it asks for its plan, its cut and its family. Empty, and without code, for guard::none.
+// A base of the heap, which it asks for its plan, its cut and its provider. Empty, and without code, for guard::none.
 // Invariant: nothing is told under a lock: it is noted there, and told when the lock has gone.
 // Cost: heap/heap_guard.hpp. Threads: any, unless a member says otherwise.
 #pragma once
@@ -77,7 +77,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
         if constexpr (Guard::wipes) {
             const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * p.cut.stride;
             if (bytes == 0) return;
-            sys::unpoison(p.base(), heap().family().page_bytes());
+            sys::unpoison(p.base(), heap().provider().page_bytes());
             sys::wipe(p.row(0), bytes - p.cut.header);
         }
     }
@@ -118,7 +118,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
     const Heap& heap() const noexcept { return static_cast<const Heap&>(*this); }
     std::size_t room() const noexcept { return heap().cut().stride - heap().cut().header; }
     std::size_t in_arena(const std::byte* row) const noexcept {
-        return static_cast<std::size_t>(row - heap().family().arena().begin());
+        return static_cast<std::size_t>(row - heap().provider().arena().begin());
     }
     // A row leaves the queue: it must be as it was filled.
     void inspect(std::byte* row) noexcept {
@@ -128,7 +128,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
             if (!good) sys::wipe(row, usable());
         sys::poison(row, usable());
         if (good) return;
-        page& p = page_at<page>(heap().family().arena().view(), row);
+        page& p = page_at<page>(heap().provider().arena().view(), row);
         notes_.add(misuse::written_when_free, row, Guard::type_of(heap().plan(), p, row));
     }
 

@@ -21,14 +21,14 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Rows, class List, class Ledger> class buckets {
+template <class Rows, class List> class buckets {
   public:
     using heap = typename Rows::heap;
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // beside a row
     static constexpr std::size_t max_align = 64;
 
-    buckets(heap_family<Ledger>& family, row_context& context) noexcept
-        : family_(family), context_(context), classes_(usable(family.page_bytes())),
+    buckets(page_provider& provider, row_context& context) noexcept
+        : provider_(provider), context_(context), classes_(usable(provider.page_bytes())),
           largest_(classes_.largest() - header) {}
     buckets(const buckets&) = delete;
     buckets& operator=(const buckets&) = delete;
@@ -76,17 +76,17 @@ template <class Rows, class List, class Ledger> class buckets {
     ALLOT_NOINLINE heap* make(std::atomic<heap*>& place, std::uint32_t index, std::size_t align) noexcept {
         heap_plan plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         plan.index = align <= 8 ? index : heap_plan::no_index;
-        if (heap::rows_per_page(plan, family_.page_bytes()) == 0) return nullptr;
+        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return nullptr;
         const std::lock_guard hold(making_);
         heap* made = place.load(std::memory_order_acquire);
         if (made == nullptr) {
-            made = new (std::nothrow) heap(family_, plan);
+            made = new (std::nothrow) heap(provider_, plan);
             place.store(made, std::memory_order_release);
         }
         return made;
     }
 
-    heap_family<Ledger>& family_;
+    page_provider& provider_;
     row_context& context_;
     const size_classes<List> classes_;
     const std::size_t largest_;

@@ -12,9 +12,9 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/units.hpp>
-#include <allot/heap/family.hpp>
 #include <allot/heap/header_place.hpp>
 #include <allot/heap/heap_guard.hpp>
+#include <allot/heap/page_provider.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_ops.hpp>
@@ -56,12 +56,12 @@ struct huge_place_aside : huge_place {
     huge_header_aside header;
 };
 
-template <class Ledger, bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows {
+template <bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows {
     static_assert(!Place::aside || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
     using place_type = std::conditional_t<Place::aside, huge_place_aside, huge_place>;
 
   public:
-    huge_rows(heap_family<Ledger>& family, row_context& context) noexcept : family_(family), context_(context) {
+    huge_rows(page_provider& provider, row_context& context) noexcept : provider_(provider), context_(context) {
         if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
     }
     huge_rows(const huge_rows&) = delete;
@@ -79,11 +79,11 @@ template <class Ledger, bool Counts, class Guard = guard::none, class Place = he
         const std::size_t offset =
             Place::aside ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
-        if (!checked_add(bytes, offset + Guard::row_bytes + family_.page_bytes() - 1, total)) return nullptr;
-        const std::size_t pages = Place::aside && bytes == 0 ? 1 : total >> family_.arena().page_shift();
+        if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return nullptr;
+        const std::size_t pages = Place::aside && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
         place_type* const place = enter();
         if (place == nullptr) return nullptr;
-        std::byte* const base = family_.take(pages);
+        std::byte* const base = provider_.take(pages);
         if (base == nullptr) {
             leave(place);
             return nullptr;
@@ -100,13 +100,13 @@ template <class Ledger, bool Counts, class Guard = guard::none, class Place = he
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
-        family_.arena().set_owner(base, static_cast<page_header*>(h));                    // no page of rows is nobody's
+        provider_.arena().set_owner(base, static_cast<page_header*>(h));                  // no page of rows is nobody's
         place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
         place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
-        family_.settled();
-        family_.record(watch_event::huge, bytes, context_.types[type]->name);
+        provider_.settled();
+        provider_.record(watch_event::huge, bytes, context_.types[type]->name);
         return row;
     }
 
@@ -118,14 +118,14 @@ template <class Ledger, bool Counts, class Guard = guard::none, class Place = he
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
             for (place_type& place : c->at)
                 if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
-                    visit(row_of(*h), type_of(*h), h->pages << family_.arena().page_shift());
+                    visit(row_of(*h), type_of(*h), h->pages << provider_.arena().page_shift());
     }
     // Whether nothing wrote behind a row. No row may be released meanwhile.
     bool valid() noexcept {
         bool good = true;
         if constexpr (has_canary<Guard>)
             for_each([&](std::byte* row, const row_type*, std::size_t bytes) {
-                const auto to_end = bytes - (static_cast<std::size_t>(distance(row)) & (family_.page_bytes() - 1));
+                const auto to_end = bytes - (static_cast<std::size_t>(distance(row)) & (provider_.page_bytes() - 1));
                 good = good && canary_.intact(row, to_end, distance(row));
             });
         return good;
@@ -150,12 +150,12 @@ template <class Ledger, bool Counts, class Guard = guard::none, class Place = he
         const std::size_t all = rows(), held = pages();
         std::size_t known = 0;
         const std::size_t seen = visit(most, [&](const std::byte*, std::size_t n, const row_type* type) {
-            into.add(type, 1, n * family_.page_bytes());
+            into.add(type, 1, n * provider_.page_bytes());
             known += n;
         });
         if (seen != most || all <= most) return;
         into.estimated(); // the types of the others are not known
-        into.add(nullptr, all - most, held > known ? (held - known) * family_.page_bytes() : 0);
+        into.add(nullptr, all - most, held > known ? (held - known) * provider_.page_bytes() : 0);
     }
     // Frees all rows without running destructors.
     void drop() noexcept {
@@ -233,10 +233,10 @@ template <class Ledger, bool Counts, class Guard = guard::none, class Place = he
     static huge_rows& home_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
     // What a row may use, its type's check included.
     std::size_t room(const huge_header& h) const noexcept {
-        return (h.pages << family_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
+        return (h.pages << provider_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
     }
     std::size_t distance(const std::byte* row) const noexcept {
-        return static_cast<std::size_t>(row - family_.arena().begin());
+        return static_cast<std::size_t>(row - provider_.arena().begin());
     }
     // Damage is told.
     bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
@@ -305,17 +305,17 @@ template <class Ledger, bool Counts, class Guard = guard::none, class Place = he
         const std::size_t pages = h.pages;
         std::byte* const run = run_of(h);
         if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
-        family_.arena().set_owner(run, nullptr);
+        provider_.arena().set_owner(run, nullptr);
         h.ops = nullptr;
         leave(h.place); // aside, the header is the next one's from now on
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
-        family_.give(run, pages);
+        provider_.give(run, pages);
     }
 
     static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};
 
-    heap_family<Ledger>& family_;
+    page_provider& provider_;
     row_context& context_;
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;
     std::atomic<std::size_t> rows_{0};

@@ -24,7 +24,9 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Set> class row_manager;
+namespace detail {
+template <class Set> class row_core;
+} // namespace detail
 
 template <class Set> class local_rows {
     using policies = detail::row_policies<Set>;
@@ -32,37 +34,37 @@ template <class Set> class local_rows {
     using heap_type = typename rows::heap;
 
   public:
-    explicit local_rows(row_manager<Set>& manager) noexcept : arena_(manager.arena().view()), manager_(manager) {}
+    explicit local_rows(detail::row_core<Set>& core) noexcept : arena_(core.arena().view()), core_(core) {}
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;
     ~local_rows() { close(); }
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
-        guard_.used(manager_.context(), "", nullptr);
+        guard_.used(core_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
-        const std::uint32_t index = manager_.buckets().index(bytes);
+        const std::uint32_t index = core_.buckets().index(bytes);
         if (ALLOT_UNLIKELY(index == heap_plan::no_index || type.align > 8 || number >= type_table::checked))
-            return manager_.try_allocate_shared(bytes, type, number);
+            return core_.try_allocate_shared(bytes, type, number);
         std::byte* row;
         if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {
             row = pop_slowly(index);
             if (row == nullptr) return nullptr;
         }
         rows::start(bins_[index & mask_].heap->cut(), false, arena_, row, number);
-        sampler_.allocated(manager_, bytes, type);
+        sampler_.allocated(core_, bytes, type);
         return row;
     }
     // The same; on failure what the set's oom policy says.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return manager_.refuse(bytes, type.name);
+        return core_.refuse(bytes, type.name);
     }
     // A constructed T; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
-        return manager_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
+        return core_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
     // Drops a holder of any row of the manager's arena.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
@@ -71,12 +73,12 @@ template <class Set> class local_rows {
     // The same, quicker where sizes vary, for a row that was asked for with so many bytes: its cache is known before
     // the row's page is read. Other bytes cost time, nothing else.
     ALLOT_ALWAYS_INLINE void release(const void* row, std::size_t bytes) noexcept {
-        release_into<rows::reads_page>(row, [this, bytes](auto&) { return manager_.buckets().index(bytes); });
+        release_into<rows::reads_page>(row, [this, bytes](auto&) { return core_.buckets().index(bytes); });
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        manager_.link(row, arena_);
+        core_.link(row, arena_);
     }
 
     // Gives the free slots it holds back to their heaps.
@@ -101,9 +103,9 @@ template <class Set> class local_rows {
 
     template <bool ReadsPage, class Bucket>
     ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
-        guard_.used(manager_.context(), "", nullptr);
+        guard_.used(core_.context(), "", nullptr);
         const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return manager_.not_ours(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         if (rows::template dropped_by_count<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slowly(more); }))
@@ -120,7 +122,7 @@ template <class Set> class local_rows {
             if (bins_[i].heap != nullptr) visit(bins_[i]);
     }
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
-        if constexpr (policies::counts) return manager_.context().types.number(type);
+        if constexpr (policies::counts) return core_.context().types.number(type);
         return 0;
     }
     // A row of a heap that this handle has not used, shared, or to be destroyed.
@@ -128,11 +130,11 @@ template <class Set> class local_rows {
         auto& page = rows::page_at(arena_, row);
         bin& b = bins_[page.bucket & mask_];
         if (b.heap == nullptr || !rows::template is_of<false>(page, arena_, arena_.offset(row), b.heap))
-            return detail::release_in(manager_.arena(), row);
+            return detail::release_in(core_.arena(), row);
         if (rows::drop(page, row) && !b.push(row)) push_slowly(b, row);
     }
     ALLOT_NOINLINE void push_slowly(bin& b, std::byte* row) noexcept {
-        if (b.heap == nullptr) return detail::release_in(manager_.arena(), row); // of no heap's page: told
+        if (b.heap == nullptr) return detail::release_in(core_.arena(), row); // of no heap's page: told
         b.heap->spill(b, b.batch);
         b.push(row);
     }
@@ -145,7 +147,7 @@ template <class Set> class local_rows {
         return b.heap->refill(b) && b.pop(row) ? row : nullptr;
     }
     bool make_bins() noexcept {
-        const std::uint32_t n = std::bit_ceil(manager_.buckets().count());
+        const std::uint32_t n = std::bit_ceil(core_.buckets().count());
         bin* const made = new (std::nothrow) bin[n];
         if (made == nullptr) return false;
         bins_ = made;
@@ -153,7 +155,7 @@ template <class Set> class local_rows {
         return true;
     }
     bool open(bin& b, std::uint32_t index) noexcept {
-        heap_type* const heap = manager_.buckets().at(index);
+        heap_type* const heap = core_.buckets().at(index);
         if (heap == nullptr) return false;
         b.set_slots(new (std::nothrow) std::byte*[heap->cache_limit(bin::capacity)]);
         if (b.slots() == nullptr) return false;
@@ -165,7 +167,7 @@ template <class Set> class local_rows {
     bin* bins_ = &none_; // one a size class, a power of two of them; none_ before the first row
     std::uint32_t mask_ = 0;
     const detail::arena_view arena_;
-    row_manager<Set>& manager_;
+    detail::row_core<Set>& core_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     bin none_; // always empty

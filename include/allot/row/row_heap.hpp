@@ -23,7 +23,9 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Set> class row_manager;
+namespace detail {
+template <class Set> class row_core;
+} // namespace detail
 
 // One thread's handle of a fixed heap; it takes `Batch` slots at once. Must go before its manager.
 template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
@@ -32,8 +34,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     using heap_type = typename rows::heap;
 
   public:
-    local_row_heap(row_manager<Set>& manager, heap_type& heap, std::uint32_t type) noexcept
-        : heap_(heap), arena_(manager.arena().view()), type_(type), manager_(manager) {
+    local_row_heap(detail::row_core<Set>& core, heap_type& heap, std::uint32_t type) noexcept
+        : heap_(heap), arena_(core.arena().view()), type_(type), core_(core) {
         heap_.adopt(cache_, cache_.capacity);
     }
     local_row_heap(const local_row_heap&) = delete;
@@ -42,7 +44,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
-        guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);
+        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
         std::byte* row;
         if (ALLOT_UNLIKELY(!cache_.pop(row))) {
             row = pop_slowly();
@@ -50,28 +52,27 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         }
         rows::start(heap_.cut(), policies::one_type, arena_, row, type_);
         if constexpr (policies::watch::every_nth_row != 0)
-            sampler_.allocated(manager_, heap_.plan().row_bytes, *manager_.context().types[type_]);
+            sampler_.allocated(core_, heap_.plan().row_bytes, *core_.context().types[type_]);
         return row;
     }
     // The same; on failure what the set's oom policy says.
     ALLOT_ALWAYS_INLINE void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return manager_.refuse(heap_.plan().row_bytes, heap_.plan().name);
+        return core_.refuse(heap_.plan().row_bytes, heap_.plan().name);
     }
     // As row_heap's; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
-        const row_type& type = *manager_.context().types[type_];
-        void* const row =
-            manager_.template suits<T>(heap_.plan(), type) ? allocate() : manager_.refuse(sizeof(T), type.name);
-        return manager_.template construct<T>(row, std::forward<Args>(args)...);
+        const row_type& type = *core_.context().types[type_];
+        void* const row = core_.template suits<T>(heap_.plan(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
+        return core_.template construct<T>(row, std::forward<Args>(args)...);
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        guard_.used(manager_.context(), heap_.plan().name, heap_.plan().type);
+        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
         const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return manager_.not_ours(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
         if (rows::template dropped_by_count<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slowly(more); }))
@@ -85,7 +86,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
-        manager_.link(row, arena_);
+        core_.link(row, arena_);
     }
 
   private:
@@ -101,7 +102,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         if (!rows::template is_of<false>(page, arena_, arena_.offset(row), &heap_))
-            return detail::release_in(manager_.arena(), row);
+            return detail::release_in(core_.arena(), row);
         if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
     }
 
@@ -111,7 +112,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     typename heap_type::template cache_of<2 * Batch> cache_;
-    row_manager<Set>& manager_;
+    detail::row_core<Set>& core_;
 };
 
 template <class Set, class Heap> class row_heap {
@@ -124,17 +125,17 @@ template <class Set, class Heap> class row_heap {
     // The handle takes several slots at once, and is for one thread.
     static constexpr bool blocked = policies::refill::batch > 1;
 
-    row_heap(row_manager<Set>& manager, heap_type& heap, const row_type& type, std::uint32_t number) noexcept
-        : heap_(&heap), manager_(&manager), type_(&type), number_(number) {
+    row_heap(detail::row_core<Set>& core, heap_type& heap, const row_type& type, std::uint32_t number) noexcept
+        : heap_(&heap), core_(&core), type_(&type), number_(number) {
         open();
     }
     row_heap(row_heap&& other) noexcept
-        : heap_(std::exchange(other.heap_, nullptr)), manager_(other.manager_), type_(other.type_),
-          number_(other.number_), local_(std::move(other.local_)) {}
+        : heap_(std::exchange(other.heap_, nullptr)), core_(other.core_), type_(other.type_), number_(other.number_),
+          local_(std::move(other.local_)) {}
     row_heap& operator=(row_heap&& other) noexcept {
         row_heap gone(std::move(*this));
         heap_ = std::exchange(other.heap_, nullptr);
-        manager_ = other.manager_;
+        core_ = other.core_;
         type_ = other.type_;
         number_ = other.number_;
         local_ = std::move(other.local_);
@@ -143,9 +144,9 @@ template <class Set, class Heap> class row_heap {
     ~row_heap() {
         local_ = {};
         if constexpr (unique)
-            if (heap_ != nullptr) manager_->orphan(*heap_);
+            if (heap_ != nullptr) core_->orphan(*heap_);
         if constexpr (policies::limited)
-            if (heap_ != nullptr) manager_->closed(*heap_);
+            if (heap_ != nullptr) core_->closed(*heap_);
     }
 
     // A row with one holder, contents unspecified; null when no memory can be had.
@@ -154,24 +155,24 @@ template <class Set, class Heap> class row_heap {
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
         std::byte* const row = heap_->pop();
         if (row == nullptr) return nullptr;
-        rows::start(heap_->cut(), policies::one_type, heap_->family().arena().view(), row, number_);
-        manager_->allocated(heap_->plan().row_bytes, *type_);
+        rows::start(heap_->cut(), policies::one_type, heap_->provider().arena().view(), row, number_);
+        core_->allocated(heap_->plan().row_bytes, *type_);
         return row;
     }
     // The same; on failure what the set's oom policy says.
     void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return manager_->refuse(heap_->plan().row_bytes, heap_->plan().name);
+        return core_->refuse(heap_->plan().row_bytes, heap_->plan().name);
     }
     void release(const void* row) noexcept {
         if constexpr (blocked)
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->release(row);
-        manager_->release(row);
+        core_->release(row);
     }
     void link(const void* row) noexcept
         requires(policies::counts)
     {
-        manager_->link(row);
+        core_->link(row);
     }
 
     // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy. A T that is larger
@@ -180,12 +181,12 @@ template <class Set, class Heap> class row_heap {
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         void* const row =
-            manager_->template suits<T>(heap_->plan(), *type_) ? allocate() : manager_->refuse(sizeof(T), type_->name);
-        return manager_->template construct<T>(row, std::forward<Args>(args)...);
+            core_->template suits<T>(heap_->plan(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
+        return core_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
     // A handle for the calling thread. Its rows may go to any thread.
-    local_row_heap<Set, Heap> local() noexcept { return {*manager_, *heap_, number_}; }
+    local_row_heap<Set, Heap> local() noexcept { return {*core_, *heap_, number_}; }
 
     std::size_t live_rows() const noexcept { return heap_->usage().live_rows; }
     std::size_t pages() const noexcept { return heap_->pages(); }
@@ -200,7 +201,7 @@ template <class Set, class Heap> class row_heap {
     {
         local_ = {};
         if (heap_->users() != 0) {
-            manager_->context().tell(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
+            core_->context().tell(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
             return 0;
         }
         std::size_t pages = 0;
@@ -225,11 +226,11 @@ template <class Set, class Heap> class row_heap {
     // Without memory for it the handle works slot by slot.
     void open() noexcept {
         if constexpr (blocked)
-            local_.reset(new (std::nothrow) typename own_local::element_type(*manager_, *heap_, number_));
+            local_.reset(new (std::nothrow) typename own_local::element_type(*core_, *heap_, number_));
     }
 
     heap_type* heap_;
-    row_manager<Set>* manager_;
+    detail::row_core<Set>* core_;
     const allot::row_type* type_;
     std::uint32_t number_;
     [[no_unique_address]] own_local local_{};

@@ -40,7 +40,7 @@ template <class Set> struct row_policies {
     // Otherwise headers, bits and counts stand in host memory, and no objects are made in rows.
     static constexpr bool host_touches_rows = provided_by<page>::template has<property::host_accessible>;
     using place = std::conditional_t<host_touches_rows, header_in_page, header_aside>;
-    using rows = slot_rows<slots, count, ledger, guard, place>;
+    using rows = slot_rows<slots, count, guard, place>;
 
     static constexpr bool packed = size::step < 8; // rows of one size are aligned to 4
     static constexpr bool bucketed = size::rounds; // and otherwise fill the next size of the list

@@ -9,6 +9,7 @@
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/heap/heap_base.hpp>
+#include <allot/heap/heap_group.hpp>
 
 #include <array>
 #include <cstddef>
@@ -98,13 +99,13 @@ class leak_tally {
 };
 
 // Tells the rows that were not released, by heap and type. Nobody else may use the manager meanwhile.
-template <class Family, class Huge>
-ALLOT_COLD void tell_leaks(const Family& family, Huge& huge, const char* name, const char* set,
+template <class Huge>
+ALLOT_COLD void tell_leaks(const heap_group& heaps, Huge& huge, const char* name, const char* set,
                            const leak_sink& sink) noexcept {
     char page[out_of_memory::report_bytes];
     text_writer out{page};
     std::size_t leaked = 0;
-    family.for_each([&](heap_base& heap) {
+    heaps.for_each([&](heap_base& heap) {
         const heap_usage u = heap.usage();
         if (u.live_rows == 0) return;
         leak_tally tally;

@@ -15,11 +15,11 @@ namespace detail {
 
 template <std::size_t Nth> class row_sampler {
   public:
-    template <class Manager>
-    ALLOT_ALWAYS_INLINE void allocated(Manager& manager, std::size_t bytes, const row_type& type) noexcept {
+    template <class Core>
+    ALLOT_ALWAYS_INLINE void allocated(Core& core, std::size_t bytes, const row_type& type) noexcept {
         if (ALLOT_LIKELY(++n_ != Nth)) return;
         n_ = 0;
-        manager.sampled(bytes, type);
+        core.sampled(bytes, type);
     }
 
   private:
@@ -28,9 +28,9 @@ template <std::size_t Nth> class row_sampler {
 
 template <std::size_t Nth> class shared_row_sampler {
   public:
-    template <class Manager>
-    ALLOT_ALWAYS_INLINE void allocated(Manager& manager, std::size_t bytes, const row_type& type) noexcept {
-        if (ALLOT_UNLIKELY((n_.fetch_add(1, std::memory_order_relaxed) + 1) % Nth == 0)) manager.sampled(bytes, type);
+    template <class Core>
+    ALLOT_ALWAYS_INLINE void allocated(Core& core, std::size_t bytes, const row_type& type) noexcept {
+        if (ALLOT_UNLIKELY((n_.fetch_add(1, std::memory_order_relaxed) + 1) % Nth == 0)) core.sampled(bytes, type);
     }
 
   private:
@@ -39,8 +39,7 @@ template <std::size_t Nth> class shared_row_sampler {
 
 template <> class row_sampler<0> {
   public:
-    template <class Manager>
-    ALLOT_ALWAYS_INLINE void allocated(Manager&, std::size_t, const row_type&) const noexcept {}
+    template <class Core> ALLOT_ALWAYS_INLINE void allocated(Core&, std::size_t, const row_type&) const noexcept {}
 };
 template <> class shared_row_sampler<0> : public row_sampler<0> {};
 

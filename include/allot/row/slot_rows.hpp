@@ -26,11 +26,10 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Slots, class Count, class Ledger, class Guard = guard::none, class Place = header_in_page>
-struct slot_rows {
+template <class Slots, class Count, class Guard = guard::none, class Place = header_in_page> struct slot_rows {
     static_assert(!Place::aside || Count::aside || !Count::counted, "a count in front of a row is written by the host");
     using guard = std::conditional_t<std::is_same_v<Guard, guard::none>, guard::none, row_guard<Guard, Count>>;
-    using heap = fixed_heap<Slots, Ledger, guard, Place>;
+    using heap = fixed_heap<Slots, guard, Place>;
     using page = heaplet<Slots, guard, Place>;
     using counting = detail::counting<Count>;
 
@@ -69,7 +68,7 @@ struct slot_rows {
     ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row) noexcept {
         if constexpr (has_canary<guard>)
             return drop_only(p, row, p.type != nullptr,
-                             static_cast<std::size_t>(row - heap_of(p).family().arena().begin()));
+                             static_cast<std::size_t>(row - heap_of(p).provider().arena().begin()));
         else return drop_only(p, row, false, 0);
     }
     // For who knows them already: whether the heap has one type, the row's distance from its arena's start, and that

@@ -9,7 +9,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Set> using thread_rows = thread_places<row_manager<Set>, local_rows<Set>>;
+template <class Set> class row_core;
+template <class Set> using thread_rows = thread_places<row_core<Set>, local_rows<Set>>;
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

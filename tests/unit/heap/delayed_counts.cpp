@@ -78,7 +78,7 @@ TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupanc
             h.heap->flush(cache);
             CHECK(h.heap->usage().live_rows == 0);
             CHECK(h.heap->valid());
-            h.family.reclaim(true);
+            h.provider.heaps().reclaim(true);
             CHECK(h.ledger.used() == 0);
             CHECK(h.arena.trim() > 0);
             CHECK(h.arena.figures().committed == 0);
@@ -173,7 +173,7 @@ TEST_CASE("slots claimed before they are counted take the count below zero, and 
     for (std::byte* row : got) h.heap->push(row);
     h.heap->leave(one);
     h.heap->leave(two);
-    h.family.reclaim(true);
+    h.provider.heaps().reclaim(true);
     CHECK(h.ledger.used() == 0);
 }
 
@@ -191,13 +191,13 @@ TEST_CASE("a page is not returned before all its slots are counted", "[heap]") {
     });
     const std::size_t held = h.heap->pages();
     CHECK(cache.tally.pending() > 0);
-    h.family.reclaim(true);
+    h.provider.heaps().reclaim(true);
     CHECK(h.heap->pages() >= 1); // the page with the last ones, at least
     CHECK(h.heap->pages() < held);
     CHECK(h.heap->usage().live_rows == 0);
     CHECK(h.heap->valid());
     h.heap->leave(cache); // tells the rest
-    h.family.reclaim(true);
+    h.provider.heaps().reclaim(true);
     CHECK(h.heap->pages() == 0);
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("a cache that releases page after page holds back few of them", "[heap
     h.locked([&] {
         for (std::byte* row : rows) give(*h.heap, cache, row);
     });
-    h.family.reclaim(true);
+    h.provider.heaps().reclaim(true);
     CHECK(h.heap->pages() <= 3);
     h.heap->leave(cache);
 }
@@ -229,7 +229,7 @@ TEST_CASE("pages that are dropped are forgotten by the tallies of the shared cac
         CHECK(h.heap->usage().cached_rows == 0);
         std::byte* const row = other->pop(); // in a page that was dropped
         std::memset(row, 0x5a, 400);
-        h.family.reclaim(true);
+        h.provider.heaps().reclaim(true);
         CHECK(other->valid());
         CHECK(h.heap->valid());
         other->push(row);
@@ -257,7 +257,7 @@ TEST_CASE("threads that release into the same pages lose no slot", "[heap][threa
         for (auto& thread : all) thread.join();
         CHECK(h.heap->usage().live_rows == 0);
         CHECK(h.heap->valid());
-        h.family.reclaim(true);
+        h.provider.heaps().reclaim(true);
         CHECK(h.ledger.used() == 0);
     }
 }

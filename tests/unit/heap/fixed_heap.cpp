@@ -1,4 +1,4 @@
-// A heap of slots by itself: batches, caches, pages that come and go, and the family that has the limit.
+// A heap of slots by itself: batches, caches, pages that come and go, and the limit they share.
 #include <support/catch.hpp>
 #include <support/one_heap.hpp>
 
@@ -37,7 +37,7 @@ TEMPLATE_LIST_TEST_CASE("a heap hands out each slot once and takes no more pages
     CHECK(h.heap->usage().live_rows == 0);
     CHECK(h.heap->valid());
     CHECK(h.ledger.used() == 3 * 64_KiB);
-    h.family.reclaim(true);
+    h.provider.heaps().reclaim(true);
     CHECK(h.ledger.used() == 0);
     CHECK(h.ledger.peak() == 3 * 64_KiB);
 }
@@ -48,10 +48,10 @@ TEMPLATE_LIST_TEST_CASE("unforced, one empty page stays with its heap", "[heap]"
     for (std::size_t i = 0; i < h.per_page() * 5; ++i) all.push_back(h.heap->pop());
     CHECK(h.heap->pages() == 5);
     for (std::byte* p : all) h.heap->push(p);
-    for (int i = 0; i < 3; ++i) h.family.collect();
+    for (int i = 0; i < 3; ++i) h.provider.heaps().collect();
     CHECK(h.heap->pages() >= 1);
     CHECK(h.heap->pages() <= 2); // what the shared caches hold keeps a page, too
-    CHECK(h.family.reclaim(true) >= 1);
+    CHECK(h.provider.heaps().reclaim(true) >= 1);
     CHECK(h.heap->pages() == 0);
 }
 
@@ -112,7 +112,7 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
         CHECK(cache.size() == 0);
     }
     CHECK(h.heap->users() == 0);
-    h.family.reclaim(true);
+    h.provider.heaps().reclaim(true);
     CHECK(h.heap->pages() == 0);
     CHECK(h.heap->valid());
 }
@@ -136,7 +136,7 @@ TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is em
     CHECK_FALSE(h.heap->reuse());
     h.heap->push(p);
     h.heap->push(q);
-    h.family.collect();
+    h.provider.heaps().collect();
     CHECK(h.heap->pages() == 0);
     CHECK(h.heap->reuse());
     CHECK_FALSE(h.heap->reuse()); // it has an owner now
@@ -146,7 +146,7 @@ TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is em
 TEST_CASE("a row that fits no page has no heap", "[heap]") {
     allot::heap_plan plan;
     plan.row_bytes = 70000;
-    CHECK(allot::fixed_heap<allot::slots::linked, allot::page_ledger>::rows_per_page(plan, 65536) == 0);
+    CHECK(allot::fixed_heap<allot::slots::linked>::rows_per_page(plan, 65536) == 0);
     plan.row_bytes = 60000;
-    CHECK(allot::fixed_heap<allot::slots::linked, allot::page_ledger>::rows_per_page(plan, 65536) == 1);
+    CHECK(allot::fixed_heap<allot::slots::linked>::rows_per_page(plan, 65536) == 1);
 }

@@ -69,7 +69,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: an empty page is told at once", "[heap]", 
     REQUIRE(h.heap->pages() == 3);
     h.give(rows);
     CHECK(h.heap->usage().live_rows == 0);
-    h.family.collect();
+    h.provider.heaps().collect();
     CHECK(h.heap->pages() == 1); // one is kept
     CHECK(h.heap->valid());
 }
@@ -84,7 +84,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
     h.heap->set_orphan(); // slots go straight to their page now, without the lock
     h.heap->push(rows.back());
     CHECK_FALSE(page.state.is_noted()); // nobody could see that it is empty
-    h.family.collect();
+    h.provider.heaps().collect();
     CHECK(h.heap->pages() == 0);
 }
 
@@ -101,7 +101,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of"
     for (std::size_t i = 0; i < rows.size(); i += h.per_page()) owing += h.page_of_row(rows[i]).held.slots != 0;
     CHECK(owing == most);
     // So few of each page that none is listed: only at the limit are they looked for.
-    const std::size_t room = h.ledger.limit() / h.family.page_bytes();
+    const std::size_t room = h.ledger.limit() / h.provider.page_bytes();
     const auto more = h.take((room - h.heap->pages()) * h.per_page() + given.size());
     CHECK(h.heap->pages() == room);
     CHECK(h.heap->usage().live_rows == kept.size() + more.size());
@@ -127,5 +127,5 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK_FALSE(first.state.is_listed());
     h.take(h.per_page() - 1 + each);
     CHECK(h.heap->pages() == 2);
-    CHECK(h.ledger.peak() == 2 * h.family.page_bytes()); // nor was one taken and given back
+    CHECK(h.ledger.peak() == 2 * h.provider.page_bytes()); // nor was one taken and given back
 }

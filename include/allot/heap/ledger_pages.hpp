@@ -1,0 +1,36 @@
+// The page provider of a row manager: pages of its arena, charged to its ledger.
+//
+// A request first collects the empty pages that heaps have reported, then charges and takes. Only when that fails are
+// all heaps asked, then the other users of the arena, each once.
+// Cost of a page: O(1) whatever the number of heaps, unless memory is short. Threads: any.
+// Source: HPCC roxiemem's checkLimit, 2010.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/charged_pages.hpp>
+#include <allot/heap/page_provider.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Ledger> class ledger_pages final : public page_provider {
+  public:
+    ledger_pages(arena_base& arena, Ledger& ledger) noexcept : page_provider(arena), pages_(arena, ledger) {}
+
+    std::byte* take(std::size_t pages) noexcept override {
+        heaps().collect();
+        return pages_.take(pages, typename charged_pages<Ledger>::unfollowed{},
+                           [this] { return heaps().reclaim(true); });
+    }
+    void give(std::byte* first, std::size_t pages) noexcept override { pages_.give(first, pages); }
+    void settled() noexcept override { pages_.settled(); }
+    void record(watch_event kind, std::size_t bytes, const char* name = "") noexcept override {
+        pages_.record(kind, bytes, name);
+    }
+
+  private:
+    charged_pages<Ledger> pages_;
+};
+
+} // namespace allot::inline ALLOT_ABI

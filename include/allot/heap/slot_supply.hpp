@@ -1,0 +1,283 @@
+// The slots of a heap, without caches: pages taken from a provider, cut into slots, and the free ones among them.
+//
+// Taking slots holds the heap's spin lock for a short, bounded time and never across a system call; giving slots back
+// needs no lock: it changes the heaplet's free slots and its state word, and pushes the page on a lock-free list when
+// it became worth looking at.
+// Invariant: a page is current, on the ready list, on the lock-free space list, or has too few free slots to be
+// worth it; a page whose slots were all given back is on the list of empty pages.
+// Cost: 1/32 of a lock per allocation. Threads: any, except where a member says otherwise.
+// Source: HPCC roxiemem's CHeap and space list, 2010; out-of-band slots: a spike of 2026.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/header_place.hpp>
+#include <allot/heap/heap_base.hpp>
+#include <allot/heap/heap_plan.hpp>
+#include <allot/heap/heaplet.hpp>
+#include <allot/heap/page_lists.hpp>
+#include <allot/heap/page_provider.hpp>
+#include <allot/heap/scan_counters.hpp>
+#include <allot/heap/slot_cache.hpp>
+#include <allot/heap/slot_guard.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/sys/poison.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Slots, class Guard, class Place>
+class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard, Place>, Slots, Guard, Place> {
+    using guard_type = slot_guard<slot_supply, Slots, Guard, Place>;
+
+  public:
+    using page = heaplet<Slots, Guard, Place>;
+
+    // Slots of one page for a plan; 0 when a row does not fit a page.
+    static std::size_t rows_per_page(const heap_plan& plan, std::size_t page_bytes) noexcept {
+        return cut_for(plan, page_bytes).capacity;
+    }
+
+    const heap_plan& plan() const noexcept { return plan_; }
+    const slot_geometry& cut() const noexcept { return cut_; }
+    page_provider& provider() const noexcept { return provider_; }
+
+  protected:
+    using tally_type = typename decltype(tally_for<Slots>())::type;
+    // The policy looks for free slots, and says at how many.
+    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.looked(); };
+
+    // `owner`: the heap, as the headers of its pages name it.
+    slot_supply(page_provider& provider, const heap_plan& plan, void* owner) noexcept
+        : guard_type(rows_per_page(plan, provider.page_bytes())), plan_(plan), provider_(provider),
+          cut_(cut_for(plan, provider.page_bytes())), owner_(owner) {}
+    ~slot_supply() override = default;
+
+    // `more` is asked before the provider is: true when slots may have turned up.
+    template <class More> std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
+        const std::size_t got = find_slots(out, n, more);
+        this->tell_notes();
+        return got;
+    }
+    // Past all caches.
+    ALLOT_NOINLINE std::byte* take_one() noexcept {
+        std::byte* row = nullptr;
+        return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
+    }
+
+    // No lock is needed; nothing waits.
+    void put(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
+        tally.sweep(told());
+        by_pages(rows, n, provider_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
+            p.slots.put(p.base(), cut_, of_page, k);
+            tally.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity, told());
+        });
+    }
+    // Past all caches.
+    ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
+        page& p = page_of_row(row, provider_.arena().page_mask());
+        p.slots.put(p.base(), cut_, &row, 1);
+        count(p, 1);
+    }
+    auto told() noexcept {
+        return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
+    }
+    // No atomic operation; a page is told now and then.
+    void put_held(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
+        tally.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
+        const std::uintptr_t mask = provider_.arena().page_mask();
+        const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
+        if (near(rows[0], rows[n - 1])) {
+            by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
+                p.slots.put_held(p.base(), cut, of_page, k);
+                count_held(p, static_cast<std::uint32_t>(k));
+            });
+        } else { // far apart: looking for neighbours would only mislead the branch predictor
+            for (std::size_t i = 0; i != n; ++i) {
+                page& p = page_of_row(rows[i], mask);
+                p.slots.put_held(p.base(), cut, rows + i, 1);
+                count_held(p, 1);
+            }
+        }
+    }
+
+    // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.
+    std::size_t collect(bool keeps) noexcept {
+        gone_headers<page> gone;
+        const std::lock_guard hold(lock_, std::adopt_lock);
+        if (emptied_.load(std::memory_order_relaxed)) return 0;
+        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, gone); });
+    }
+    void give(page& p, gone_headers<page>& gone) noexcept {
+        std::byte* const memory = p.base();
+        p.ops = nullptr;
+        provider_.arena().set_owner(memory, nullptr);
+        gone.add(p);
+        if constexpr (!Place::aside) sys::unpoison(memory, provider_.page_bytes());
+        provider_.give(memory, 1);
+    }
+
+    const heap_plan plan_;
+    page_provider& provider_;
+    const slot_geometry cut_;
+    std::atomic<bool> orphan_{false};  // its owner has gone: nothing is kept for later
+    std::atomic<bool> emptied_{false}; // its owner is freeing all rows
+
+    alignas(64) spin_lock lock_; // of the members below, and of what fixed_heap says
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
+    page_lists<page> pages_;
+
+  private:
+    template <class More> std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
+        do {
+            const std::lock_guard hold(lock_);
+            if (const std::size_t got = claim(out, n)) return got;
+        } while (more());
+        std::byte* const memory = take_page();
+        provider_.settled();
+        std::size_t got = 0;
+        {
+            const std::lock_guard hold(lock_);
+            got = claim(out, n); // slots or a page came in meanwhile
+            if (got == 0 && memory != nullptr) {
+                pages_.add(*format(memory));
+                return claim(out, n);
+            }
+            if (got == 0) got = pages_.scrape([&](page& p) { return claim_from(p, out, n); });
+        }
+        if (memory != nullptr) give_page(memory); // a page never used would never be found empty
+        return got;
+    }
+    std::size_t claim(std::byte** out, std::size_t n) noexcept {
+        return pages_.claim([&](page& p) { return claim_from(p, out, n); });
+    }
+    // Untouched slots only when few were given back: used memory is warm, and the page stays small.
+    std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
+        const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
+        const std::int64_t given = p.given();
+        const std::uint32_t untouched = p.cut.capacity - fresh;
+        std::size_t got = 0;
+        if (p.is_broken()) return 0;
+        if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
+        if (got != 0) return got;
+        if (untouched != 0) {
+            const auto k = static_cast<std::uint32_t>(n < untouched ? n : untouched);
+            std::byte* row = p.row(fresh + k);
+            for (std::uint32_t i = 0; i != k; ++i) {
+                row -= cut_.stride;
+                clear_count(row);
+                this->begin_slot(row);
+                out[i] = row;
+            }
+            p.fresh.store(fresh + k, std::memory_order_relaxed);
+            if constexpr (scans) p.slots.reach(fresh + k);
+            return k;
+        }
+        return given > 0 ? claim_given(p, out, n) : 0;
+    }
+    std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
+        const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
+        if (got != 0) p.claim(static_cast<std::uint32_t>(got));
+        if constexpr (scans) scans_.add(p.slots.looked(), got);
+        this->note_if_broken(p);
+        return got;
+    }
+    // A link count of 0 marks a slot that holds no row.
+    void clear_count(std::byte* row) const noexcept {
+        if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
+    }
+
+    // n slots of the page were given back.
+    void count(page& p, std::uint32_t n) noexcept {
+        const auto change = pages_.count(p, n); // the page may be gone
+        if (change.note || (change.owed && !noted.load(std::memory_order_relaxed))) provider_.heaps().note(*this);
+    }
+    ALLOT_ALWAYS_INLINE void count_held(page& p, std::uint32_t n) noexcept {
+        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);
+    }
+    ALLOT_NOINLINE void look(page& p) noexcept {
+        if (pages_.look(p)) provider_.heaps().note(*this);
+    }
+    // Rows of a batch whose ends lie so near were probably released in the order of their addresses.
+    bool near(const std::byte* a, const std::byte* b) const noexcept {
+        const std::size_t apart = a < b ? static_cast<std::size_t>(b - a) : static_cast<std::size_t>(a - b);
+        return apart <= std::size_t{cut_.stride} * 128;
+    }
+
+    // A page's memory, and aside its header: then the header is what is handed on.
+    ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
+        std::byte* const memory = provider_.take(1);
+        if constexpr (!Place::aside) {
+            return memory;
+        } else {
+            if (memory == nullptr) return nullptr;
+            std::byte* const header = get_header(page::header_bytes(cut_, plan_.count_bytes_aside));
+            if (header == nullptr) provider_.give(memory, 1);
+            else (::new (header) page)->place.memory = memory;
+            return header;
+        }
+    }
+    ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
+        if constexpr (Place::aside) {
+            provider_.give(reinterpret_cast<page*>(taken)->base(), 1);
+            free_header(taken);
+        } else {
+            provider_.give(taken, 1);
+        }
+    }
+    page* format(std::byte* taken) noexcept {
+        page* p;
+        if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);
+        else p = ::new (taken) page;
+        p->ops = plan_.ops;
+        p->owner = owner_;
+        if constexpr (Place::aside) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
+        else provider_.arena().set_owner(taken, owner_);
+        p->type = plan_.type;
+        p->bucket = plan_.index;
+        p->cut = cut_;
+        p->threshold = cut_.capacity / 16 + 1;
+        p->slots.reset(p->aside(), cut_);
+        this->begin_page(*p);
+        if (plan_.count_bytes_aside != 0)
+            for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
+                ::new (p->counts() + i) std::uint32_t{0};
+        p->state.reset(true);
+        return p;
+    }
+
+    static slot_geometry cut_for(const heap_plan& plan, std::size_t page_bytes) noexcept {
+        return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.count_bytes_aside);
+    }
+
+    // The page of a row, or of its own start.
+    ALLOT_ALWAYS_INLINE page& page_of_row(std::byte* row, [[maybe_unused]] std::uintptr_t mask) const noexcept {
+        if constexpr (Place::aside) return page_at<page>(provider_.arena().view(), row);
+        else return *reinterpret_cast<page*>(page_of(row, mask));
+    }
+    ALLOT_ALWAYS_INLINE page& page_of_base(std::byte* base, [[maybe_unused]] std::uintptr_t mask = 0) const noexcept {
+        if constexpr (Place::aside) return page_of_row(base, mask);
+        else return *reinterpret_cast<page*>(base);
+    }
+    // Calls visit(page, rows, n) for each run of rows of one page.
+    template <class Visit>
+    ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask,
+                                      Visit visit) const noexcept {
+        for (std::size_t i = 0; i < n;) {
+            std::byte* const base = page_of(rows[i], mask);
+            std::size_t end = i + 1;
+            while (end < n && page_of(rows[end], mask) == base) ++end;
+            visit(page_of_base(base, mask), rows + i, end - i);
+            i = end;
+        }
+    }
+
+    void* const owner_;
+};
+
+} // namespace allot::inline ALLOT_ABI

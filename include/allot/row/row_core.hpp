@@ -1,0 +1,319 @@
+// What a row manager and its handles share: the heaps, the ledger, the arena, and the paths that need all of them.
+//
+//   row_manager, row_heap, local_rows -- row_core -- buckets (a heap for each size class) --.
+//                                                 -- fixed heaps made by heap(...)         --+-- pages (limit) -- arena
+//                                                 -- huge rows (runs of pages)             --'
+//
+// Not for users: row_manager is its face, handles hold a reference to it.
+// Invariant: charged bytes are the pages that its heaps and huge rows hold, and never exceed the limit.
+// Cost: see row_manager. Threads: any, unless a member says otherwise.
+// Source: HPCC Roxie's row manager (roxiemem), 2009.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/heap/ledger_pages.hpp>
+#include <allot/page/private_arena.hpp>
+#include <allot/row/buckets.hpp>
+#include <allot/row/huge_rows.hpp>
+#include <allot/row/local_rows.hpp>
+#include <allot/row/row_heap.hpp>
+#include <allot/row/row_policies.hpp>
+#include <allot/row/row_ptr.hpp>
+#include <allot/row/row_sampler.hpp>
+#include <allot/row/thread_rows.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Set> class row_core {
+  public:
+    using policies = row_policies<Set>;
+    using rows = typename policies::rows;
+    using ledger_type = typename policies::ledger;
+    template <class Changed> using fixed = row_heap<Set, row_policies<Changed>>;
+
+    template <class... Values>
+    explicit row_core(const char* name, void* manager, Values&&... values)
+        : name_(name), arena_(name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name, values...), pages_(arena(), ledger_),
+          buckets_(pages_, context_), huge_(pages_, context_) {
+        context_.set = set_name();
+        context_.name = name;
+        context_.manager = manager;
+        context_.damage = value_or<damage_sink>({}, values...);
+        if constexpr (policies::per_thread) threads_ = new (std::nothrow) thread_rows<Set>(*this);
+    }
+    row_core(const row_core&) = delete;
+    row_core& operator=(const row_core&) = delete;
+
+    row_context& context() noexcept { return context_; }
+    auto& buckets() noexcept { return buckets_; }
+    auto& huge() const noexcept { return huge_; }
+    auto& pages() const noexcept { return pages_; }
+    ledger_type& ledger() noexcept { return ledger_; }
+    const ledger_type& ledger() const noexcept { return ledger_; }
+    arena_base& arena() const noexcept { return arena_.get(); }
+    heap_group& heaps() const noexcept { return pages_.heaps(); }
+    const char* name() const noexcept { return name_; }
+    static const char* set_name() noexcept { return type_name_c_str<Set>(); }
+
+    // ---- rows ---------------------------------------------------------------------------------------------------
+
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
+        if constexpr (policies::per_thread)
+            if (local_rows<Set>* const mine = thread_local_rows(); ALLOT_LIKELY(mine != nullptr))
+                return mine->try_allocate(bytes, type);
+        return try_allocate_shared(bytes, type, type_number(type));
+    }
+    // Without the calling thread's caches.
+    ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
+                                                  std::uint32_t number) noexcept {
+        const std::uint32_t index = buckets_.index(bytes);
+        if (ALLOT_LIKELY(index != heap_plan::no_index && type.align <= 8 && number < type_table::checked))
+            if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
+        return try_allocate_rare(bytes, type, number);
+    }
+    // A huge row, an alignment beyond the usual, or a mistake.
+    ALLOT_NOINLINE void* try_allocate_rare(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+        if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
+            context_.tell(misuse::bad_alignment, "", &type, nullptr);
+            return nullptr;
+        }
+        if (ALLOT_UNLIKELY(number >= type_table::checked)) {
+            if (number == type_table::none) return nullptr;
+            bytes = with_check(bytes, type);
+        }
+        const std::uint32_t index = buckets_.index(bytes);
+        if (ALLOT_LIKELY(index != heap_plan::no_index))
+            if (auto* const heap = buckets_.at(index, type.align))
+                return start(*heap, heap->pop(), number, bytes, type);
+        if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
+            context_.tell(misuse::absurd_size, "", &type, nullptr);
+            return nullptr;
+        }
+        return huge_.allocate(bytes, type.align, number);
+    }
+    ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
+        requires(policies::counts)
+    {
+        link(row, arena().view());
+    }
+    // By a view of the manager's arena.
+    ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_view& in) noexcept
+        requires(policies::counts)
+    {
+        if (ALLOT_UNLIKELY(!in.contains(row))) return not_ours(row);
+        std::byte* const at = detail::bytes_of(row);
+        if constexpr (policies::counts_in_front) rows::counting::word(at).link();
+        else detail::link_in(arena(), at);
+    }
+    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
+        if constexpr (policies::per_thread)
+            if (local_rows<Set>* const mine = known_local_rows()) return mine->release(row);
+        std::byte* const at = detail::bytes_of(row);
+        auto& page = rows::page_at(arena().view(), at);
+        if constexpr (policies::counts_first) {
+            const auto word = rows::counting::word(at);
+            const std::uint32_t now = word.load();
+            if (ALLOT_LIKELY(now == word.alone && page.ops == &rows::ops)) return rows::release_alone(page, at);
+            if (ALLOT_LIKELY(word.drop_shared(now))) return;
+        } else if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
+        detail::release_in(arena(), row);
+    }
+    // An address outside the arena: nothing to do; in checked builds a row of another arena is told.
+    void not_ours(const void* row) noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            if (arena_at(row) != nullptr) context_.tell(misuse::not_shared_arena, "", nullptr, row);
+    }
+    // One row more, for who counts rows that need no handle.
+    ALLOT_ALWAYS_INLINE void allocated(std::size_t bytes, const row_type& type) noexcept {
+        sampler_.allocated(*this, bytes, type);
+    }
+    void sampled(std::size_t bytes, const row_type& type) noexcept {
+        pages_.record(watch_event::row, bytes, type.name);
+    }
+    // No memory: what the oom policy says.
+    ALLOT_COLD void* refuse(std::size_t bytes, const char* what) {
+        if constexpr (policies::oom::raises) raise_out_of_memory(bytes, what);
+        pages_.record(watch_event::out_of_memory, bytes, what);
+        return nullptr;
+    }
+    [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
+        pages_.record(watch_event::out_of_memory, bytes, what);
+        char line[out_of_memory::line_bytes];
+        text_writer text{line};
+        text.put("allot: out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused by ").put(set_name());
+        if (*name_ != 0) text.put(" ").put(name_);
+        text.put(": ").bytes(held_bytes()).put(" of ").bytes(limit_bytes()).put(" charged");
+        raise(out_of_memory(text.view(), [&](text_writer& out) {
+            out.put("out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused").newline();
+            context_.write_report(context_.manager, out);
+            out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
+        }));
+    }
+    // Whether a T may lie in a row of such a heap and type; otherwise it is told.
+    template <class T> bool suits(const heap_plan& plan, const row_type& type) const noexcept {
+        const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
+        const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
+        if (!room) context_.tell(misuse::absurd_size, plan.name, &type, nullptr);
+        else if (!ends) context_.tell(misuse::null_type, plan.name, &type, nullptr);
+        return room && ends;
+    }
+    template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {
+        if (row == nullptr) return nullptr;
+        auto made =
+            row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
+        T* object = nullptr;
+        if constexpr (std::is_constructible_v<T, Args...>)
+            object = std::construct_at(static_cast<T*>(row), std::forward<Args>(args)...);
+        else object = ::new (row) T{std::forward<Args>(args)...}; // an aggregate
+        static_cast<void>(made.detach());
+        if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(object);
+        return row_ptr<T>::adopt(object);
+    }
+    // ---- heaps of one size --------------------------------------------------------------------------------------
+
+    // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.
+    template <class Changed> fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
+        using changed = row_policies<Changed>;
+        using changed_rows = typename changed::rows;
+        using heap_type = typename changed_rows::heap;
+        constexpr bool unique = changed::unique;
+        constexpr bool one_type = changed::one_type;
+
+        const std::uint32_t number = type_number(type);
+        if ((type.align & (type.align - 1)) != 0 || type.align > 64)
+            context_.tell(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
+        if (number == type_table::none) raise_out_of_memory(bytes, type.name);
+        bytes = with_check(bytes, type);
+        const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
+        const std::size_t align = type.align > least ? type.align : least;
+        heap_type* found = nullptr;
+        if constexpr (!one_type && !changed::limited && changed::bucketed && std::is_same_v<changed_rows, rows>) {
+            if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
+                found = buckets_.at(index, align);
+        } else {
+            constexpr bool by_type = one_type || !changed::limited;
+            heap_plan plan = changed_rows::plan(context_, by_type ? type.name : "shared", one_type ? &type : nullptr,
+                                                round_to_class<changed>(bytes), align);
+            plan.type_id = by_type ? number : 0;
+            plan.exclusive = unique;
+            if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
+            found = find_or_make<heap_type>(plan);
+        }
+        if (found == nullptr) raise_out_of_memory(bytes, type.name);
+        pages_.record(watch_event::handle_opened, found->cut().stride, found->plan().name);
+        return fixed<Changed>(*this, *found, type, number);
+    }
+    template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
+        if constexpr (Changed::bucketed && !Changed::unique)
+            if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
+                return buckets_.row_bytes(index);
+        return bytes;
+    }
+    // A unique heap's handle has gone; the heap serves the next one that asks for its like, or waits for its rows.
+    template <class Heap> void orphan(Heap& heap) noexcept {
+        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
+        heap.set_orphan();
+        heap.reclaim(true);
+        heap.tell_found();
+    }
+    // A handle of a heap that limits their number has gone.
+    template <class Heap> void closed(Heap& heap) noexcept {
+        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
+        if (heap.close()) heap.reclaim(true);
+    }
+
+    // ---- threads ------------------------------------------------------------------------------------------------
+
+    // heap::per_thread: the calling thread's handle; null when it has none.
+    ALLOT_ALWAYS_INLINE local_rows<Set>* known_local_rows() noexcept {
+        return threads_ != nullptr ? threads_->known() : nullptr;
+    }
+    void close_threads() noexcept {
+        if constexpr (policies::per_thread)
+            if (threads_ != nullptr) thread_rows<Set>::close(threads_);
+    }
+
+    // ---- figures, in bytes --------------------------------------------------------------------------------------
+
+    // What it is charged; without a ledger, what its heaps hold.
+    std::size_t held_bytes() const noexcept {
+        if constexpr (policies::charges) return ledger_.used();
+        std::size_t pages = huge_.pages();
+        heaps().for_each([&](heap_base& heap) { pages += heap.usage().pages; });
+        return pages << arena().page_shift();
+    }
+    std::size_t peak_bytes() const noexcept {
+        if constexpr (policies::charges) return ledger_.peak();
+        else return arena().figures().peak_taken;
+    }
+    std::size_t limit_bytes() const noexcept {
+        if constexpr (policies::charges) return ledger_.limit();
+        else return arena().limit();
+    }
+
+  private:
+    ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
+        if constexpr (policies::counts) return context_.types.number(type);
+        return 0;
+    }
+    ALLOT_ALWAYS_INLINE local_rows<Set>* thread_local_rows() noexcept {
+        return threads_ != nullptr ? threads_->here() : nullptr;
+    }
+    template <class Heap>
+    ALLOT_ALWAYS_INLINE void* start(Heap& heap, std::byte* slot, std::uint32_t number, std::size_t bytes,
+                                    const row_type& type) noexcept {
+        if (slot == nullptr) return nullptr;
+        rows::start(heap.cut(), false, arena().view(), slot, number);
+        sampler_.allocated(*this, bytes, type);
+        return slot;
+    }
+    // Room for the check of a type's rows; a size that cannot be stays as it is.
+    static std::size_t with_check(std::size_t bytes, const row_type& type) noexcept {
+        if (!policies::counts || bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return bytes;
+        return bytes + type.check_bytes();
+    }
+    // A heap of the same plan that may be shared, or an orphan without pages, or a new one.
+    template <class Heap> Heap* find_or_make(const heap_plan& plan) {
+        if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0) return nullptr;
+        const std::lock_guard hold(making_);
+        Heap* found = nullptr;
+        heaps().for_each([&](heap_base& base) {
+            if (found != nullptr || base.kind() != plan.ops) return;
+            auto& heap = static_cast<Heap&>(base);
+            if (heap.plan() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open()))
+                found = &heap;
+        });
+        if (found != nullptr) return found;
+        found = new (std::nothrow) Heap(pages_, plan);
+        if (found != nullptr && plan.users != 0) found->open();
+        return found;
+    }
+
+    const char* name_;
+    row_context context_;
+    typename policies::arena arena_;
+    ALLOT_NO_UNIQUE_ADDRESS ledger_type ledger_;
+    mutable ledger_pages<ledger_type> pages_;
+    detail::buckets<rows, typename policies::list> buckets_;
+    mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
+    thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
+    spin_lock making_;
+    ALLOT_NO_UNIQUE_ADDRESS shared_row_sampler<policies::watch::every_nth_row> sampler_;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
