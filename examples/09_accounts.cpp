@@ -1,5 +1,6 @@
 // Who may have how much: a tree of accounts with limits and promises, row managers that charge to it, a leaf that takes
 // room ahead, a transfer that no level above notices, and the page that tells who holds what.
+#include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
 #include <cstdio>

@@ -7,6 +7,7 @@
 #include <allot/fit/best_fit.hpp>
 #include <allot/fit/buddy_fit.hpp>
 #include <allot/fit/runs_fit.hpp>
+#include <allot/ledger/tree.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>

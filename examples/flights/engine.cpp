@@ -1,6 +1,9 @@
 #include "engine.hpp"
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <mutex>
+
 namespace flights {
 
 memory_use engine::look(std::string when) const {

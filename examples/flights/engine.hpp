@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <allot/adapt/pmr.hpp>
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 #include <array>
 #include <mutex>

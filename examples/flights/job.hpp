@@ -11,6 +11,7 @@
 #include "queries/months.hpp"
 #include "queries/routes.hpp"
 #include "queries/sorted.hpp"
+#include <algorithm>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
 #include <allot/use/drill.hpp>

@@ -7,6 +7,7 @@
 #include "tables.hpp"
 #include "team.hpp"
 #include <algorithm>
+#include <mutex>
 
 namespace flights {
 

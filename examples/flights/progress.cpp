@@ -1,4 +1,5 @@
 #include "progress.hpp"
+#include <chrono>
 #include <cstdio>
 #include <fmt/core.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/ledger/page_ledger.hpp>
-#include <allot/ledger/tree_ledger.hpp>
+#include <allot/ledger/tree.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <support/catch.hpp>
 
 #include <allot/chunk_arena.hpp>
+#include <allot/ledger/tree.hpp>
 
 #include <thread>
 #include <vector>

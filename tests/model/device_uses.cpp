@@ -4,6 +4,7 @@
 
 #include <allot/device/simulator/uses.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <random>
 

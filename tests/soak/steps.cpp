@@ -2,6 +2,8 @@
 #include <soak/stage.hpp>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 namespace soak {

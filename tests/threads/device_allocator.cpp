@@ -4,6 +4,7 @@
 #include <support/rescue.hpp>
 
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/tree.hpp>
 
 #include <atomic>
 #include <mutex>

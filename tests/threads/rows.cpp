@@ -5,6 +5,7 @@
 #include <atomic>
 #include <barrier>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <thread>

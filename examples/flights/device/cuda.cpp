@@ -3,6 +3,8 @@
 #include "columns.hpp"
 #if FLIGHTS_CUDA
 #include <allot/device/cuda.hpp>
+
+#include <memory>
 #endif
 
 namespace flights::devices {

@@ -1,5 +1,7 @@
 #include "device.hpp"
 
+#include <memory>
+
 namespace flights {
 
 std::unique_ptr<device_side> open_device(const options& asked, const table<flight>& from,

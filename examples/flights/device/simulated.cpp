@@ -2,6 +2,8 @@
 #include "columns.hpp"
 #include <allot/device/simulated.hpp>
 
+#include <memory>
+
 namespace flights::devices {
 
 namespace {

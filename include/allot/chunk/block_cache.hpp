@@ -14,15 +14,15 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/pause.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -45,7 +45,7 @@ class cache_plan {
             bytes[c] = Classes::bytes_of(c);
             first[c] = slot;
             if (bytes[c] > budget / 8) continue;
-            limit[c] = static_cast<std::uint32_t>(std::clamp<std::size_t>(budget / 16 / bytes[c], 1, most_blocks));
+            limit[c] = static_cast<std::uint32_t>(clamp<std::size_t>(budget / 16 / bytes[c], 1, most_blocks));
             slot += limit[c];
         }
         slots = slot;
@@ -95,15 +95,16 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     block_cache() = default;
     block_cache(const block_cache&) = delete;
     block_cache& operator=(const block_cache&) = delete;
+    ~block_cache() { delete[] slots_; }
 
     // Without memory it holds nothing, and serves nobody.
     bool open(const cache_plan& plan) noexcept {
-        slots_.reset(new (std::nothrow) std::byte*[plan.slots]);
+        slots_ = new (std::nothrow) std::byte*[plan.slots];
         if (slots_ == nullptr) return false;
         budget_ = plan.budget;
         for (unsigned c = 0; c != cache_plan::most_classes; ++c) {
             bins_[c].limit = plan.limit[c];
-            bins_[c].slots = slots_.get() + plan.first[c];
+            bins_[c].slots = slots_ + plan.first[c];
         }
         return true;
     }
@@ -140,7 +141,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     // it is the bytes that are short, the largest ones until a quarter of them is gone.
     template <class Classes> std::uint32_t make_room(unsigned c, std::byte** out, std::uint32_t most) noexcept {
         const std::uint32_t n = bins_[c].n();
-        if (n != 0 && n >= bins_[c].limit) return take_from(c, Classes::bytes_of(c), std::min(most, (n + 1) / 2), out);
+        if (n != 0 && n >= bins_[c].limit) return take_from(c, Classes::bytes_of(c), min(most, (n + 1) / 2), out);
         return take_largest<Classes>(out, most, budget_ / 4 * 3);
     }
     template <class Classes>
@@ -151,7 +152,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
             if (n == 0) continue;
             const std::size_t bytes = Classes::bytes_of(c);
             const auto many = static_cast<std::uint32_t>(ceil_div(bytes_now() - leave_bytes, bytes));
-            got += take_from(c, bytes, std::min({most - got, n, many}), out + got);
+            got += take_from(c, bytes, min(min(most - got, n), many), out + got);
         }
         return got;
     }
@@ -179,8 +180,8 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     std::uint32_t take_from(unsigned c, std::size_t bytes, std::uint32_t many, std::byte** out) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();
-        std::copy(b.slots, b.slots + many, out);
-        std::copy(b.slots + many, b.slots + n, b.slots);
+        std::memcpy(out, b.slots, many * sizeof *out);
+        std::memmove(b.slots, b.slots + many, (n - many) * sizeof *out);
         b.set(n - many);
         change(0 - many * bytes);
         return many;
@@ -193,7 +194,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     std::atomic<unsigned> kept_of_{none}; // its class; read by reports
     std::byte* kept_ = nullptr;
     std::array<bin, cache_plan::most_classes> bins_{};
-    std::unique_ptr<std::byte*[]> slots_;
+    std::byte** slots_ = nullptr; // owned
 };
 
 // A cache that guests share: whoever finds it in use goes elsewhere.

@@ -23,12 +23,13 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
+#include <allot/ledger/forward.hpp>
 #include <allot/page/arena_holder.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -64,7 +65,7 @@ template <class Set> class chunk_arena {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
         if (core_.open()) {
-            if constexpr (policies::in_tree) ledger_.tells(this, &tell_account);
+            if constexpr (policies::in_tree) ledger_.tells(this, &tell_account<item_figures>);
             return;
         }
         holder_.leave();
@@ -221,12 +222,12 @@ template <class Set> class chunk_arena {
         else f.peak = arena().figures().peak_taken;
         usage_of(now, [&](const class_usage& u) {
             f.cached += u.cached * u.bytes;
-            f.live_blocks -= std::min(u.cached, f.live_blocks);
+            f.live_blocks -= min(u.cached, f.live_blocks);
             f.allocations += u.allocations;
             f.asked += u.asked;
             f.given += u.allocations * u.bytes;
         });
-        f.live -= std::min(f.cached, f.live);
+        f.live -= min(f.cached, f.live);
         f.refused = refused_.load(std::memory_order_relaxed);
         return f;
     }
@@ -288,7 +289,7 @@ template <class Set> class chunk_arena {
         return static_cast<const chunk_arena*>(self)->core_.heap().held_bytes();
     }
     // What the system gives to an arena of its own; one that is shared is nobody's alone.
-    static item_figures tell_account(const void* self) noexcept {
+    template <class Figures> static Figures tell_account(const void* self) noexcept {
         const auto& blocks = *static_cast<const chunk_arena*>(self);
         if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
         else return {blocks.ledger_.used(), blocks.arena().figures().committed, blocks.arena().resident()};
@@ -302,15 +303,15 @@ template <class Set> class chunk_arena {
     }
     // A power of two, a page at least; a limit has room for 32.
     static std::size_t chunk_for(std::size_t asked, std::size_t limit, std::size_t page) noexcept {
-        const std::size_t wanted = asked != 0 ? asked : std::min(usual_chunk, limit / 32);
-        return std::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
+        const std::size_t wanted = asked != 0 ? asked : min(usual_chunk, limit / 32);
+        return clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
     }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::most_chunk; }
     static constexpr unsigned no_class = ~0U; // more than a chunk: pages
     unsigned class_for(std::size_t bytes, std::size_t align) const noexcept {
         const std::size_t chunk = chunk_bytes();
         if (bytes > chunk || align > chunk) return no_class;
-        const unsigned c = classes::class_of(bytes, std::max(align, unit));
+        const unsigned c = classes::class_of(bytes, max(align, unit));
         return classes::bytes_of(c) <= chunk ? c : no_class;
     }
     // Whether a distance is one of the arena's units.
@@ -354,7 +355,7 @@ template <class Set> class chunk_arena {
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
         // More than a chunk it stays: who gives it back may tell its bytes, and no more than a chunk is a class.
         const std::size_t pages =
-            std::max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
+            max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }
@@ -381,7 +382,7 @@ template <class Set> class chunk_arena {
                 u.cached += cache.blocks_of(c);
                 add(cache.counted(c));
             });
-            u.live -= std::min(u.cached, u.live);
+            u.live -= min(u.cached, u.live);
             if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
         }
     }

@@ -19,15 +19,15 @@
 #include <allot/chunk/pages_under_way.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/heap/charged_pages.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -73,7 +73,7 @@ template <class Policies> class chunk_heap {
         if (got != 0) return got;
         pages_under_way::request short_of_pages{under_way_};
         do {
-            for (std::size_t chunk = chunk_; got == 0; chunk = std::max(chunk / 2, least)) {
+            for (std::size_t chunk = chunk_; got == 0; chunk = max(chunk / 2, least)) {
                 got = add(chunk, c, align, out, many);
                 if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too
                 if (chunk == least) break;
@@ -83,7 +83,7 @@ template <class Policies> class chunk_heap {
     }
     // They are free, and nobody's cache has them.
     void give(std::byte* const* blocks, std::uint32_t many) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         for (std::uint32_t i = 0; i != many; ++i) give_held(blocks[i]);
         if constexpr (Policies::gives_back)
             if (fit_.free_bytes() > look_at_) excess_.store(true, std::memory_order_relaxed);
@@ -93,7 +93,7 @@ template <class Policies> class chunk_heap {
     unsigned resize(std::byte* block, unsigned from, unsigned to) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(block);
         const std::size_t bytes = classes::bytes_of(to);
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         if (to > from ? !fit_.grow(address, bytes) : !fit_.shrink(address, bytes)) return from;
         const std::size_t now = fit_.bytes_of(address);
         for (unsigned c = classes::class_of(now); to < c; --c)
@@ -173,7 +173,7 @@ template <class Policies> class chunk_heap {
             }
     }
     bool valid() noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         std::size_t out = 0;
         for (const std::size_t n : out_) out += n;
         return fit_.valid() && fit_.live_runs() == out;
@@ -186,7 +186,7 @@ template <class Policies> class chunk_heap {
         std::array<std::size_t, most_classes> of_class{}; // blocks out of the fit
     };
     state now() const noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         return {fit_.bytes(),
                 fit_.live_bytes(),
                 fit_.live_runs(),
@@ -197,7 +197,7 @@ template <class Policies> class chunk_heap {
                 out_};
     }
     std::size_t held_bytes() const noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         return fit_.bytes() + (large_pages_.load(std::memory_order_relaxed) << arena().page_shift());
     }
     // What an address is that begins no block: told for a misuse.
@@ -221,7 +221,7 @@ template <class Policies> class chunk_heap {
         return pages_.take(pages, move, [this] { return reclaim(true); });
     }
     std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         return cut_held(c, align, out, many);
     }
     std::uint32_t cut_held(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
@@ -234,13 +234,13 @@ template <class Policies> class chunk_heap {
             map_.set(distance(out[got]), block_map::cached(c));
         }
         out_[c] += got;
-        look_at_ = std::min(look_at_, look_again());
+        look_at_ = min(look_at_, look_again());
         return got;
     }
     // What is kept for the next requests: a chunk, or an eighth of all.
-    std::size_t spare() const noexcept { return std::max(chunk_, fit_.bytes() / 8); }
+    std::size_t spare() const noexcept { return max(chunk_, fit_.bytes() / 8); }
     // Free bytes beyond which some may go: a chunk more than now.
-    std::size_t look_again() const noexcept { return std::max(fit_.free_bytes(), spare()) + chunk_; }
+    std::size_t look_again() const noexcept { return max(fit_.free_bytes(), spare()) + chunk_; }
     void give_held(std::byte* block) noexcept {
         const std::size_t at = distance(block);
         --out_[block_map::class_in(map_.at(at))];
@@ -262,7 +262,7 @@ template <class Policies> class chunk_heap {
         bool added = false;
         std::uint32_t got = 0;
         {
-            const std::lock_guard hold(lock_);
+            const lock_guard hold(lock_);
             added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
             if (added) got = cut_held(c, align, out, many);
             else own(p, pages, 0); // no memory for what the fit keeps about it
@@ -289,7 +289,7 @@ template <class Policies> class chunk_heap {
             std::byte* first = nullptr;
             std::size_t n = 0;
             {
-                const std::lock_guard hold(lock_);
+                const lock_guard hold(lock_);
                 const std::size_t free = fit_.free_bytes(), keep = all ? 0 : spare();
                 if (free >= keep + step) n = free_pages(first, free - keep, step);
                 if (n != 0) {
@@ -318,7 +318,7 @@ template <class Policies> class chunk_heap {
             if constexpr (requires { fit_.is_range(r); }) {
                 if (!fit_.is_range(r) || bytes > most) return true;
             } else {
-                bytes = align_down(std::min(bytes, most), step);
+                bytes = align_down(min(bytes, most), step);
             }
             found = r;
             return false;

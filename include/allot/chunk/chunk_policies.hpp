@@ -11,7 +11,6 @@
 #include <allot/core/policies.hpp>
 #include <allot/fit/best_fit.hpp> // the category's fallback
 #include <allot/ledger/page_ledger.hpp>
-#include <allot/ledger/tree_ledger.hpp>
 #include <allot/ledger/watched_ledger.hpp>
 #include <allot/page/private_arena.hpp>
 #include <allot/watch/recorder.hpp>

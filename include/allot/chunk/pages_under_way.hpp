@@ -14,12 +14,12 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -38,12 +38,12 @@ class pages_under_way {
         move& operator=(const move&) = delete;
 
         void begin() noexcept {
-            const std::lock_guard hold(all_.lock_);
+            const lock_guard hold(all_.lock_);
             number_ = all_.begun_++;
             next_ = std::exchange(all_.moves_, this);
         }
         void end() noexcept {
-            const std::lock_guard hold(all_.lock_);
+            const lock_guard hold(all_.lock_);
             take_out(all_.moves_, *this);
             for (request* r = all_.requests_; r != nullptr; r = r->next_)
                 r->moved_ = r->moved_ || r->thread_ != thread_;
@@ -60,13 +60,13 @@ class pages_under_way {
     class request {
       public:
         explicit request(pages_under_way& all) noexcept : all_(all) {
-            const std::lock_guard hold(all_.lock_);
+            const lock_guard hold(all_.lock_);
             next_ = std::exchange(all_.requests_, this);
         }
         request(const request&) = delete;
         request& operator=(const request&) = delete;
         ~request() {
-            const std::lock_guard hold(all_.lock_);
+            const lock_guard hold(all_.lock_);
             take_out(all_.requests_, *this);
         }
         // It found nothing. True: pages of other threads are where it may find them now, which they were not all the
@@ -74,7 +74,7 @@ class pages_under_way {
         bool looks_again() noexcept {
             if (looks_++ == most_looks) return false;
             bool again = wait();
-            const std::lock_guard hold(all_.lock_);
+            const lock_guard hold(all_.lock_);
             return std::exchange(moved_, false) || again;
         }
         // For the moves that others are in now; true where there was one.

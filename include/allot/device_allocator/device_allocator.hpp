@@ -33,6 +33,7 @@
 #include <allot/device_allocator/device_growth.hpp>
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_report.hpp>
+#include <allot/ledger/forward.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -12,7 +12,6 @@
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/fit/best_fit.hpp>
 #include <allot/ledger/page_ledger.hpp>
-#include <allot/ledger/tree_ledger.hpp>
 #include <allot/page/mapped.hpp> // the category's fallback, so that a set without a page is told what it lacks
 
 #include <cstdint>

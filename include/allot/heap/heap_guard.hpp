@@ -15,6 +15,7 @@
 #include <allot/core/error.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/slots/geometry.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 
 #include <array>
@@ -22,7 +23,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -109,7 +109,7 @@ template <> class waiting_rows<0> {
 class damage_notes {
   public:
     void add(misuse kind, const std::byte* row, const row_type* type) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};
         any_.store(true, std::memory_order_relaxed);
     }
@@ -119,7 +119,7 @@ class damage_notes {
         std::array<note, 8> found;
         std::size_t n = 0;
         {
-            const std::lock_guard hold(lock_);
+            const lock_guard hold(lock_);
             found = notes_;
             n = std::exchange(n_, 0);
             any_.store(false, std::memory_order_relaxed);

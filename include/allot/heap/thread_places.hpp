@@ -21,12 +21,12 @@
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <utility>
 
@@ -68,13 +68,13 @@ template <class Owner, class Part> class thread_places {
 
     // Visits every thread's part; none of them ends meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->part);
     }
     // The owner goes: what its threads have of it is given back.
     static void close(thread_places* home) noexcept {
         {
-            const std::lock_guard hold(home->lock_);
+            const lock_guard hold(home->lock_);
             for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->part.close();
             home->closed_.store(true, std::memory_order_release);
         }
@@ -178,12 +178,12 @@ template <class Owner, class Part> class thread_places {
 
     void join(entry& e) noexcept {
         holders_.fetch_add(1, std::memory_order_relaxed);
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         entries_.add(e);
     }
     void leave(entry& e) noexcept {
         {
-            const std::lock_guard hold(lock_);
+            const lock_guard hold(lock_);
             entries_.remove(e);
             e.part.close(); // gives back what it has, if the owner did not make it do so before
         }

@@ -18,6 +18,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/page/arena_figures.hpp>
 #include <allot/page/arena_range.hpp>
 #include <allot/page/idle_pages.hpp>
@@ -25,14 +26,13 @@
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_owners.hpp>
 #include <allot/page/system_pages.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/map.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -57,7 +57,7 @@ class arena_base {
         for (;;) {
             std::size_t first = detail::page_bitmap::none;
             {
-                const std::lock_guard hold(lock_);
+                const lock_guard hold(lock_);
                 if (pages == 0 || !allowed(pages)) return nullptr;
                 first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
                 if (first != detail::page_bitmap::none) count_taken(pages);
@@ -233,7 +233,7 @@ class arena_base {
         gives_back_ = range.gives_back;
         under_pressure_ = range.under_pressure;
         got_ = range.got;
-        limit_pages_ = std::min(limit_bytes >> shift_, pages);
+        limit_pages_ = min(limit_bytes >> shift_, pages);
         bitmap_.start(aside, pages);
         aside += detail::page_bitmap::bytes_for(pages);
         dirty_ = reinterpret_cast<word*>(aside);
@@ -258,7 +258,7 @@ class arena_base {
 
     std::uint64_t in_range(std::size_t w) const noexcept {
         const std::size_t left = page_count() - w * 64;
-        return detail::page_bitmap::run_mask(0, std::min(left, std::size_t{64}));
+        return detail::page_bitmap::run_mask(0, min(left, std::size_t{64}));
     }
     // Whether nothing else can lie in the table's granules that it touches.
     bool has_granules_alone(std::size_t granule) const noexcept {
@@ -281,13 +281,13 @@ class arena_base {
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
     // Free pages that trim() works on look taken meanwhile.
     bool hide(std::size_t first, std::size_t n) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         const bool good = bitmap_.take_at(first, n);
         if (good) hidden_ += n;
         return good;
     }
     void show(std::size_t first, std::size_t n) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         bitmap_.give(first, n);
         hidden_ -= n;
     }
@@ -332,7 +332,7 @@ class arena_base {
     }
     bool grow(std::size_t first, std::size_t n) noexcept {
         {
-            const std::lock_guard hold(lock_);
+            const lock_guard hold(lock_);
             if (!allowed(n) || !bitmap_.take_at(first, n)) return false;
             count_taken(n);
         }

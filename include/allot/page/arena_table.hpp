@@ -17,6 +17,7 @@
 
 #include <allot/config.hpp>
 #include <allot/page/arena_base.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/map.hpp>
@@ -25,7 +26,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
@@ -48,7 +48,7 @@ class arena_table {
 
     // False when there is no memory for the table; then nothing has changed.
     bool enter(arena_base& arena) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         bool good = true;
         for_granules(arena, [&](std::uintptr_t at) { good = good && leaf_for(at) != nullptr; });
         if (!good) return false;
@@ -60,7 +60,7 @@ class arena_table {
         return true;
     }
     void leave(arena_base& arena) noexcept {
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         if (range* const place = range_of(&arena)) change(*place, nullptr);
         for_granules(arena, [&](std::uintptr_t at) {
             auto& entry = entry_for(at);

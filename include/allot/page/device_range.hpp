@@ -14,6 +14,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/values.hpp>
 #include <allot/device/given_api.hpp>
 #include <allot/device/map_new.hpp>
@@ -21,11 +22,9 @@
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_source.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <new>
 
@@ -41,15 +40,8 @@ template <class Api> class device_backing final : public page_backing {
         : api_(given_api<Api>(values...)), device_(value_or<device_id>({0}, values...)) {}
     // No work uses the pages any more: it is waited for.
     ~device_backing() {
-        if (begin_ == nullptr) return;
-        static_cast<void>(api_.synchronize(device_));
-        if (plain_ != nullptr) {
-            static_cast<void>(api_.deallocate(device_, plain_));
-            return;
-        }
-        for (std::size_t u = 0; u != units_; ++u)
-            if (state_of(u) != unmapped) static_cast<void>(unmap(u));
-        static_cast<void>(api_.free_address(begin_, units_ * unit_));
+        if (begin_ != nullptr) free_memory();
+        delete[] states_;
     }
 
     // Once. `begin` is null, and `why` says so, where there is no range to be had.
@@ -95,16 +87,16 @@ template <class Api> class device_backing final : public page_backing {
         const auto step = api_.granularity(device_);
         if (!step) return fail(range, step.kind());
         const std::size_t page =
-            std::max(page_size_for(asked, usual_page), *step / 64); // a word of the arena's bitmap has whole units
-        unit_ = std::max(page, *step);
+            max(page_size_for(asked, usual_page), *step / 64); // a word of the arena's bitmap has whole units
+        unit_ = max(page, *step);
         per_unit_ = unit_ / page;
         std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes : facts.total_bytes;
-        bytes = align_up(std::clamp(bytes, unit_, most_reserve), unit_);
+        bytes = align_up(clamp(bytes, unit_, most_reserve), unit_);
         auto got = api_.reserve(device_, bytes, unit_);
         for (; !got && bytes > unit_; got = api_.reserve(device_, bytes, unit_)) bytes = align_up(bytes / 2, unit_);
         if (!got) return fail(range, got.kind());
         units_ = bytes / unit_;
-        states_.reset(new (std::nothrow) std::atomic<unsigned char>[units_] {});
+        states_ = new (std::nothrow) std::atomic<unsigned char>[units_] {};
         if (states_ == nullptr || !may_be_known(*got, bytes)) {
             static_cast<void>(api_.free_address(*got, bytes));
             return fail(range, device::failure::out_of_memory);
@@ -121,7 +113,7 @@ template <class Api> class device_backing final : public page_backing {
         if (bytes == 0)
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
         const std::size_t page = page_size_for(asked, usual_page);
-        bytes = align_up(std::max(bytes, page), page);
+        bytes = align_up(max(bytes, page), page);
         const auto got = api_.allocate(device_, bytes + page); // it may start anywhere in a page
         if (!got) return fail(range, got.kind());
         if (!may_be_known(*got, bytes + page)) {
@@ -137,6 +129,16 @@ template <class Api> class device_backing final : public page_backing {
         range.committed = true;
         range.got = "one piece of a device";
         return true;
+    }
+    void free_memory() noexcept {
+        static_cast<void>(api_.synchronize(device_));
+        if (plain_ != nullptr) {
+            static_cast<void>(api_.deallocate(device_, plain_));
+            return;
+        }
+        for (std::size_t u = 0; u != units_; ++u)
+            if (state_of(u) != unmapped) static_cast<void>(unmap(u));
+        static_cast<void>(api_.free_address(begin_, units_ * unit_));
     }
     static bool fail(arena_range& range, device::failure kind) noexcept {
         range.why = device::text_of(kind).data();
@@ -172,8 +174,8 @@ template <class Api> class device_backing final : public page_backing {
     void* plain_ = nullptr; // what is all there is, without virtual memory
     std::size_t unit_ = 0;
     std::size_t units_ = 0;
-    std::size_t per_unit_ = 1; // pages
-    std::unique_ptr<std::atomic<unsigned char>[]> states_;
+    std::size_t per_unit_ = 1;                     // pages
+    std::atomic<unsigned char>* states_ = nullptr; // owned
     std::atomic<std::size_t> committed_{0};
     std::mutex mapping_;
 };

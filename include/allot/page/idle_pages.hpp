@@ -11,13 +11,13 @@
 
 #include <allot/config.hpp>
 #include <allot/page/page_bitmap.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -43,7 +43,7 @@ class idle_pages {
     // `give_back(w, pages)` gives them back, false when the system refuses.
     template <class Free, class GiveBack> void step(std::size_t words, Free free, GiveBack give_back) noexcept {
         if (!walking_.try_lock()) return;
-        const std::lock_guard hold(walking_, std::adopt_lock);
+        const lock_guard hold(walking_, adopt_lock);
         if (at_ == 0 && now_() < next_) return;
         for (std::size_t looked = 0; looked < words_a_step; ++looked) {
             if (at_ == 2 * words) {

@@ -5,11 +5,11 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/arena_table.hpp>
 #include <allot/sys/map.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -31,9 +31,9 @@ inline constexpr std::size_t most_page = std::size_t{16} << 20;
 // wants a hundred pages at least to serve many heaps.
 inline std::size_t page_size_for(const range_request& asked, std::size_t usual) noexcept {
     const std::size_t from = asked.page_bytes != 0 ? asked.page_bytes
-                             : asked.limit != 0    ? std::min(usual, asked.limit / 128)
+                             : asked.limit != 0    ? min(usual, asked.limit / 128)
                                                    : usual;
-    return std::clamp(std::size_t{1} << log2_floor(std::max(from, least_page)), least_page, most_page);
+    return clamp(std::size_t{1} << log2_floor(max(from, least_page)), least_page, most_page);
 }
 
 // What a process may address at all.
@@ -44,8 +44,8 @@ inline constexpr std::size_t most_reserve = std::size_t{1} << 47;
 inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_t align = 0) noexcept {
     arena_range range;
     range.page_shift = log2_floor(page);
-    align = std::max(align, arena_table::granule_bytes);
-    for (bytes = align_up(std::clamp(bytes, page, most_reserve), page);; bytes = align_up(bytes / 2, page)) {
+    align = max(align, arena_table::granule_bytes);
+    for (bytes = align_up(clamp(bytes, page, most_reserve), page);; bytes = align_up(bytes / 2, page)) {
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;

@@ -14,11 +14,11 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/page/arena_range.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/sys/map.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,15 +45,14 @@ class system_pages {
     bool commit(std::size_t first, std::size_t n) noexcept {
         const std::size_t low = low_.load(std::memory_order_acquire);
         const std::size_t high = high_.load(std::memory_order_acquire);
-        const std::size_t step = std::clamp<std::size_t>((low + pages_ - high) / 4, 1, huge_from >> shift_);
+        const std::size_t step = clamp<std::size_t>((low + pages_ - high) / 4, 1, huge_from >> shift_);
         const bool upward = n == 1 || first <= low;
-        std::size_t from = upward ? std::min(low, first) : first;
-        std::size_t to =
-            upward ? std::min(std::max(first + n, low + step), std::max(high, first + n)) : std::max(high, first + n);
-        if (!upward) from -= std::min(step, from > low ? from - low : 0);
+        std::size_t from = upward ? min(low, first) : first;
+        std::size_t to = upward ? min(max(first + n, low + step), max(high, first + n)) : max(high, first + n);
+        if (!upward) from -= min(step, from > low ? from - low : 0);
         if (!sys::commit(at(from), (to - from) << shift_)) {
-            from = upward ? std::min(low, first) : first;
-            to = upward ? first + n : std::max(high, first + n);
+            from = upward ? min(low, first) : first;
+            to = upward ? first + n : max(high, first + n);
             if (!sys::commit(at(from), (to - from) << shift_)) return false;
         }
         if (huge_) advise_huge(from, to, upward);
@@ -68,7 +67,7 @@ class system_pages {
     bool give_back(std::size_t first, std::size_t n) noexcept { return sys::decommit(at(first), n << shift_, locks_); }
     // All pages of the huge OS pages that these pages of a word lie in.
     std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
-        const std::size_t each = std::max(huge_page >> shift_, std::size_t{1});
+        const std::size_t each = max(huge_page >> shift_, std::size_t{1});
         std::uint64_t wide = pages;
         for (std::size_t at = 0; at < 64 && each > 1; at += each)
             if (const std::uint64_t unit = page_bitmap::run_mask(at, each); (pages & unit) != 0) wide |= unit;
@@ -79,7 +78,7 @@ class system_pages {
     bool are_locked() const noexcept { return locks_ && !unlocked_.load(std::memory_order_relaxed); }
     // What the system says is in memory: a walk.
     std::size_t resident() const noexcept {
-        const std::size_t low = low_.load(), rest = std::max(low, high_.load()); // the two zones may have met
+        const std::size_t low = low_.load(), rest = max(low, high_.load()); // the two zones may have met
         return sys::resident_bytes(begin_, low << shift_) + sys::resident_bytes(at(rest), (pages_ - rest) << shift_);
     }
 
@@ -90,8 +89,8 @@ class system_pages {
     std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     void advise_huge(std::size_t from, std::size_t to, bool upward) noexcept {
         const std::size_t plain = huge_from >> shift_;
-        if (upward) from = std::max(from, plain);
-        else to = std::min(to, pages_ - std::min(pages_, plain));
+        if (upward) from = max(from, plain);
+        else to = min(to, pages_ - min(pages_, plain));
         if (from < to) sys::advise_huge(at(from), (to - from) << shift_);
     }
 

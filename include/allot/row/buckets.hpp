@@ -9,13 +9,13 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/size_class.hpp>
 #include <allot/row/slot_rows.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
@@ -77,7 +77,7 @@ template <class Rows, class List> class buckets {
         heap_plan plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         plan.index = align <= 8 ? index : heap_plan::no_index;
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return nullptr;
-        const std::lock_guard hold(making_);
+        const lock_guard hold(making_);
         heap* made = place.load(std::memory_order_acquire);
         if (made == nullptr) {
             made = new (std::nothrow) heap(provider_, plan);

@@ -26,7 +26,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
@@ -184,12 +183,12 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     huge_header* make_header(std::byte* run, [[maybe_unused]] place_type* place) const noexcept {
         if constexpr (Place::aside) {
-            auto* const h = std::construct_at(&place->header);
+            auto* const h = ::new (&place->header) huge_header_aside;
             h->memory = run;
             place->memory.store(run, std::memory_order_relaxed);
             return h;
         } else {
-            return std::construct_at(reinterpret_cast<huge_header*>(run));
+            return ::new (run) huge_header;
         }
     }
     static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }

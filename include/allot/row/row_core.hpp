@@ -25,10 +25,10 @@
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_rows.hpp>
+#include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -176,8 +176,7 @@ template <class Set> class row_core {
         auto made =
             row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
         T* object = nullptr;
-        if constexpr (std::is_constructible_v<T, Args...>)
-            object = std::construct_at(static_cast<T*>(row), std::forward<Args>(args)...);
+        if constexpr (std::is_constructible_v<T, Args...>) object = ::new (row) T(std::forward<Args>(args)...);
         else object = ::new (row) T{std::forward<Args>(args)...}; // an aggregate
         static_cast<void>(made.detach());
         if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(object);
@@ -289,7 +288,7 @@ template <class Set> class row_core {
     // A heap of the same plan that may be shared, or an orphan without pages, or a new one.
     template <class Heap> Heap* find_or_make(const heap_plan& plan) {
         if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0) return nullptr;
-        const std::lock_guard hold(making_);
+        const lock_guard hold(making_);
         Heap* found = nullptr;
         heaps().for_each([&](heap_base& base) {
             if (found != nullptr || base.kind() != plan.ops) return;

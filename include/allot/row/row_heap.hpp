@@ -16,7 +16,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -131,18 +130,18 @@ template <class Set, class Heap> class row_heap {
     }
     row_heap(row_heap&& other) noexcept
         : heap_(std::exchange(other.heap_, nullptr)), core_(other.core_), type_(other.type_), number_(other.number_),
-          local_(std::move(other.local_)) {}
+          local_(std::exchange(other.local_, nullptr)) {}
     row_heap& operator=(row_heap&& other) noexcept {
         row_heap gone(std::move(*this));
         heap_ = std::exchange(other.heap_, nullptr);
         core_ = other.core_;
         type_ = other.type_;
         number_ = other.number_;
-        local_ = std::move(other.local_);
+        local_ = std::exchange(other.local_, nullptr);
         return *this;
     }
     ~row_heap() {
-        local_ = {};
+        close();
         if constexpr (unique)
             if (heap_ != nullptr) core_->orphan(*heap_);
         if constexpr (policies::limited)
@@ -199,7 +198,7 @@ template <class Set, class Heap> class row_heap {
     std::size_t release_all() noexcept
         requires unique
     {
-        local_ = {};
+        close();
         if (heap_->users() != 0) {
             core_->context().tell(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
             return 0;
@@ -221,12 +220,13 @@ template <class Set, class Heap> class row_heap {
     heap_type& heap() const noexcept { return *heap_; }
 
   private:
-    using own_local = std::conditional_t<blocked, std::unique_ptr<local_row_heap<Set, Heap, policies::refill::batch>>,
-                                         std::nullptr_t>;
+    using own_local = std::conditional_t<blocked, local_row_heap<Set, Heap, policies::refill::batch>*, std::nullptr_t>;
     // Without memory for it the handle works slot by slot.
     void open() noexcept {
-        if constexpr (blocked)
-            local_.reset(new (std::nothrow) typename own_local::element_type(*core_, *heap_, number_));
+        if constexpr (blocked) local_ = new (std::nothrow) std::remove_pointer_t<own_local>(*core_, *heap_, number_);
+    }
+    void close() noexcept {
+        if constexpr (blocked) delete std::exchange(local_, nullptr);
     }
 
     heap_type* heap_;

@@ -12,6 +12,7 @@
 #include <allot/core/describe.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/values.hpp>
+#include <allot/ledger/forward.hpp>
 #include <allot/page/arena_holder.hpp>
 #include <allot/row/row_core.hpp>
 #include <allot/row/row_reports.hpp>
@@ -58,7 +59,7 @@ template <class Set> class row_manager {
             static_cast<row_manager*>(self)->report(out);
         };
         if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&census_for_peak, this);
-        if constexpr (policies::in_tree) core_.ledger().tells(this, &tell_account);
+        if constexpr (policies::in_tree) core_.ledger().tells(this, &tell_account<item_figures>);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
@@ -293,7 +294,7 @@ template <class Set> class row_manager {
         return static_cast<const row_manager*>(self)->core_.held_bytes();
     }
     // What the system gives to an arena of its own; one that is shared is nobody's alone.
-    static item_figures tell_account(const void* self) noexcept {
+    template <class Figures> static Figures tell_account(const void* self) noexcept {
         const auto& rows = *static_cast<const row_manager*>(self);
         if constexpr (policies::shares_arena) return {rows.core_.held_bytes(), 0, 0};
         else return {rows.core_.held_bytes(), rows.arena().figures().committed, rows.arena().resident()};

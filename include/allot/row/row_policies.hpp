@@ -6,7 +6,6 @@
 #include <allot/core/category.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/ledger/page_ledger.hpp>
-#include <allot/ledger/tree_ledger.hpp>
 #include <allot/ledger/watched_ledger.hpp>
 #include <allot/page/private_arena.hpp>
 #include <allot/row/slot_rows.hpp>

@@ -17,16 +17,17 @@
 
 #include <allot/core/bits.hpp>
 #include <allot/core/category/slots.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/slots/geometry.hpp>
 #include <allot/slots/mark.hpp>
 #include <allot/sync/full_fence.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace slots {
@@ -98,7 +99,8 @@ struct scanning {
                 hints_[cursor_].fetch_and(~(some & (0 - some)));
                 got += look(page, cut, at_ + group, out + got, n - got);
             }
-            std::reverse(out, out + got); // lowest address last: it is used first
+            for (std::size_t i = 0; i != got / 2; ++i)
+                std::swap(out[i], out[got - 1 - i]); // lowest address last: it is used first
             return got;
         }
         // Slots that the last claim looked at.
@@ -141,7 +143,7 @@ struct scanning {
                          std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             const std::uint32_t first = at_;
-            end = std::min(end, reach_);
+            end = min(end, reach_);
             std::size_t got = 0;
             std::byte* row = page + cut.offset_of(first);
             for (; at_ < end && got < n; ++at_, row += cut.stride)

@@ -3,7 +3,7 @@
 
 #include <allot/config.hpp>
 
-#include <thread>
+#include <allot/sys/thread.hpp>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -16,6 +16,6 @@ inline void pause() noexcept {
 #endif
 }
 // To the scheduler.
-inline void yield() noexcept { std::this_thread::yield(); }
+inline void yield() noexcept { sys::yield_thread(); }
 
 } // namespace allot::inline ALLOT_ABI

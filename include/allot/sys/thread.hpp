@@ -7,7 +7,9 @@
 #include <allot/config.hpp>
 
 #include <cstdint>
+#include <ctime>
 #include <pthread.h>
+#include <sched.h>
 
 namespace allot::inline ALLOT_ABI {
 namespace sys {
@@ -24,6 +26,15 @@ inline std::uintptr_t thread_token() noexcept {
 #else
     return reinterpret_cast<std::uintptr_t>(pthread_self());
 #endif
+}
+
+inline void yield_thread() noexcept { ::sched_yield(); }
+// Sleeps for about this many nanoseconds, less when a signal comes.
+inline void sleep_thread(std::uint64_t nanoseconds) noexcept {
+    timespec t{};
+    t.tv_sec = static_cast<std::time_t>(nanoseconds / 1'000'000'000u);
+    t.tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000u);
+    ::nanosleep(&t, nullptr);
 }
 
 } // namespace sys

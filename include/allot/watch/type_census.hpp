@@ -8,7 +8,6 @@
 #include <allot/config.hpp>
 #include <allot/core/row_type.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +30,7 @@ class type_census {
         type_usage* at = &others_;
         if (type != nullptr) {
             type_usage* const end = types_.data() + n_;
-            at = std::find_if(types_.data(), end, [&](const type_usage& u) { return u.type == type; });
+            for (at = types_.data(); at != end && at->type != type;) ++at;
             if (at == end && n_ == types_.size()) at = &others_;
             else if (at == end) types_[n_++].type = type;
         }
@@ -48,11 +47,11 @@ class type_census {
     // Visits the types, those with the most bytes first, and at last the others.
     template <class Visit> void for_each(Visit visit) const {
         std::array<std::uint8_t, most_types> order{};
-        for (std::size_t i = 0; i < n_; ++i) order[i] = static_cast<std::uint8_t>(i);
-        std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(n_),
-                  [this](std::uint8_t a, std::uint8_t b) {
-                      return types_[a].bytes != types_[b].bytes ? types_[a].bytes > types_[b].bytes : a < b;
-                  });
+        for (std::size_t i = 0; i < n_; ++i) { // sorted by insertion: 64 at most
+            std::size_t at = i;
+            for (; at != 0 && types_[order[at - 1]].bytes < types_[i].bytes; --at) order[at] = order[at - 1];
+            order[at] = static_cast<std::uint8_t>(i);
+        }
         for (std::size_t i = 0; i < n_; ++i) visit(types_[order[i]]);
         if (others_.rows != 0) visit(others_);
     }

@@ -5,6 +5,7 @@
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
 

@@ -3,6 +3,7 @@
 #include <support/rescue.hpp>
 
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/tree.hpp>
 
 #include <string>
 

@@ -4,6 +4,7 @@
 #include <allot/page/arena.hpp>
 #include <allot/row_manager.hpp>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>

@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
 

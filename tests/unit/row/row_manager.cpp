@@ -2,6 +2,7 @@
 #include <support/row_sets.hpp>
 
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>

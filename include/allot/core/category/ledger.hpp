@@ -9,7 +9,7 @@ namespace ledger {
 
 struct none;
 struct counter;
-struct tree;
+struct tree; // allot/ledger/tree.hpp
 
 } // namespace ledger
 
@@ -51,19 +51,8 @@ struct counter {
     static constexpr std::string_view cost = "one compare-and-swap a page";
 };
 
-struct tree {
-    using category = category::ledger;
-    using needs = types<>;
-    using provides = types<>;
-    static constexpr bool charges = true;
-    static constexpr std::string_view about =
-        "an account of the object's own, below the account given to its constructor (docs/accounts.md)";
-    static constexpr std::string_view cost = "a short lock a page";
-};
-
 static_assert(category::ledger::takes<none>);
 static_assert(category::ledger::takes<counter>);
-static_assert(category::ledger::takes<tree>);
 
 } // namespace ledger
 

@@ -19,6 +19,22 @@
 
 namespace allot::inline ALLOT_ABI {
 
+namespace ledger {
+
+struct tree {
+    using category = category::ledger;
+    using needs = types<>;
+    using provides = types<>;
+    static constexpr bool charges = true;
+    static constexpr std::string_view about =
+        "an account of the object's own, below the account given to its constructor (docs/accounts.md)";
+    static constexpr std::string_view cost = "a short lock a page";
+};
+
+static_assert(category::ledger::takes<tree>);
+
+} // namespace ledger
+
 namespace detail {
 
 // Outside of the class, where `account` is a member's name: nvcc would write it as that.

@@ -1,0 +1,15 @@
+// min, max, clamp of numbers: std's, without <algorithm>, which is 28,000 lines to compile.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <concepts>
+
+namespace allot::inline ALLOT_ABI {
+
+template <std::integral T> constexpr T min(T a, T b) noexcept { return b < a ? b : a; }
+template <std::integral T> constexpr T max(T a, T b) noexcept { return a < b ? b : a; }
+// Requires low <= high.
+template <std::integral T> constexpr T clamp(T value, T low, T high) noexcept { return min(max(value, low), high); }
+
+} // namespace allot::inline ALLOT_ABI
