@@ -95,8 +95,8 @@
 #define ALLOT_ALWAYS_INLINE inline __attribute__((always_inline))
 #define ALLOT_NOINLINE __attribute__((noinline))
 #define ALLOT_COLD __attribute__((cold, noinline))
-#define ALLOT_LIKELY(x) __builtin_expect(static_cast<bool>(x), 1)
-#define ALLOT_UNLIKELY(x) __builtin_expect(static_cast<bool>(x), 0)
+#define ALLOT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define ALLOT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ALLOT_SIGNATURE __PRETTY_FUNCTION__
 #define ALLOT_SHARED __attribute__((visibility("default"))) // by libraries, also if they hide their symbols
 #define ALLOT_FORGET(pointer) __asm__("" : "+r"(pointer))   // what the compiler knows of it

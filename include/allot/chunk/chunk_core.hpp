@@ -16,6 +16,7 @@
 #include <allot/chunk/chunk_heap.hpp>
 #include <allot/chunk/thread_blocks.hpp>
 #include <allot/config.hpp>
+#include <allot/core/hash.hpp>
 #include <allot/heap/thread_places.hpp>
 #include <allot/sys/process_fence.hpp>
 #include <allot/sys/thread.hpp>
@@ -130,9 +131,7 @@ template <class Policies> class chunk_core {
     using places = thread_places<chunk_core, own>;
     using shared = shared_block_cache<counts>;
 
-    ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept {
-        return shared_[static_cast<std::uint64_t>(sys::thread_token()) * 0x9E3779B97F4A7C15U >> 62];
-    }
+    ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept { return shared_[multiplicative_hash(sys::thread_token(), 62)]; }
     template <class Cache>
     ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;

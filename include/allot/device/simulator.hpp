@@ -69,10 +69,6 @@ class simulator : public sim::operation_layer {
         visit_leaks([&](const leak&) { ++n; });
         return n;
     }
-    template <class Visit> void each_leak(Visit&& visit) {
-        const std::lock_guard lock{mutex_};
-        visit_leaks(visit);
-    }
 
     // --- what was done -----------------------------------------------------------------------------------------
     /// How often a call was made, those that failed included.

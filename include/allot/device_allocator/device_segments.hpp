@@ -48,7 +48,6 @@ template <class Api> class device_segments {
     }
     // Whether a piece of so many bytes would be mapped, not a plain segment.
     bool maps(std::size_t bytes) const noexcept { return gap(bytes) != 0; }
-    std::size_t range_bytes() const noexcept { return range_bytes_; }
     std::size_t size() const noexcept { return n_; }
     const device_piece& operator[](std::size_t i) const noexcept { return pieces_[i]; }
 

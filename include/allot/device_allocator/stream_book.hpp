@@ -15,6 +15,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/hash.hpp>
 #include <allot/device/api.hpp>
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/fit/fit_array.hpp>
@@ -257,9 +258,7 @@ template <class Api> class stream_book {
         if (e.known[s] < ticket) e.known[s] = ticket;
     }
 
-    std::size_t home(std::uint64_t id) const noexcept {
-        return (id * 0x9E3779B97F4A7C15U >> 32) & (heads_.capacity() - 1);
-    }
+    std::size_t home(std::uint64_t id) const noexcept { return multiplicative_hash(id, 32) & (heads_.capacity() - 1); }
     void link(key_type k) noexcept {
         key_type& head = heads_[home(entries_[k].id)];
         entries_[k].next = head;

@@ -9,6 +9,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/hash.hpp>
 #include <allot/fit/fit_array.hpp>
 
 #include <cstddef>
@@ -64,9 +65,7 @@ template <class Node, class Memory> class address_hash {
     }
 
   private:
-    std::size_t home(std::uintptr_t address) const noexcept {
-        return static_cast<std::size_t>(std::uint64_t{address} * 0x9E3779B97F4A7C15U >> shift_);
-    }
+    std::size_t home(std::uintptr_t address) const noexcept { return multiplicative_hash(address, shift_); }
     ALLOT_COLD bool grow(Memory& memory, Node* n, std::size_t all) noexcept {
         const unsigned bits = log2_ceil(all < 32 ? 64 : 2 * all);
         fit_array<std::uint32_t, Memory> heads;

@@ -74,7 +74,7 @@ template <class Node> class size_index {
     }
     std::uint32_t largest(const Node* n) const noexcept {
         if (summary_ == 0) return 0;
-        const auto word = static_cast<std::uint32_t>(std::bit_width(summary_) - 1);
+        const auto word = std::bit_width(summary_) - 1u;
         return tree::end(n, roots_[word * 64 + log2_floor(words_[word])], true);
     }
     std::uint32_t find(const Node* n, std::uint32_t units, std::uintptr_t address) const noexcept {

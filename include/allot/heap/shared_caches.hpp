@@ -7,6 +7,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/hash.hpp>
 #include <allot/heap/slot_cache.hpp>
 #include <allot/sys/thread.hpp>
 
@@ -57,9 +58,7 @@ template <class Tally = no_tally> class shared_caches {
     std::array<place, count>& all() noexcept { return places_; }
 
   private:
-    static std::size_t spread(std::uintptr_t token) noexcept {
-        return static_cast<std::size_t>((static_cast<std::uint64_t>(token) * 0x9E3779B97F4A7C15u) >> 62);
-    }
+    static std::size_t spread(std::uintptr_t token) noexcept { return multiplicative_hash(token, 62); }
     std::array<place, count> places_;
 };
 

@@ -28,7 +28,7 @@ class slot_sampler {
     std::size_t below(std::size_t n) noexcept {
         if (n <= 1) return 0;
         seed_ = seed_ * 6364136223846793005u + 1442695040888963407u;
-        return static_cast<std::size_t>((seed_ >> 33) % n);
+        return (seed_ >> 33) % n;
     }
     std::uint64_t seed_ = 0x9E3779B97F4A7C15u;
 };

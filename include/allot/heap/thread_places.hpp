@@ -20,6 +20,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/hash.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -102,8 +103,8 @@ template <class Owner, class Part> class thread_places {
             delete[] places;
         }
         place* group_of(const thread_places* home) noexcept {
-            const auto at = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(home));
-            return places + (at * 0x9E3779B97F4A7C15u >> 60) * of_group;
+            const auto at = reinterpret_cast<std::uintptr_t>(home);
+            return places + multiplicative_hash(at, 60) * of_group;
         }
     };
     static_assert(groups == 16, "four bits of a hash");

@@ -139,7 +139,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
                 const huge_header* const h = place.row.load(std::memory_order_acquire);
                 const std::uint64_t about = place.about.load(std::memory_order_acquire);
                 if (h == nullptr || h == reserved() || place.row.load(std::memory_order_relaxed) != h) continue;
-                visit(run_at(place, h), static_cast<std::size_t>(about & ~(~std::uint64_t{0} << 44)),
+                visit(run_at(place, h), about & ~(~std::uint64_t{0} << 44),
                       context_.types.find(static_cast<std::uint32_t>(about >> 44)));
                 ++n;
             }

@@ -28,7 +28,7 @@ struct slot_geometry {
 
     // Exact for the address of a row; for an address inside a row it is the row's index as long as stride < 2^16.
     constexpr std::uint32_t index_of(std::size_t offset) const noexcept {
-        return static_cast<std::uint32_t>((static_cast<std::uint64_t>(offset - first) * reciprocal) >> shift);
+        return static_cast<std::uint32_t>((std::uint64_t{offset - first} * reciprocal) >> shift);
     }
     constexpr std::size_t offset_of(std::uint32_t index) const noexcept {
         return first + static_cast<std::size_t>(index) * stride;

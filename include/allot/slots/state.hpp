@@ -76,7 +76,6 @@ class slot_state {
         } while (!word_.compare_exchange_weak(was, was & ~noted, std::memory_order_acq_rel, std::memory_order_acquire));
         return false;
     }
-    void unnote() noexcept { word_.fetch_and(~noted, std::memory_order_acq_rel); }
 
     void reset(bool is_listed) noexcept { word_.store(bias | (is_listed ? listed : 0), std::memory_order_release); }
     // Below zero only while a slot that was claimed is not counted as given back yet.

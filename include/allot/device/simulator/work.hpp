@@ -51,7 +51,7 @@ class random_numbers {
         z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
         return z ^ (z >> 31);
     }
-    std::size_t below(std::size_t n) noexcept { return static_cast<std::size_t>(next() % n); }
+    std::size_t below(std::size_t n) noexcept { return next() % n; }
 
   private:
     std::uint64_t state_;

@@ -1,0 +1,16 @@
+// The multiplicative hash of a number. Its top bits are the good ones: keep 64 - shift of them.
+//
+// Cost: a multiplication and a shift. Source: Knuth 1973 (Fibonacci hashing).
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+ALLOT_HOST_DEVICE constexpr std::uint64_t multiplicative_hash(std::uint64_t key, unsigned shift) noexcept {
+    return key * 0x9E3779B97F4A7C15U >> shift;
+}
+
+} // namespace allot::inline ALLOT_ABI

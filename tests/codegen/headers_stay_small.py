@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""What an umbrella header costs a user: lines after preprocessing, and seconds beside <atomic> <mutex> <new>.
+
+Lines are those of g++ -E, markers included; seconds are processor time of -fsyntax-only, the least of some runs, as a ratio
+to the three std headers in the same runs. Exit code 1 when a ceiling is exceeded."""
+import os
+import pathlib
+import resource
+import subprocess
+import sys
+
+compiler = os.environ.get("CXX", "c++")
+include = os.environ.get("ALLOT_INCLUDE", str(pathlib.Path(__file__).resolve().parents[2] / "include"))
+STD = ("atomic", "mutex", "new")
+CEILINGS = {  # lines, seconds as a multiple of STD's
+    "allot/row_manager.hpp": (52_000, 2.2),
+    "allot/chunk_arena.hpp": (56_000, 2.4),
+    "allot/device_allocator.hpp": (59_000, 2.6),
+    "allot/device_rows.hpp": (62_000, 2.6),
+}
+RUNS = 5
+
+
+def run(headers, *options):
+    source = pathlib.Path("headers.cpp")
+    source.write_text("".join(f"#include <{header}>\n" for header in headers))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([compiler, "-std=c++20", "-I", include, *options, source], check=True, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return done.stdout.count("\n"), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+if "g++" not in pathlib.Path(compiler).name:
+    sys.exit(77)  # the ceilings are g++'s
+least = {}
+for _ in range(RUNS):
+    for header in (*CEILINGS, STD):
+        headers = header if header is STD else (header,)
+        least[header] = min(least.get(header, 1e9), run(headers, "-fsyntax-only")[1])
+wrong = False
+for header, (most_lines, most_ratio) in CEILINGS.items():
+    lines, ratio = run((header,), "-E")[0], least[header] / least[STD]
+    bad = lines > most_lines or ratio > most_ratio
+    wrong |= bad
+    print(f"{header}: {lines} lines (at most {most_lines}), {ratio:.2f} times {' '.join(STD)} (at most {most_ratio})"
+          f"{'  TOO MUCH' if bad else ''}")
+sys.exit(wrong)
