@@ -19,6 +19,7 @@
 #include <allot/chunk/chunk_core.hpp>
 #include <allot/chunk/chunk_figures.hpp>
 #include <allot/chunk/chunk_policies.hpp>
+#include <allot/chunk/chunk_reports.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/diagnose.hpp>
@@ -86,7 +87,7 @@ template <class Set> class chunk_arena {
         if constexpr (policies::in_tree) ledger_.tells(nullptr, nullptr);
         holder_.leave();
         core_.close();
-        tell_leaks();
+        detail::tell_leaked_blocks(*this, set_name(), leaks_);
         core_.heap().drop_pages();
     }
 
@@ -97,7 +98,7 @@ template <class Set> class chunk_arena {
     ALLOT_ALWAYS_INLINE block allocate(std::size_t bytes, std::size_t align = unit) {
         const block b = try_allocate(bytes, align);
         if (ALLOT_LIKELY(b.address != nullptr) || !policies::raises) return b;
-        raise_out_of_memory(bytes, align);
+        detail::raise_no_block(*this, set_name(), bytes, align);
     }
     // The same; none on failure.
     ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align = unit) noexcept {
@@ -235,29 +236,7 @@ template <class Set> class chunk_arena {
     template <class Visit> void usage(Visit visit) const { usage_of(core_.heap().now(), visit); }
     // One page: limit, live, the classes that hold most, the arena.
     void report(text_writer& out) const noexcept {
-        out.put("chunk arena ")
-            .put(name_)
-            .put(" (set ")
-            .put(set_name())
-            .put("), chunks of ")
-            .bytes(chunk_bytes())
-            .newline();
-        write(out, figures());
-        class_usage top[4]{};
-        usage([&](class_usage u) {
-            for (class_usage& t : top)
-                if (t.live * t.bytes < u.live * u.bytes) std::swap(t, u);
-        });
-        for (const class_usage& t : top)
-            if (t.live != 0)
-                out.put("    blocks of ")
-                    .bytes(t.bytes)
-                    .put(": ")
-                    .number(t.live)
-                    .put(" live, ")
-                    .number(t.cached)
-                    .put(" cached")
-                    .newline();
+        detail::write_chunks(out, *this, set_name());
         arena().report(out);
         if constexpr (policies::in_tree) ledger_.report(out);
     }
@@ -386,37 +365,6 @@ template <class Set> class chunk_arena {
             if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
         }
     }
-    [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, std::size_t align) {
-        char line[out_of_memory::line_bytes];
-        text_writer text{line};
-        text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(set_name());
-        if (*name_ != 0) text.put(" ").put(name_);
-        text.put(": ").bytes(held(this)).put(" of ").bytes(limit_bytes()).put(" held");
-        raise(out_of_memory(text.view(), [&](text_writer& out) {
-            out.put("out of memory: ").bytes(bytes).put(", aligned to ").bytes(align).put(", refused").newline();
-            report(out);
-            out.put("  tried: the caches of all threads, free pages of the chunks, the others on the arena").newline();
-        }));
-    }
-    ALLOT_COLD void tell_leaks() const noexcept {
-        const chunk_figures f = figures();
-        if (f.live_blocks == 0) return;
-        char page[out_of_memory::report_bytes];
-        text_writer out{page};
-        out.put("allot: chunk arena ")
-            .put(name_)
-            .put(" (set ")
-            .put(set_name())
-            .put(") ended with ")
-            .number(f.live_blocks);
-        out.put(f.live_blocks == 1 ? " block" : " blocks").put(" not given back, ").bytes(f.live).put(":").newline();
-        usage([&](const class_usage& u) {
-            if (u.live != 0) out.put("    ").number(u.live).put(" of ").bytes(u.bytes).newline();
-        });
-        if (f.large != 0) out.put("    more than a chunk: ").bytes(f.large).newline();
-        leaks_.write(leaks_.context, out.view());
-    }
-
     const char* name_;
     typename policies::arena arena_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;

@@ -1,10 +1,9 @@
-// A chunk arena's figures at a moment, and the lines of text that reports and out_of_memory show.
+// A chunk arena's figures at a moment.
 //
-// Nothing here allocates. Threads: values.
+// Threads: values.
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/core/text.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -50,19 +49,5 @@ struct class_usage {
     std::size_t cached = 0;
     std::uint64_t allocations = 0, asked = 0; // so far
 };
-
-/// The lines of a report under its headline.
-inline void write(text_writer& out, const chunk_figures& f) noexcept {
-    out.put("  limit ");
-    if (f.limit == SIZE_MAX) out.put("none");
-    else out.bytes(f.limit);
-    out.put(", held ").bytes(f.held).put(", peak ").bytes(f.peak).newline();
-    out.put("  live ").bytes(f.live).put(" in ").number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks");
-    out.put(" (more than a chunk: ").bytes(f.large).put("), cached ").bytes(f.cached).put(", free ").bytes(f.free);
-    out.put(", largest free run ").bytes(f.largest_free_run).newline();
-    if (f.given == 0) return;
-    out.put("  allocations ").number(f.allocations).put(", refused ").number(f.refused).put(", unused within blocks ");
-    out.hundredths(f.waste()).put(" %").newline();
-}
 
 } // namespace allot::inline ALLOT_ABI

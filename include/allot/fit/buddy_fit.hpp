@@ -19,6 +19,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/category/fit.hpp>
+#include <allot/fit/buddy_tree.hpp>
 #include <allot/fit/fit_array.hpp>
 #include <allot/fit/fit_ranges.hpp>
 #include <allot/fit/fit_tag.hpp>
@@ -34,9 +35,10 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class Memory = host_metadata> class buddy_fit {
-    using word = std::uint64_t;
-    using number = std::uint32_t;
-    static constexpr unsigned most_orders = 24;
+    using tree = detail::buddy_tree;
+    using word = tree::word;
+    using number = tree::number;
+    static constexpr unsigned most_orders = tree::most_orders;
     static constexpr number nobody = ~number{0};
 
   public:
@@ -84,7 +86,7 @@ template <class Memory = host_metadata> class buddy_fit {
         if (at == ranges_.size() || from != of.address || ranges_[at].begin != from || ranges_[at].end - from != bytes)
             return false;
         const number t = ranges_[at].edge;
-        if (!is_free(trees_[t], trees_[t].top, 0)) return false;
+        if (!trees_[t].is_free(trees_[t].top, 0)) return false;
         take_free(t, trees_[t].top, 0);
         free_bits(trees_[t]);
         trees_[t].next[0] = unused_;
@@ -121,11 +123,11 @@ template <class Memory = host_metadata> class buddy_fit {
         live_ -= bytes;
         --live_runs_;
         tree& t = trees_[p.of];
-        while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {
+        while (p.order != t.top && t.is_free(p.order, p.index ^ 1)) {
             take_free(p.of, p.order, p.index ^ 1);
             p.index >>= 1;
             ++p.order;
-            clear(t.split, node(t, p.order, p.index));
+            t.clear_split(p.order, p.index);
         }
         put_free(p.of, p.order, p.index);
         return bytes;
@@ -141,12 +143,12 @@ template <class Memory = host_metadata> class buddy_fit {
         if (order > t.top) return false;
         std::size_t index = p.index;
         for (unsigned o = p.order; o != order; ++o, index >>= 1)
-            if ((index & 1) != 0 || !is_free(t, o, index + 1)) return false;
+            if ((index & 1) != 0 || !t.is_free(o, index + 1)) return false;
         live_ += (unit() << order) - (unit() << p.order);
         for (; p.order != order; p.index >>= 1) {
             take_free(p.of, p.order, p.index + 1);
             ++p.order;
-            clear(t.split, node(t, p.order, p.index >> 1));
+            t.clear_split(p.order, p.index >> 1);
         }
         return true;
     }
@@ -171,7 +173,7 @@ template <class Memory = host_metadata> class buddy_fit {
         if (orders_ == 0) return {};
         const auto order = static_cast<unsigned>(std::bit_width(orders_) - 1);
         const tree& t = trees_[with_free_[order]];
-        return told(t, order, lowest(t, order));
+        return told(t, order, t.lowest_free(order));
     }
     std::size_t unit() const noexcept { return std::size_t{1} << shift_; }
     std::size_t bytes() const noexcept { return bytes_; }
@@ -181,7 +183,8 @@ template <class Memory = host_metadata> class buddy_fit {
     std::size_t ranges() const noexcept { return ranges_.size(); }
     std::size_t metadata_bytes() const noexcept {
         std::size_t n = ranges_.bytes() + trees_.bytes();
-        for (std::size_t i = 0; i != ranges_.size(); ++i) n += words_of(trees_[ranges_[i].edge].top) * sizeof(word);
+        for (std::size_t i = 0; i != ranges_.size(); ++i)
+            n += tree::words_of(trees_[ranges_[i].edge].top) * sizeof(word);
         return n;
     }
     /// Visits the free blocks of so many bytes or more, the smallest first, until it returns false. It must not call
@@ -192,7 +195,7 @@ template <class Memory = host_metadata> class buddy_fit {
             if (unit() << order < least) continue;
             for (number t = with_free_[order]; t != nobody; t = trees_[t].next[order])
                 for (std::size_t i = 0; i != std::size_t{1} << (trees_[t].top - order); ++i)
-                    if (is_free(trees_[t], order, i) && !visit(told(trees_[t], order, i))) return;
+                    if (trees_[t].is_free(order, i) && !visit(told(trees_[t], order, i))) return;
         }
     }
     /// Visits (block, live, segment) in the order of addresses, until it returns false. It must not call back.
@@ -202,7 +205,7 @@ template <class Memory = host_metadata> class buddy_fit {
             for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
                 const place p = down(ranges_[at].edge, address);
                 const run r = told(t, p.order, p.index);
-                if (!visit(r, !is_free(t, p.order, p.index), ranges_[at].segment)) return;
+                if (!visit(r, !t.is_free(p.order, p.index), ranges_[at].segment)) return;
                 address += r.bytes;
             }
         }
@@ -212,67 +215,24 @@ template <class Memory = host_metadata> class buddy_fit {
   private:
     static constexpr std::size_t max_bytes = std::size_t{1} << 48;
 
-    // Node i of order o stands for units [i << o, (i + 1) << o). Bits of order o begin where those of the lower ones
-    // end.
-    struct tree {
-        std::uintptr_t begin;
-        word* split;  // a bit a node of order 1 and up
-        word* free;   // a bit a node
-        unsigned top; // the whole range's order
-        word orders;  // that have free nodes
-        std::uint32_t free_nodes[most_orders];
-        number next[most_orders], prev[most_orders]; // among the ranges with free nodes of an order
-    };
     struct place {
         number of = nobody;
         unsigned order = 0;
         std::size_t index = 0;
     };
 
-    // Each order's bits begin a word of their own, so that a search does not meet another's.
-    static std::size_t words_of_order(unsigned top, unsigned order) noexcept {
-        return ceil_div(std::size_t{1} << (top - order), std::size_t{64});
-    }
-    // In bits: 2^top / 64 words, then half as many, and so on, and a word each where that is less than one.
-    static std::size_t base(const tree& t, unsigned order) noexcept {
-        const unsigned halved = t.top > 5 ? t.top - 5 : 0;
-        const std::size_t words = order <= halved ? (std::size_t{1} << halved) - (std::size_t{1} << (halved - order))
-                                                  : (std::size_t{1} << halved) - 1 + (order - halved);
-        return words * 64;
-    }
-    static std::size_t words_for(unsigned top) noexcept {
-        std::size_t words = 0;
-        for (unsigned o = 0; o <= top; ++o) words += words_of_order(top, o);
-        return words;
-    }
-    static std::size_t words_of(unsigned top) noexcept { return 2 * words_for(top); }
-    static std::size_t node(const tree& t, unsigned order, std::size_t index) noexcept {
-        return base(t, order) + index;
-    }
-    static bool has(const word* bits, std::size_t at) noexcept { return (bits[at / 64] >> at % 64 & 1) != 0; }
-    static void set(word* bits, std::size_t at) noexcept { bits[at / 64] |= word{1} << at % 64; }
-    static void clear(word* bits, std::size_t at) noexcept { bits[at / 64] &= ~(word{1} << at % 64); }
-    static bool is_free(const tree& t, unsigned order, std::size_t index) noexcept {
-        return has(t.free, node(t, order, index));
-    }
-    static bool is_split(const tree& t, unsigned order, std::size_t index) noexcept {
-        return has(t.split, node(t, order, index));
-    }
-
     number take_tree(unsigned top) noexcept {
         if (!ranges_.prepare(memory_, 1) || (unused_ == nobody && !trees_.reserve(memory_, fresh_ + 1))) return nobody;
-        auto* const bits = static_cast<word*>(memory_.resize(nullptr, 0, words_of(top) * sizeof(word)));
+        auto* const bits = static_cast<word*>(memory_.resize(nullptr, 0, tree::words_of(top) * sizeof(word)));
         if (bits == nullptr) return nobody;
-        std::memset(bits, 0, words_of(top) * sizeof(word));
+        std::memset(bits, 0, tree::words_of(top) * sizeof(word));
         const number t = unused_ != nobody ? unused_ : static_cast<number>(fresh_++);
         if (t == unused_) unused_ = trees_[t].next[0];
         trees_[t] = {};
-        trees_[t].split = bits;
-        trees_[t].free = bits + words_for(top);
-        trees_[t].top = top;
+        trees_[t].start(bits, top);
         return t;
     }
-    void free_bits(tree& t) noexcept { memory_.resize(t.split, words_of(t.top) * sizeof(word), 0); }
+    void free_bits(tree& t) noexcept { memory_.resize(t.split, tree::words_of(t.top) * sizeof(word), 0); }
 
     std::size_t range_of(std::uintptr_t address) const noexcept {
         const std::size_t behind = ranges_.behind(address);
@@ -282,7 +242,7 @@ template <class Memory = host_metadata> class buddy_fit {
         const tree& t = trees_[of];
         const std::size_t units = (address - t.begin) >> shift_;
         unsigned order = t.top;
-        while (order != 0 && is_split(t, order, units >> order)) --order;
+        while (order != 0 && t.is_split(order, units >> order)) --order;
         return {of, order, units >> order};
     }
     bool find(std::uintptr_t address, place& p) const noexcept {
@@ -290,21 +250,14 @@ template <class Memory = host_metadata> class buddy_fit {
         if (at == ranges_.size()) return false;
         p = down(ranges_[at].edge, address);
         const tree& t = trees_[p.of];
-        return told(t, p.order, p.index).address == address && !is_free(t, p.order, p.index);
+        return told(t, p.order, p.index).address == address && !t.is_free(p.order, p.index);
     }
     run told(const tree& t, unsigned order, std::size_t index) const noexcept {
         return {t.begin + ((index << order) << shift_), unit() << order};
     }
-    std::size_t lowest(const tree& t, unsigned order) const noexcept {
-        const word* w = t.free + base(t, order) / 64;
-        while (*w == 0) ++w;
-        return static_cast<std::size_t>(w - t.free) * 64 + static_cast<std::size_t>(std::countr_zero(*w)) -
-               base(t, order);
-    }
-
     void put_free(number of, unsigned order, std::size_t index) noexcept {
         tree& t = trees_[of];
-        set(t.free, node(t, order, index));
+        t.set_free(order, index);
         if (t.free_nodes[order]++ != 0) return;
         number& head = with_free_[order];
         t.next[order] = head;
@@ -315,7 +268,7 @@ template <class Memory = host_metadata> class buddy_fit {
     }
     void take_free(number of, unsigned order, std::size_t index) noexcept {
         tree& t = trees_[of];
-        clear(t.free, node(t, order, index));
+        t.clear_free(order, index);
         if (--t.free_nodes[order] != 0) return;
         (t.prev[order] != nobody ? trees_[t.prev[order]].next[order] : with_free_[order]) = t.next[order];
         if (t.next[order] != nobody) trees_[t.next[order]].prev[order] = t.prev[order];
@@ -325,7 +278,7 @@ template <class Memory = host_metadata> class buddy_fit {
     void halve(place p, unsigned order) noexcept {
         tree& t = trees_[p.of];
         while (p.order != order) {
-            set(t.split, node(t, p.order, p.index));
+            t.set_split(p.order, p.index);
             --p.order;
             p.index <<= 1;
             put_free(p.of, p.order, p.index + 1);
@@ -333,7 +286,7 @@ template <class Memory = host_metadata> class buddy_fit {
     }
     run cut(number of, unsigned from, unsigned order) noexcept {
         tree& t = trees_[of];
-        const std::size_t index = lowest(t, from);
+        const std::size_t index = t.lowest_free(from);
         take_free(of, from, index);
         halve({of, from, index}, order);
         live_ += unit() << order;
@@ -363,9 +316,9 @@ template <class Memory> bool buddy_fit<Memory>::valid() const noexcept {
         for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
             const place p = down(ranges_[at].edge, address);
             const run r = told(t, p.order, p.index);
-            const bool free = is_free(t, p.order, p.index);
+            const bool free = t.is_free(p.order, p.index);
             if (r.address != address) return false;
-            if (free && p.order != t.top && is_free(t, p.order, p.index ^ 1)) return false; // they would be one
+            if (free && p.order != t.top && t.is_free(p.order, p.index ^ 1)) return false; // they would be one
             if (free) {
                 ++free_nodes[p.order];
                 orders |= word{1} << p.order;
@@ -376,9 +329,7 @@ template <class Memory> bool buddy_fit<Memory>::valid() const noexcept {
             address += r.bytes;
         }
         for (unsigned o = 0; o <= t.top; ++o) {
-            std::size_t bits = 0;
-            for (std::size_t w = 0; w != words_of_order(t.top, o); ++w)
-                bits += static_cast<std::size_t>(std::popcount(t.free[base(t, o) / 64 + w]));
+            const std::size_t bits = t.count_free(o);
             good = good && bits == free_nodes[o] && t.free_nodes[o] == free_nodes[o]; // and none that nobody comes to
         }
         all += ranges_[at].end - ranges_[at].begin;

@@ -78,7 +78,7 @@ template <class Set> class built_arena : public arena_base {
     }
     void open(const range_request& asked, std::size_t limit, const char* name) {
         arena_range range;
-        if constexpr (lent) range = page_policy::make(asked, &aside_bytes);
+        if constexpr (lent) range = page_policy::make(asked, &detail::arena_metadata::lent_bytes);
         else range = source::make(asked, backing_);
         range.gives_back = range.gives_back && retain_policy::when_called;
         range.under_pressure = retain_policy::under_pressure;

@@ -20,6 +20,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_figures.hpp>
+#include <allot/page/arena_metadata.hpp>
 #include <allot/page/arena_range.hpp>
 #include <allot/page/idle_pages.hpp>
 #include <allot/page/page_backing.hpp>
@@ -197,20 +198,10 @@ class arena_base {
     ~arena_base() { close(); }
     void close() noexcept {
         if (own_aside_ != nullptr)
-            sys::unmap(own_aside_, own_aside_bytes(page_count(), idle_ != nullptr, headers_aside()));
+            sys::unmap(own_aside_, detail::arena_metadata::own_bytes(page_count(), idle_ != nullptr, headers_aside()));
         if (mapping_ != 0) sys::unmap(begin_, mapping_);
         own_aside_ = begin_ = nullptr;
         mapping_ = bytes_ = limit_pages_ = 0;
-    }
-    // Zeros that the bitmaps of this many pages need, when the arena does not map them itself.
-    static std::size_t aside_bytes(std::size_t pages, bool idle) noexcept {
-        return align_up(detail::page_bitmap::bytes_for(pages) + dirty_bytes(pages) +
-                            (idle ? detail::idle_pages::bytes_for(pages) : 0) + pages * sizeof(detail::page_owner),
-                        sys::os_page_bytes());
-    }
-    static std::size_t aside_bytes(std::size_t pages) noexcept { return aside_bytes(pages, false); }
-    static std::size_t own_aside_bytes(std::size_t pages, bool idle, bool headers_aside) noexcept {
-        return aside_bytes(pages, idle) + (headers_aside ? align_up(dirty_bytes(pages), sys::os_page_bytes()) : 0);
     }
     // False when there is no memory for the bitmaps; the arena is then empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
@@ -218,7 +209,8 @@ class arena_base {
         std::byte* aside = range.aside;
         const std::size_t pages = range.bytes >> range.page_shift;
         if (aside == nullptr) {
-            const std::size_t bytes = own_aside_bytes(pages, range.idle != nullptr, range.headers_aside);
+            const std::size_t bytes =
+                detail::arena_metadata::own_bytes(pages, range.idle != nullptr, range.headers_aside);
             aside = own_aside_ = sys::reserve(bytes, sys::os_page_bytes());
             if (aside != nullptr && !sys::commit(aside, bytes)) {
                 sys::unmap(aside, bytes);
@@ -237,7 +229,7 @@ class arena_base {
         bitmap_.start(aside, pages);
         aside += detail::page_bitmap::bytes_for(pages);
         dirty_ = reinterpret_cast<word*>(aside);
-        aside += dirty_bytes(pages);
+        aside += detail::arena_metadata::dirty_bytes(pages);
         idle_ = own_aside_ != nullptr ? range.idle : nullptr; // lent memory never goes back
         if (idle_ != nullptr) {
             idle_->start(aside);
@@ -263,9 +255,6 @@ class arena_base {
     // Whether nothing else can lie in the table's granules that it touches.
     bool has_granules_alone(std::size_t granule) const noexcept {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
-    }
-    static std::size_t dirty_bytes(std::size_t pages) noexcept {
-        return ceil_div(pages, std::size_t{64}) * sizeof(word);
     }
     std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     std::size_t index(const std::byte* first) const noexcept {

@@ -1,0 +1,84 @@
+// What a chunk arena reports: who holds its memory, and which blocks are left at its end.
+//
+// Nothing here allocates. Cost: a walk over the classes of all caches. Threads: the report by any; leaks when no other
+// thread uses the arena.
+#pragma once
+
+#include <allot/chunk/chunk_figures.hpp>
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+/// The lines of a report under its headline.
+inline void write(text_writer& out, const chunk_figures& f) noexcept {
+    out.put("  limit ");
+    if (f.limit == SIZE_MAX) out.put("none");
+    else out.bytes(f.limit);
+    out.put(", held ").bytes(f.held).put(", peak ").bytes(f.peak).newline();
+    out.put("  live ").bytes(f.live).put(" in ").number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks");
+    out.put(" (more than a chunk: ").bytes(f.large).put("), cached ").bytes(f.cached).put(", free ").bytes(f.free);
+    out.put(", largest free run ").bytes(f.largest_free_run).newline();
+    if (f.given == 0) return;
+    out.put("  allocations ").number(f.allocations).put(", refused ").number(f.refused).put(", unused within blocks ");
+    out.hundredths(f.waste()).put(" %").newline();
+}
+
+namespace detail {
+
+// Limit, live bytes, and the classes that hold most.
+template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks, const char* set) noexcept {
+    out.put("chunk arena ").put(blocks.name()).put(" (set ").put(set).put("), chunks of ");
+    out.bytes(blocks.chunk_bytes()).newline();
+    write(out, blocks.figures());
+    class_usage top[4]{};
+    blocks.usage([&](class_usage u) {
+        for (class_usage& t : top)
+            if (t.live * t.bytes < u.live * u.bytes) std::swap(t, u);
+    });
+    for (const class_usage& t : top) {
+        if (t.live == 0) continue;
+        out.put("    blocks of ").bytes(t.bytes).put(": ").number(t.live).put(" live, ");
+        out.number(t.cached).put(" cached").newline();
+    }
+}
+
+template <class Blocks>
+[[noreturn]] ALLOT_COLD void raise_no_block(const Blocks& blocks, const char* set, std::size_t bytes,
+                                            std::size_t align) {
+    const chunk_figures f = blocks.figures();
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(set);
+    if (*blocks.name() != 0) text.put(" ").put(blocks.name());
+    text.put(": ").bytes(f.held).put(" of ").bytes(f.limit).put(" held");
+    raise(out_of_memory(text.view(), [&](text_writer& out) {
+        out.put("out of memory: ").bytes(bytes).put(", aligned to ").bytes(align).put(", refused").newline();
+        blocks.report(out);
+        out.put("  tried: the caches of all threads, free pages of the chunks, the others on the arena").newline();
+    }));
+}
+
+template <class Blocks>
+ALLOT_COLD void tell_leaked_blocks(const Blocks& blocks, const char* set, const leak_sink& sink) noexcept {
+    const chunk_figures f = blocks.figures();
+    if (f.live_blocks == 0) return;
+    char page[out_of_memory::report_bytes];
+    text_writer out{page};
+    out.put("allot: chunk arena ").put(blocks.name()).put(" (set ").put(set).put(") ended with ");
+    out.number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks").put(" not given back, ");
+    out.bytes(f.live).put(":").newline();
+    blocks.usage([&](const class_usage& u) {
+        if (u.live != 0) out.put("    ").number(u.live).put(" of ").bytes(u.bytes).newline();
+    });
+    if (f.large != 0) out.put("    more than a chunk: ").bytes(f.large).newline();
+    sink.write(sink.context, out.view());
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
