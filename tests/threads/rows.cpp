@@ -246,19 +246,18 @@ TEST_CASE("managers of threads that share a short arena live on each other's emp
 TEST_CASE("threads that meet new row types at the same time agree on their numbers", "[threads]") {
     static constexpr std::size_t kinds = 400;
     static const std::vector<allot::row_type> types(kinds, allot::row_type{"kind"});
-    allot::row_manager<null_bitmap> rows{allot::limit{16_MiB}};
+    allot::type_table table;
     std::barrier start(threads);
-    std::vector<std::vector<void*>> held(threads);
+    std::vector<std::vector<std::uint32_t>> numbers(threads, std::vector<std::uint32_t>(kinds));
     on_threads([&](int t) {
         start.arrive_and_wait();
-        for (std::size_t i = 0; i < kinds * 4; ++i)
-            held[static_cast<std::size_t>(t)].push_back(rows.allocate(16, types[i * 7 % kinds]));
+        for (std::size_t i = 0; i < kinds * 4; ++i) {
+            const std::size_t kind = i * 7 % kinds;
+            numbers[static_cast<std::size_t>(t)][kind] = table.number(types[kind]);
+        }
     });
     for (std::size_t i = 0; i < kinds; ++i) {
-        const std::uint32_t number = rows.context().types.number(types[i]);
-        CHECK(rows.context().types[number] == &types[i]);
+        CHECK(table[numbers[0][i]] == &types[i]);
+        for (const auto& of_thread : numbers) CHECK(of_thread[i] == numbers[0][i]);
     }
-    for (auto& mine : held)
-        for (void* p : mine) rows.release(p);
-    CHECK(rows.live_rows() == 0);
 }

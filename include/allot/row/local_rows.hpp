@@ -11,6 +11,7 @@
 #include <allot/config.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/row.hpp>
+#include <allot/row/row_access.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
@@ -24,16 +25,13 @@
 
 namespace allot::inline ALLOT_ABI {
 
-namespace detail {
-template <class Set> class row_core;
-} // namespace detail
-
 template <class Set> class local_rows {
     using policies = detail::row_policies<Set>;
     using rows = typename policies::rows;
     using heap_type = typename rows::heap;
 
   public:
+    explicit local_rows(row_manager<Set>& rows) noexcept : local_rows(detail::row_access::core(rows)) {}
     explicit local_rows(detail::row_core<Set>& core) noexcept : arena_(core.arena().view()), core_(core) {}
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;

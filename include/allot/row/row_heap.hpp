@@ -9,6 +9,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/row/row_access.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
@@ -21,10 +22,6 @@
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
-
-namespace detail {
-template <class Set> class row_core;
-} // namespace detail
 
 // One thread's handle of a fixed heap; it takes `Batch` slots at once. Must go before its manager.
 template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {

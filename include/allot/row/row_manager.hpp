@@ -14,6 +14,7 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/forward.hpp>
 #include <allot/page/arena_holder.hpp>
+#include <allot/row/row_access.hpp>
 #include <allot/row/row_core.hpp>
 #include <allot/row/row_reports.hpp>
 
@@ -284,6 +285,8 @@ template <class Set> class row_manager {
     }
 
   private:
+    friend struct detail::row_access;
+
     template <class... Charged, class... More>
     static types<Charged..., allot::name, leak_sink, damage_sink, More...> accepted_with(types<Charged...>,
                                                                                          types<More...>);

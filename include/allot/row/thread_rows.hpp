@@ -9,7 +9,6 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Set> class row_core;
 template <class Set> using thread_rows = thread_places<row_core<Set>, local_rows<Set>>;
 
 } // namespace detail
