@@ -8,9 +8,9 @@
 // more. The memory must outlive the resource, and the resource its vectors and pools. Failure: out_of_memory, a
 // std::bad_alloc.
 // Cost: a virtual call beside the memory's own; a wait of its stream where it has no pair without one. Threads: those
-// of the memory.
-// Trap: Thrust's own comparison compares a resource with itself (CCCL 3.0 to 3.5), and a vector assigned from one of
-// another memory would then give its old block to the wrong one; the comparison here is the better match for adaptors.
+// of the memory. Trap: Thrust's own comparison compares a resource with itself (CCCL 3.0 to 3.5), and a vector assigned
+// from one of another memory would then give its old block to the wrong one; the comparison here is the better match
+// for adaptors.
 #pragma once
 
 #include <allot/adapt/device_memory.hpp>

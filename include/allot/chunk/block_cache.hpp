@@ -4,9 +4,8 @@
 // idle or has ended keeps nothing from others. Who comes in is alone: a guest by an exchange; the thread whose cache it
 // is by a plain store and a look whether somebody waits, which the other makes visible by interrupting all threads
 // (sys/process_fence.hpp). Inside are some dozen instructions: no lock, no call to the system, no page request.
-// Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes_now() <= the budget, and so
-// is the one kept
-// beside the bins.
+// Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes_now() <= the budget, and so is
+// the one kept beside the bins.
 // Cost: 8 bytes a slot, some 9 KiB where all classes are used, in memory once they are. Threads: as above.
 // Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003, membarrier(2)
 // 2017.

@@ -8,11 +8,10 @@
 // it is pages of the same arena, so pooled memory never starves a large request. What is known about blocks stands
 // beside the memory, which the host need not be able to touch (page::on_device).
 // Invariant: charged bytes are the pages held, and never exceed the limit. Cost: some 60 instructions each to allocate
-// and to
-// give back (bench/NOTES.md); 9 KiB an object (15 where the set counts) and 9 a cache, 1/64 of the arena's address
-// space, touched where blocks begin. Threads: any, but for construction, destruction and valid(). Blocks are given back
-// before the arena ends: those that are left are told. A block is no row: allot::link and its like must not be asked
-// about one, where an arena is shared with rows.
+// and to give back (bench/NOTES.md); 9 KiB an object (15 where the set counts) and 9 a cache, 1/64 of the arena's
+// address space, touched where blocks begin. Threads: any, but for construction, destruction and valid(). Blocks are
+// given back before the arena ends: those that are left are told. A block is no row: allot::link and its like must not
+// be asked about one, where an arena is shared with rows.
 // Source: Netty's pooled arenas as Drill uses them, 2013 to 2020.
 #pragma once
 

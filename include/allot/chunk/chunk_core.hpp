@@ -5,10 +5,9 @@
 //
 // Blocks move in batches. Who is short of pages empties every cache, whoever's it is: so what threads keep is never
 // what a request fails for, and an idle thread's blocks come back at trim(), under pressure, and at its end.
-// Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a
-// thread's own
-// cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release waits for no
-// more than a spin lock's holder, where its cache is full, and makes no call to the system.
+// Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a thread's
+// own cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release waits for
+// no more than a spin lock's holder, where its cache is full, and makes no call to the system.
 // Source: magazines, Bonwick and Adams 2001; caches that come back: what users ask of Netty's (#8941, #12749).
 #pragma once
 

@@ -9,8 +9,7 @@
 // request of any size competes for the same pages. When the arena's pages go to the system, its `retain` says. Who
 // moves pages between the two says so meanwhile, and a request is not refused for them (chunk/pages_under_way.hpp).
 // Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit
-// costs;
-// a page request where nothing fits. Threads: any, unless a member says otherwise.
+// costs; a page request where nothing fits. Threads: any, unless a member says otherwise.
 // Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block
 // (#16827).
 #pragma once

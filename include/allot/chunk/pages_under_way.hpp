@@ -6,10 +6,9 @@
 // one has ended since it looked last. Who moves waits for nobody who waits here: it charges, takes, gives and refunds,
 // and calls no listener meanwhile. A request inside a move of its own thread (from a callback) does not wait. So no
 // wait here is for one that waits.
-// Invariant: every move is in the list from begin() to end(), every request all its life. Cost: 32 bytes; a list's
-// step for each
-// thread that moves pages or is short of them just then; nothing for a block. Threads: any; the lock is for some dozen
-// instructions, within the heap's or without.
+// Invariant: every move is in the list from begin() to end(), every request all its life. Cost: 32 bytes; a list's step
+// for each thread that moves pages or is short of them just then; nothing for a block. Threads: any; the lock is for
+// some dozen instructions, within the heap's or without.
 // Source: Dekker's handshake; what a tree of accounts does for bytes that are held.
 #pragma once
 

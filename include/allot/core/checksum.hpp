@@ -2,9 +2,9 @@
 //
 // sum16 is the sum of 16-bit words with the carries added back: any one changed bit or byte shows, swapped words do
 // not. crc32c shows every change of up to 32 bits in a row, and others but for one in 2^32.
-// Cost for n bytes: sum16 n/8 additions; crc32c n/8 instructions with SSE 4.2, else a table of 4 KiB and about a
-// cycle a byte. Any thread; host.
-// Sources: Braden, Borman and Partridge, RFC 1071, 1988; Castagnoli 1993; slicing: Kounavis and Berry 2005.
+// Cost for n bytes: sum16 n/8 additions; crc32c n/8 instructions with SSE 4.2, else a table of 4 KiB and about a cycle
+// a byte. Any thread; host. Sources: Braden, Borman and Partridge, RFC 1071, 1988; Castagnoli 1993; slicing: Kounavis
+// and Berry 2005.
 #pragma once
 
 #include <allot/config.hpp>

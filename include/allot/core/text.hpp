@@ -1,7 +1,6 @@
 // Text into a buffer that the caller owns. Reports are written with it at the moment there is no memory left.
 //
-// Invariant: the buffer always holds a NUL-terminated text; what does not fit is cut, and the cut is shown by
-// "...".
+// Invariant: the buffer always holds a NUL-terminated text; what does not fit is cut, and the cut is shown by "...".
 // Never allocates, never throws, needs no locale. constexpr where its argument allows. One thread a writer.
 #pragma once
 

@@ -3,8 +3,7 @@
 //
 // Its handle is released at once: what is mapped lives on until it is unmapped.
 // Invariant: a failure leaves nothing behind, neither mapped nor created; where the device refuses to take the handle,
-// it is asked
-// once more without the mapping. Cost: four driver calls. Threads: as the api's; one for an address.
+// it is asked once more without the mapping. Cost: four driver calls. Threads: as the api's; one for an address.
 // Source: CUDA's driver, virtual memory management, 2019 (CUDA 10.2).
 #pragma once
 

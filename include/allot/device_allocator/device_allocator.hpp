@@ -12,14 +12,12 @@
 // what lies side by side, joined, after waits for those who freed it; and, as `retain` allows, a piece in place of
 // pieces that are wholly free.
 // Invariant: bytes held of the device never exceed the limit; a block is never handed to a stream that does not come
-// after its
-// last free. Cost: some 100 ns a pair beside the api's two questions a call (whose id, whether captured); an exhausted
-// allocator answers in O(streams) until something is freed, then with one look at all runs. The host keeps 40 to 60
-// bytes a run, and writes nothing to the device's memory.
+// after its last free. Cost: some 100 ns a pair beside the api's two questions a call (whose id, whether captured); an
+// exhausted allocator answers in O(streams) until something is freed, then with one look at all runs. The host keeps 40
+// to 60 bytes a run, and writes nothing to the device's memory.
 // Threads: any; one mutex for the books, one more for who grows. Calls that record and wait are made under the first,
-// those that
-// create, map, unmap and synchronise under the second alone, so hits go on meanwhile. An account's listeners are called
-// under none.
+// those that create, map, unmap and synchronise under the second alone, so hits go on meanwhile. An account's listeners
+// are called under none.
 // Source: stream-ordered allocation, CUDA 11.2 2020; RMM's pool 2020, without its event a free; best fit, Knuth 1968.
 #pragma once
 

@@ -1,9 +1,8 @@
 // The books of a device allocator, and the path of a request that they can answer: who asks, what its stream freed,
 // what is free for all, what other streams freed, after a wait.
 //
-// Invariant: a run is handed to a stream only if that comes after the run's tag. Cost: the fit's and the book's;
-// beside them two
-// questions to the api a call (whose id, whether captured).
+// Invariant: a run is handed to a stream only if that comes after the run's tag. Cost: the fit's and the book's; beside
+// them two questions to the api a call (whose id, whether captured).
 // Threads: any for identify(), told_ and the ledger; the rest by who holds books_. Nothing here creates, maps or
 // synchronises.
 // Source: as device_allocator.hpp.

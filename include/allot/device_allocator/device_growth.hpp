@@ -3,11 +3,9 @@
 //   more memory, a piece of it -> what lies side by side, joined after waits -> a wait of the host, and a piece in
 //   place of pieces that are wholly free, as `retain` allows
 // Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until
-// something is
-// freed or the limit rises. Pieces go back only when the host has waited for all who used them.
+// something is freed or the limit rises. Pieces go back only when the host has waited for all who used them.
 // Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (device_turn.hpp),
-// and books_ only
-// while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
+// and books_ only while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
 #pragma once
 
 #include <allot/config.hpp>

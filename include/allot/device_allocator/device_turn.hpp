@@ -5,8 +5,8 @@
 // lock, after which others may have had a turn, and the rest is settled behind it; where nobody is called it stays
 // within the turn.
 // Invariant: what is mapped is charged; what a turn has charged and not mapped, or given back, is the ledger's again
-// after it; what the
-// device refused is in no peak. Cost: a mutex, two calls to the api; 24 bytes of stack more. Threads: one a turn.
+// after it; what the device refused is in no peak. Cost: a mutex, two calls to the api; 24 bytes of stack more.
+// Threads: one a turn.
 #pragma once
 
 #include <allot/config.hpp>

@@ -10,8 +10,7 @@
 // that have such a size, the smallest that serves, the lowest of its range.
 // Invariant: a free node's other half is not free; a range whose blocks are all free is one free node.
 // Cost: O(log n); 3 bits a unit and 400 bytes a range. Needs memory at add() alone, so nothing else fails for lack of
-// it.
-// Alignments: all up to the block's size that the range's own address has. Threads: one at a time.
+// it. Alignments: all up to the block's size that the range's own address has. Threads: one at a time.
 // Source: buddy system, Knowlton 1965; binary fractions of a chunk as in Netty's first arena, 2013, there a byte a
 // node.
 #pragma once

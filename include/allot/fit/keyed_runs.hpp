@@ -3,12 +3,10 @@
 // Each key of tags has an index of its own (size_index.hpp), and there is none over all: a run is in one index only,
 // which halves the work of each step.
 // Invariant: a free run is in the index of its tag's key; free ones side by side have tags that may not be joined, or
-// would be more
-// units together than a node counts. What is taken out is in no index: the caller makes it live, removes it, or makes
-// it free again.
+// would be more units together than a node counts. What is taken out is in no index: the caller makes it live, removes
+// it, or makes it free again.
 // Cost: O(log n) a step; 3.8 KB a key, and 8 bytes for each number below the highest. Only open() and carve() get
-// metadata, and
-// tell when there is none; the rest finds it prepared. Threads: one at a time.
+// metadata, and tell when there is none; the rest finds it prepared. Threads: one at a time.
 // Source: as best_fit.hpp, which is made of them and of what is live.
 #pragma once
 

@@ -9,10 +9,9 @@
 // the edges of chunks that touch. A block of more than 28 KiB is a run of its class's size, of its own bytes where that
 // does not fit.
 // Invariant: slots and runs do not overlap; a slab without a live slot is free quanta. Cost: O(log n) for a run, O(1)
-// for a
-// slot; 56 bytes a slab, and for a run what a best_fit keeps and 8 more. An address is found by its quantum and, where
-// slabs are longer, those in front of it: 7 at most. A call that cannot get metadata changes nothing; release() needs
-// none. Waste within a block: < 20 % from four units up. Threads: one at a time.
+// for a slot; 56 bytes a slab, and for a run what a best_fit keeps and 8 more. An address is found by its quantum and,
+// where slabs are longer, those in front of it: 7 at most. A call that cannot get metadata changes nothing; release()
+// needs none. Waste within a block: < 20 % from four units up. Threads: one at a time.
 // Source: jemalloc's size classes and runs, 2005; Netty's second arena, 2020, which files runs by class instead.
 #pragma once
 

@@ -7,9 +7,8 @@
 // Aside is for pages that the host must not touch: all that a heap writes is in host memory, and the whole page is
 // rows.
 // Invariant: aside, the word of a page is its header's address from before its first row is handed out until it is
-// given
-// back. Cost: in the page nothing; aside a load for each look at a header, and 8 bytes a page. A header is got and
-// freed where no lock is held. Threads: any; who holds a row of a page may ask for its header.
+// given back. Cost: in the page nothing; aside a load for each look at a header, and 8 bytes a page. A header is got
+// and freed where no lock is held. Threads: any; who holds a row of a page may ask for its header.
 // Source: out-of-band metadata as in the pagemap of tcmalloc, 2005.
 #pragma once
 

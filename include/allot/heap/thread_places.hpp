@@ -12,8 +12,7 @@
 // Invariant: what the threads share of an owner outlives every place that has a part of it; of other places the
 // address is compared, no more.
 // Cost: a thread-local load and a compare; 1.5 KiB a thread and kind of owner, 250 bytes and its part for each of 64
-// owners at
-// most, those that have ended included until the thread makes a part again.
+// owners at most, those that have ended included until the thread makes a part again.
 // Threads: any. A release never makes a part, nor waits. What a library that is unloaded must do stands in
 // docs/rules.md.
 // Source: tcmalloc's thread caches, 2005; who gets a place: Misra and Gries 1982, second chance, Corbato 1968.

@@ -10,9 +10,8 @@
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit. A failing take leaves
 // everything as before, and the peak counts only pages that somebody really had.
 // Cost: 66.1 bits a page out of band (67.1 under retain::idle), four mappings an arena. A page that was used before: a
-// locked search of two
-// words. Threads: any, but for construction and destruction.
-// A child of fork() has its own copy and may use it if the parent was in no call to the arena in another thread.
+// locked search of two words. Threads: any, but for construction and destruction. A child of fork() has its own copy
+// and may use it if the parent was in no call to the arena in another thread.
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges.
 #pragma once
 

@@ -4,9 +4,8 @@
 // size classes a release would miss every time. Eight pages' words share a line here. The word of a page whose header
 // stands aside (heap/header_place.hpp) leads to that header instead.
 // Invariant: a page's word is what its owner set, and null once it gave the page back.
-// Cost: 8 bytes a page, in memory once it is used. Threads: any; a page's owner sets its word before others hold
-// memory of
-// the page, which orders them. Source: page maps as in tcmalloc, 2005; figures in bench/NOTES.md.
+// Cost: 8 bytes a page, in memory once it is used. Threads: any; a page's owner sets its word before others hold memory
+// of the page, which orders them. Source: page maps as in tcmalloc, 2005; figures in bench/NOTES.md.
 #pragma once
 
 #include <allot/config.hpp>

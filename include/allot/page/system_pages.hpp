@@ -8,8 +8,7 @@
 // Invariant: pages below `low` and from `high` on are usable, given back or not; the marks only move towards each
 // other.
 // Cost: 40 bytes; two loads to ask, a system call or two to change. Threads: any: several may commit the same pages,
-// which the
-// system does not mind; pages are given back by who has them alone.
+// which the system does not mind; pages are given back by who has them alone.
 // Source: watermarks as in snmalloc's ranges, 2019.
 #pragma once
 

@@ -3,8 +3,7 @@
 // It holds a cache of free slots for each size class that it has used. Rows may be released by any thread, here or
 // elsewhere; rows of the manager that this handle releases go into its caches, whoever allocated them.
 // Cost: 200 bytes, at the first row 64 for each size class of the set, and 512 for each that is used. Threads: one;
-// must go before its manager, but for those of
-// heap::per_thread, which are cut off when the manager goes.
+// must go before its manager, but for those of heap::per_thread, which are cut off when the manager goes.
 // Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
 

@@ -12,8 +12,8 @@
 // So a link goes where it is dropped behind the stream's work so far: into batches, each with one event, recorded when
 // the batch is full or looked at. Nothing here waits but drain() and the destructor.
 // Invariant: a row's link is dropped once, after an event that was recorded behind its release_after, or after its
-// device was
-// waited for. A stream that goes is polled before: no event can be recorded on it later, and its rows wait for drain().
+// device was waited for. A stream that goes is polled before: no event can be recorded on it later, and its rows wait
+// for drain().
 // Cost: an event for 60 rows; 560 bytes of host memory a batch, used again. Threads: one at a time; others may use the
 // manager.
 // Source: events behind deferred frees, as in RMM's and PyTorch's stream-ordered pools.

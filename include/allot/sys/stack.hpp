@@ -1,8 +1,7 @@
 // Where a thread is: the return addresses of its stack, and what they are called.
 //
 // Cost: some microseconds for 16 frames; neither allocates. Names come from the dynamic symbols (a program shows its
-// own with
-// -rdynamic); otherwise a module and an offset, for addr2line. Threads: any; not in a signal handler.
+// own with -rdynamic); otherwise a module and an offset, for addr2line. Threads: any; not in a signal handler.
 // Source: the unwinder of the Itanium C++ ABI.
 #pragma once
 
