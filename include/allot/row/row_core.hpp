@@ -182,6 +182,7 @@ template <class Set> class row_core {
         if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(object);
         return row_ptr<T>::adopt(object);
     }
+
     // ---- heaps of one size --------------------------------------------------------------------------------------
 
     // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.
