@@ -6,10 +6,10 @@
 // Subjects take turns, round by round; a figure is the median of 15 rounds of thread CPU time, its ratio
 // the median of the rounds' own ratios.
 #include <harness/turns.hpp>
+#include <support/add_then_check.hpp>
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/add_then_check.hpp>
 #include <allot/ledger/page_ledger.hpp>
 
 #include <algorithm>
@@ -48,8 +48,7 @@ struct four_levels {
         leaf{part, name{"leaf"}}, beside{part, name{"beside"}}, away{root, name{"away"}};
 };
 struct four_added {
-    allot::ledger::add_then_check_account root{1_GiB}, query{SIZE_MAX, &root}, part{SIZE_MAX, &query},
-        leaf{SIZE_MAX, &part};
+    add_then_check_account root{1_GiB}, query{SIZE_MAX, &root}, part{SIZE_MAX, &query}, leaf{SIZE_MAX, &part};
 };
 struct eight_leaves {
     account root{name{"root"}, limit{1_GiB}};

@@ -1,10 +1,10 @@
 // A tree of accounts under many threads: limits hold at every look, nobody fails for another's sake, sums are right at
 // the end.
+#include <support/add_then_check.hpp>
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/add_then_check.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/sync/pause.hpp>
 
@@ -288,7 +288,7 @@ TEST_CASE("accounts: a refund is through with an account before it ends", "[acco
 }
 
 TEST_CASE("accounts: who adds first and checks then fails others", "[accounts][threads]") {
-    allot::ledger::add_then_check_account root{1000}, greedy{SIZE_MAX, &root}, modest{SIZE_MAX, &root};
+    add_then_check_account root{1000}, greedy{SIZE_MAX, &root}, modest{SIZE_MAX, &root};
     REQUIRE(root.try_charge(400));
     CHECK_FALSE(greedy.try_charge(900));
     CHECK(greedy.peak() == 900);           // of nobody

@@ -17,6 +17,11 @@
 
 namespace allot::inline ALLOT_ABI {
 
+namespace detail {
+class tree_node;
+class listener_dispatch;
+} // namespace detail
+
 class account_listener {
   public:
     account_listener() = default;
@@ -43,11 +48,11 @@ class account_listener {
     ~account_listener() = default;
 
   private:
-    friend class account;
+    friend class detail::listener_dispatch;
     list_place<account_listener> place_;
-    unsigned running_ = 0; // calls under way, by the tree's lock
-    bool gone_ = false;    // removed meanwhile
-    const account* home_ = nullptr;
+    unsigned running_ = 0;                    // calls under way, by the tree's lock
+    bool gone_ = false;                       // removed meanwhile
+    const detail::tree_node* home_ = nullptr; // the account that it was added to
 
   public:
     using list = intrusive_list<account_listener, &account_listener::place_>;

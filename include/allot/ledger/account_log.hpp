@@ -11,6 +11,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/stack.hpp>
@@ -20,7 +21,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -43,17 +43,15 @@ class account_log {
     account_log(const account_log&) = delete;
     account_log& operator=(const account_log&) = delete;
 
-    // From now on; takes effect at once.
-    void set_every(std::uint32_t n) noexcept { every_.store(n != 0 ? n : 1, std::memory_order_relaxed); }
     std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
 
     // `what` must outlive the log.
     ALLOT_NOINLINE void record(const char* what, std::size_t bytes, std::size_t used) noexcept {
         const std::uint64_t number = events_.fetch_add(1, std::memory_order_relaxed);
-        if (number % every_.load(std::memory_order_relaxed) != 0) return;
+        if (number % every_ != 0) return;
         account_event e{what, bytes, used, number, sys::fine_clock::now(), sys::thread_token(), 0, {}};
         e.frames = sys::stack(e.stack.data(), static_cast<unsigned>(e.stack.size()), 1);
-        const std::lock_guard hold(lock_);
+        const lock_guard hold(lock_);
         if (number == 0) first_ = e;
         else last_[kept_++ % last_events] = e;
     }
@@ -62,7 +60,7 @@ class account_log {
         std::uint64_t kept = 0;
         account_event e;
         {
-            const std::lock_guard hold(lock_);
+            const lock_guard hold(lock_);
             kept = kept_;
             e = first_;
         }
@@ -70,7 +68,7 @@ class account_log {
         visit(static_cast<const account_event&>(e));
         for (std::uint64_t i = kept > last_events ? kept - last_events : 0; i != kept; ++i) {
             {
-                const std::lock_guard hold(lock_);
+                const lock_guard hold(lock_);
                 if (kept_ > i + last_events) continue; // written over meanwhile
                 e = last_[i % last_events];
             }
@@ -79,7 +77,7 @@ class account_log {
     }
 
   private:
-    std::atomic<std::uint32_t> every_;
+    const std::uint32_t every_;
     std::atomic<std::uint64_t> events_{0};
     mutable spin_lock lock_;
     std::uint64_t kept_ = 0; // beside the first

@@ -62,26 +62,24 @@ class account_peak {
     std::size_t used_ = 0, n_ = 0, missing_ = 0;
 };
 
-// By the holder of the lock, at the end of what it did: the tree is whole. `this` is the root.
-inline void account::copy_peak() const noexcept {
-    account_peak& to = *peak_copy_;
-    if (met() <= to.used_) return;
-    to.begin(met());
-    walk([&](const account& a) {
-        account_figures f = a.figures_held();
-        f.used = a.met();
-        f.claimed = a.met_claim();
-        f.own = a.met();
-        for (const account* c = a.below_.first(); c != nullptr; c = a.below_.after(*c)) f.own -= c->met_claim();
-        f.ahead = 0; // nobody takes any
-        f.peak = a.peak_ > f.used ? a.peak_ : f.used;
+// Copies the tree if its root has a new peak. Requires the lock, at the end of what its holder did: the tree is whole.
+inline void account::copy_peak(const account& root, account_peak& to) noexcept {
+    if (root.totals().met() <= to.used_) return;
+    to.begin(root.totals().met());
+    root.walk([&](const tree_node& n) {
+        account_figures f = of(&n)->figures_locked();
+        f.used = n.totals().met();
+        f.claimed = n.totals().met_claim();
+        f.own = n.met_own();
+        f.ahead = 0; // no leaf takes credit
+        f.peak = f.peak > f.used ? f.peak : f.used;
         to.add(f);
     });
 }
 inline void account::keep_peak(account_peak* copy) noexcept {
-    const hold tree(*this);
-    root_->peak_copy_ = copy;
-    if (copy != nullptr) root_->call_in(*root_, true); // what was taken ahead is no charge
+    const locked scope(*this);
+    scope.tree.peak_copy = copy;
+    if (copy != nullptr) scope.tree.call_in(root(), true); // credit is no charge
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -45,6 +45,9 @@ enum class charge_outcome : std::uint8_t {
                 // about it
 };
 
+/// Whether the bytes are charged now.
+constexpr bool is_charged(charge_outcome outcome) noexcept { return outcome <= charge_outcome::forced; }
+
 constexpr std::string_view text_of(charge_outcome outcome) noexcept {
     constexpr std::string_view texts[] = {
         "fits",   "in grace", "forced over the limit",        "over the limit", "vetoed by a listener",
@@ -61,7 +64,7 @@ struct charge_status {
     std::size_t used = 0;
     std::size_t limit = 0;
 
-    constexpr bool charged() const noexcept { return outcome <= charge_outcome::forced; }
+    constexpr bool charged() const noexcept { return is_charged(outcome); }
     constexpr bool fitted() const noexcept { return outcome == charge_outcome::fits; }
     constexpr explicit operator bool() const noexcept { return charged(); }
 };

@@ -1,8 +1,8 @@
+#include <support/add_then_check.hpp>
 #include <support/catch.hpp>
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/add_then_check.hpp>
 
 #include <cstdint>
 #include <new>
@@ -66,7 +66,7 @@ TEST_CASE("a refused charge names the level, and is in no figure", "[accounts]")
 }
 
 TEST_CASE("who charges first and checks then has peaks of what nobody had", "[accounts]") {
-    allot::ledger::add_then_check_account parent{10}, child{SIZE_MAX, &parent};
+    add_then_check_account parent{10}, child{SIZE_MAX, &parent};
     CHECK_FALSE(child.try_charge(20));
     CHECK(child.used() == 0);
     CHECK(child.peak() == 20);

@@ -1,21 +1,14 @@
-// An account that charges first and checks then, as Drill and Arrow do: for comparison, in tests and benches.
+// An account that charges first and checks then, as Drill and Arrow do: for comparison with allot::account.
 //
-// It is never over its limit when nobody is inside a call, but a request that fails is visible until it is undone:
-// others fail because of it, and a local peak keeps bytes that nobody ever had. allot::account is the answer to use.
-// Invariant: used of a parent = the claims of its children, when nobody is inside a call. Cost: 2 to 3 atomic
-// operations a level.
-// Threads: any. Source: Drill's Accountant, 2014 (its climb also goes on where it has failed, so that the undo mirrors
-// it).
+// It is never over its limit while no call runs. But a request that fails is visible until it is undone: other requests
+// fail because of it, and a peak keeps bytes that were never charged.
+// Invariant: used of a parent = the claims of its children, while no call runs. Cost: 2 to 3 atomic operations a level.
+// Threads: any. Source: Drill's Accountant, 2014, whose climb also goes on where it has failed, so that the undo mirrors
+// it.
 #pragma once
-
-#include <allot/config.hpp>
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-
-namespace allot::inline ALLOT_ABI {
-namespace ledger {
 
 class add_then_check_account {
   public:
@@ -57,6 +50,3 @@ class add_then_check_account {
     const std::size_t limit_;
     const std::size_t reserved_;
 };
-
-} // namespace ledger
-} // namespace allot::inline ALLOT_ABI

@@ -1,8 +1,7 @@
-// Who holds the memory of a tree of accounts: the few largest, as out-of-memory pages name them.
+// The largest holders of memory in a tree of accounts, as out-of-memory pages name them.
 //
-// Invariant: at most eight are kept, in order; names are copied, since an account may end after it was looked at.
-// Nothing
-// allocates. Cost: O(accounts). Threads: any, that are not inside a visit of the same tree.
+// Invariant: at most eight are kept, in order. Names are copied, since an account may end after it was visited.
+// Nothing allocates. Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
 #pragma once
 
 #include <allot/config.hpp>
@@ -52,7 +51,7 @@ class top_holders {
     const account_figures& operator[](std::size_t i) const noexcept { return kept_[i].figures; }
 
   private:
-    // What would come free if it went: what it charged itself, or keeps from others unused.
+    // Bytes that become free if the account ends: its own charges, or its unused reservation.
     static std::size_t weight(const account_figures& f) noexcept {
         return f.children == 0 && f.reservation > f.own ? f.reservation : f.own;
     }
@@ -82,13 +81,13 @@ inline void write_top_holders(text_writer& out, const account& root) noexcept {
 [[noreturn]] ALLOT_COLD inline void account::raise_refused(const charge_status& s) const {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: out of memory: ").bytes(s.asked).put(" for account ").put(name_).put(": ");
+    text.put("allot: out of memory: ").bytes(s.asked).put(" for account ").put(name()).put(": ");
     write(text, s);
     raise(out_of_memory(text.view(), [&](text_writer& out) {
-        out.put("out of memory: ").bytes(s.asked).put(" for account ").put(name_).put(" refused: ");
+        out.put("out of memory: ").bytes(s.asked).put(" for account ").put(name()).put(" refused: ");
         write(out, s);
         out.newline();
-        write_top_holders(out, *root_);
+        write_top_holders(out, root());
     }));
 }
 

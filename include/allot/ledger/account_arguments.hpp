@@ -1,0 +1,56 @@
+// What an account is constructed with: a name first, then values in any order. A wrong argument gives one error.
+//
+// Cost: none at run time. Threads: values.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/ledger/account_status.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class V, class... Known> constexpr bool is_one_of(types<Known...>) noexcept {
+    return (is_a<V, Known> || ...);
+}
+using account_values =
+    types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
+template <class V> concept account_value = is_one_of<V>(account_values{});
+
+struct account_arguments {
+    const char* name;
+    std::size_t limit, reservation, grace, step;
+    bool one_thread;
+    leak_sink leaks;
+
+    template <class... Values>
+    explicit account_arguments(allot::name who, const Values&... values) noexcept
+        : name(who.text), limit(value_or<allot::limit>({SIZE_MAX}, values...).bytes),
+          reservation(value_or<allot::reservation>({0}, values...).bytes),
+          grace(value_or<allot::grace>({0}, values...).bytes),
+          step(given<steps, const Values&...> ? value_or<steps>({}, values...).bytes : 0),
+          one_thread(given<allot::one_thread, const Values&...>),
+          leaks(value_or<leak_sink>({&leaks_to_stderr}, values...)) {}
+};
+
+template <class... Values> constexpr void check_account_values() noexcept {
+    []<class... Known>(types<Known...>) {
+        static_assert((account_value<Values> && ...),
+                      "allot: an account takes limit, reservation, grace, steps, one_thread, leak_sink, std::nothrow");
+        static_assert(((times_given<Known, Values...> <= 1) && ...), "allot: a value was given twice");
+    }(account_values{});
+}
+template <class First> allot::name account_name_missing(const First&) noexcept {
+    static_assert(!account_value<First>,
+                  "allot: an account's name comes first: account{name{...}, ...}, or account{parent, name{...}, ...}");
+    return {""};
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

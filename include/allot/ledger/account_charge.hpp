@@ -1,0 +1,193 @@
+// How an account charges, refunds, holds and reserves where its own credit does not suffice. Part of account.hpp.
+#pragma once
+
+#include <allot/ledger/account.hpp>
+#include <allot/sync/lock_guard.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+// ---- charge ------------------------------------------------------------------------------------------------------
+
+inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
+    const charge_status s = tree().listeners.has_listeners() ? charge_and_tell(bytes, how) : charge_locked(bytes, how);
+    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
+    return s;
+}
+inline charge_status account::charge_and_tell(std::size_t bytes, mode how) noexcept {
+    detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
+    charge_status s;
+    if (how != mode::forced)
+        calls.each(*this, [&](account_listener& l, const tree_node& at) {
+            if (l.before(*this, bytes)) return true;
+            s = {charge_outcome::vetoed, of(&at), bytes, of(&at)->used(), at.totals().limit()};
+            return false;
+        });
+    if (!s.charged()) return s;
+    s = charge_locked(bytes, how);
+    unsigned tries = 0;
+    if (!s.charged())
+        calls.each(*this, [&](account_listener& l, const tree_node&) {
+            const unsigned its = l.failed(*this, s);
+            tries = its > tries ? its : tries;
+            return true;
+        });
+    for (; !s.charged() && tries != 0; --tries) s = charge_locked(bytes, how);
+    if (s.charged())
+        calls.each(*this, [&](account_listener& l, const tree_node&) { return l.after(*this, bytes, s), true; });
+    return s;
+}
+inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
+    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
+        return {charge_outcome::over_limit, this, bytes, used(), limit()};
+    const locked scope(*this);
+    detail::charge_request request{scope.tree, *this, how};
+    const bool held = how == mode::held;
+    if (held) request.let_waiting_pass();
+    for (;;) {
+        if (!is_open()) return refused_here(charge_outcome::closed, bytes);
+        const detail::credit_word w = credit().word();
+        if (w.credit() != 0 && (!w.open() || credit().is_shut())) {
+            take_back(true, false); // bytes that were refunded into a closed credit
+            continue;
+        }
+        const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
+        const bool opens = !held && may_take_credit();
+        if (opens)
+            if (const std::size_t more = credit().to_whole_steps(bytes, w.credit());
+                more > need && look(this, more).fitted()) {
+                if (grant(w, more, bytes, held, opens)) return {};
+                continue;
+            }
+        finding found = look(this, need);
+        if (request.looks_again(found)) continue;
+        if (!found.charged()) return status_of(found, bytes);
+        if (!grant(w, need, bytes, held, opens)) continue;
+        if (ALLOT_LIKELY(found.fitted())) return {};
+        charged_beyond(found);
+        return status_of(found, bytes);
+    }
+}
+inline bool account::may_take_credit() const noexcept {
+    return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr && is_quiet();
+}
+// A request was charged beyond a limit: it is counted, and no leaf has credit there.
+inline void account::charged_beyond(const finding& found) noexcept {
+    found.at->totals().count_beyond();
+    tree().close_credits_where_exceeded(*this);
+}
+inline bool account::fits(std::size_t bytes) noexcept {
+    if (bytes != 0 && has_ahead(bytes)) return true;
+    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return false;
+    const locked scope(*this);
+    for (unsigned called_in = 0;; ++called_in) {
+        const std::size_t unused = credit().unused();
+        const finding found = look(this, bytes > unused ? bytes - unused : 0);
+        if (found.charged() || called_in == detail::charge_request::most_call_ins(*this) ||
+            scope.tree.call_in(*found.at, false) == 0)
+            return is_open() && found.charged();
+    }
+}
+
+// ---- refund ------------------------------------------------------------------------------------------------------
+
+template <class Landed> inline void account::refund_slow(std::size_t bytes, Landed landed) noexcept {
+    return_and_tell("refund", bytes, [&] { refund_locked(bytes); }, landed);
+}
+inline void account::refund_locked(std::size_t bytes) noexcept {
+    detail::tree_lock& lock = tree().lock;
+    if (credit().one_thread()) {
+        lock.lock();
+    } else if (ALLOT_UNLIKELY(!lock.try_lock())) {
+        if (defer_refund(bytes)) return;
+        lock.lock();
+    }
+    const locked scope(*this, adopt_lock);
+    lower(bytes);
+    settle();
+    if (credit().one_thread() && credit().is_shut()) take_back(true, false);
+    end_if_drained();
+}
+// The lock is taken: the bytes go into the credit, and the next holder settles them. False: it must wait for the lock.
+// The account is closing, so the last refund ends it under the lock; or 2 GiB wait to be settled.
+inline bool account::defer_refund(std::size_t bytes) noexcept {
+    const bool done = life_.enter_refund() && credit().put(bytes);
+    if (done) tree().lock.note(*this);
+    life_.leave_refund(); // the last access where it is done
+    return done;
+}
+// `now` returns the bytes; it may end a closing account, so listeners are called before it there.
+template <class Now, class Landed>
+ALLOT_ALWAYS_INLINE void account::return_and_tell(const char* what, std::size_t bytes, Now now,
+                                                  Landed landed) noexcept {
+    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: the account may end
+    if (!tree().listeners.has_listeners()) return now(), landed();
+    const auto tell = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
+    {
+        detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
+        if (is_open()) {
+            now();
+            landed();
+            return calls.each(*this, tell);
+        }
+        landed(); // no request of this account can charge them any more
+        calls.each(*this, tell);
+    }
+    now();
+}
+
+// ---- hold --------------------------------------------------------------------------------------------------------
+
+inline void account::confirm(std::size_t bytes) noexcept {
+    by_its_thread();
+    const locked scope(*this);
+    tree_node::confirm(bytes);
+}
+inline void account::cancel(std::size_t bytes) noexcept {
+    by_its_thread();
+    const auto now = [&] {
+        const locked scope(*this);
+        tree_node::cancel(bytes);
+        end_if_drained();
+    };
+    return_and_tell("cancel", bytes, now, [] {});
+}
+
+// ---- reservation and limit ---------------------------------------------------------------------------------------
+
+inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
+    const locked scope(*this);
+    detail::charge_request request{scope.tree, *this, mode::checked};
+    for (;;) {
+        scope.tree.call_in(*this, false); // the credit of leaves below is not reserved
+        const std::size_t now = tree_node::used();
+        if (!is_open()) return refused_here(charge_outcome::closed, bytes);
+        if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())
+            return totals().count_refusal(), refused_here(charge_outcome::over_limit, bytes);
+        const std::size_t whole = now + bytes > totals().reserved() ? now + bytes : totals().reserved();
+        finding found =
+            look(tree_node::parent(), (whole > totals().total() ? whole : totals().total()) - totals().claim());
+        found.without_grace();
+        if (request.looks_again(found)) continue;
+        if (!found.charged()) return status_of(found, bytes);
+        reserve(whole);
+        return {};
+    }
+}
+inline void account::release_reservation() noexcept {
+    const locked scope(*this);
+    tree_node::release_reservation();
+}
+inline void account::set_limit(std::size_t bytes) noexcept {
+    const locked scope(*this);
+    totals().set_limit(bytes);
+    if (totals().total() > bytes) scope.tree.call_in(*this, true);
+}
+inline void account::set_grace(std::size_t bytes) noexcept {
+    const locked scope(*this);
+    totals().set_grace(bytes);
+}
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,215 @@
+// How an account opens below its parent, closes, and what it reports then. Part of account.hpp.
+#pragma once
+
+#include <allot/ledger/account.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sync/pause.hpp>
+#include <allot/sys/clock.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+// ---- open --------------------------------------------------------------------------------------------------------
+
+inline account::account(account* parent, const detail::account_arguments& asked) noexcept
+    : detail::tree_node(asked.name, parent != nullptr ? parent->root() : *this, parent, asked.limit, asked.grace,
+                        asked.step, asked.one_thread),
+      leaks_(asked.leaks) {
+    if (parent == nullptr) {
+        if (credit().has_step()) tree_.leaves.add(*this);
+        return;
+    }
+    while (!begin_below(*parent, asked.reservation)) yield();
+    if (is_open()) tell_children(*parent, true);
+}
+// The reservation is charged, or it is refused and the account is closed. False: held bytes prevent it, and the thread
+// that holds them may need the mutex, so try again without it.
+inline bool account::begin_below(account& parent, std::size_t reserved) noexcept {
+    const lock_guard whole(shape());
+    const locked scope(*this, false);
+    for (unsigned called_in = 0;; ++called_in) {
+        const finding found = find_place(parent, reserved);
+        if (found.fitted()) break;
+        if (found.outcome == charge_outcome::over_limit && found.at != this) {
+            if (called_in < detail::charge_request::most_call_ins(parent) && scope.tree.call_in(*found.at, false) != 0)
+                continue;
+            if (found.only_pending() && !detail::charge_request::is_inside_a_call(scope.tree)) return false;
+            found.at->totals().count_refusal();
+        }
+        refusal_ = status_of(found, reserved);
+        life_.close();
+        return true;
+    }
+    join(reserved);
+    if (credit().has_step()) scope.tree.leaves.add(*this);
+    return true;
+}
+inline account::finding account::find_place(account& parent, std::size_t reserved) noexcept {
+    const auto refused = [](charge_outcome why, account& at) {
+        return finding{why, false, &at, at.tree_node::used(), at.limit(), 0};
+    };
+    if (parent.credit().one_thread()) return refused(charge_outcome::misused, parent);
+    if (!parent.is_open()) return refused(charge_outcome::closed, parent);
+    if (reserved > SIZE_MAX / 2 || reserved > limit()) return refused(charge_outcome::over_limit, *this);
+    finding found = look(&parent, reserved);
+    found.without_grace();
+    return found;
+}
+
+// ---- drain -------------------------------------------------------------------------------------------------------
+
+// The counts become the lock's. Requires the lock.
+inline void account::begin_closing() noexcept {
+    life_.begin_closing();
+    close_credit();
+}
+ALLOT_COLD inline void account::count_closing(unsigned at, int by) noexcept {
+    const locked scope(*this); // the account may end after it
+    life_.counts().add_left(at, by);
+    end_if_drained();
+}
+// Requires the lock.
+inline bool account::is_drained() const noexcept {
+    return tree_node::used() == 0 && !has_children() && items_.empty() && life_.counts().none();
+}
+// Requires the lock, whose holder ends the account when it releases it.
+inline void account::end_if_drained() noexcept {
+    if (!life_.ends_by_itself() || !is_drained()) return;
+    life_.queue_before(tree().drained);
+    tree().drained = this;
+}
+ALLOT_COLD inline void account::end_drained(account* first) noexcept {
+    while (first != nullptr) std::exchange(first, first->life_.next_in_queue())->end_by_itself();
+}
+// A parent that ends with it is ended after it, since one object may own both.
+inline void account::end_by_itself() noexcept {
+    const detail::account_lifetime::last_call last = life_.at_end();
+    account* const above = keep_parent();
+    close();
+    account* const next = above != nullptr ? above->let_go() : nullptr;
+    last.ended(*this, last.context); // nothing is used after it but the accounts that wait to be ended
+    end_drained(next);
+}
+// Returns the parent, which does not end by itself until let_go(); null for a root.
+inline account* account::keep_parent() noexcept {
+    const locked scope(*this);
+    account* const above = parent();
+    if (above != nullptr) above->life_.counts().add_locked(detail::open_counts::users, 1);
+    return above;
+}
+// Returns the accounts that the caller is to end.
+inline account* account::let_go() noexcept {
+    const locked scope(*this, false);
+    life_.counts().add_locked(detail::open_counts::users, -1);
+    end_if_drained();
+    return std::exchange(scope.tree.drained, nullptr);
+}
+
+// ---- close -------------------------------------------------------------------------------------------------------
+
+inline bool account::close() noexcept {
+    if (life_.is_closed()) return true;
+    account* const above = keep_parent(); // it may wait for this child alone, and end the tree with it
+    char page[8192];
+    text_writer leaks{page};
+    const bool ended = end(leaks);
+    life_.wait_for_refunds();
+    {
+        const locked scope(*this, false);
+    } // their notes are settled: no list knows this account any more
+    tree().listeners.wait_for_rounds(*this, tree().lock);
+    if (ended && above != nullptr) tell_children(*above, false);
+    if (leaks.size() != 0) leaks_.write(leaks_.context, leaks.view());
+    if (above != nullptr) above->count_at(detail::open_counts::users, -1); // the last access to the tree
+    return leaks.size() == 0;
+}
+inline bool account::close(time_span most) noexcept {
+    {
+        const locked scope(*this);
+        if (is_open()) begin_closing();
+    }
+    life_.wait_for_refunds();
+    const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
+    const std::uint64_t end = now + (most.ms < longest ? most.ms : longest) * 1'000'000;
+    for (unsigned turn = 0;; ++turn) {
+        {
+            const locked scope(*this);
+            if (is_drained()) break;
+        }
+        if (sys::fine_clock::now() >= end) break;
+        if (turn < 64) yield();
+        else sys::sleep_thread(turn < 256 ? 50'000 : 1'000'000);
+    }
+    return close();
+}
+inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept, void* context) noexcept {
+    {
+        const locked scope(*this);
+        if (!is_open()) return life_.is_closed();
+        begin_closing();
+    }
+    life_.wait_for_refunds(); // later refunds take the lock
+    tree().listeners.wait_for_rounds(*this, tree().lock);
+    bool now = false;
+    {
+        const locked scope(*this);
+        now = is_drained();
+        if (!now) life_.call_at_end(ended, context);
+    }
+    if (now) close();
+    return now;
+}
+// False: it was closed before. Writes what is to be reported.
+inline bool account::end(text_writer& leaks) noexcept {
+    const lock_guard whole(shape());
+    const locked scope(*this, false);
+    if (life_.is_closed()) return false;
+    write_leaks(leaks);
+    if (parent() == nullptr && has_children()) tell_misuse({.kind = misuse::outlived, .heap = name()});
+    return leave_tree();
+}
+// Requires the mutex and the lock.
+inline bool account::leave_tree() noexcept {
+    if (!life_.close()) return false;
+    if (credit().has_step()) tree().leaves.remove(*this);
+    credit().end();
+    account* const above = parent();
+    if (above == nullptr) return true;
+    leave();
+    above->end_if_drained();
+    return true;
+}
+// False: there is nothing to report. Requires the mutex and the lock.
+inline bool account::write_leaks(text_writer& out) const noexcept {
+    const std::size_t left = credit().charged();
+    const std::uint32_t buffers = life_.counts().now(detail::open_counts::buffers),
+                        reservations = life_.counts().now(detail::open_counts::reservations);
+    if (left == 0 && !has_children() && items_.empty() && buffers == 0 && reservations == 0) return false;
+    out.put("allot: account ").put(name()).put(" closed with ").bytes(left).put(" not refunded");
+    if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
+    if (reservations != 0) out.put(", ").number(reservations).put(" reservations");
+    out.newline();
+    each_child([&](const tree_node& c) {
+        out.put("  open below it: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();
+    });
+    each_item([&](const account_item& i) { out.put("  open in it: ").put(i.kind()).put(' ').put(i.name()).newline(); });
+    if (const account_log* l = log()) {
+        out.put("  its first and last events, of ").number(l->events()).newline();
+        l->visit([&](const account_event& e) { write(out, e, "    ", 6); });
+    }
+    return true;
+}
+inline void account::tell_children(account& parent, bool added) noexcept {
+    if (!tree().listeners.has_listeners()) return;
+    detail::listener_dispatch::round calls{tree().listeners, tree().lock, parent};
+    calls.each(parent, [&](account_listener& l, const tree_node&) {
+        return added ? l.child_added(*this) : l.child_removed(*this), true;
+    });
+}
+
+} // namespace allot::inline ALLOT_ABI

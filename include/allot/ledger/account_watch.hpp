@@ -1,0 +1,104 @@
+// What an account shows, and how it is watched: figures, listeners, items, logs. Part of account.hpp.
+#pragma once
+
+#include <allot/ledger/account.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sync/pause.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+// ---- figures: also from an item's tell, which may hold the mutex ---------------------------------------------------
+
+inline std::size_t account::used() const noexcept {
+    const locked scope(*this, false);
+    return tree_node::used();
+}
+inline std::size_t account::peak() const noexcept {
+    const locked scope(*this, false);
+    return tree_node::peak();
+}
+inline std::size_t account::headroom() const noexcept {
+    const locked scope(*this, false);
+    return tree_node::headroom();
+}
+inline bool account::over_limit() const noexcept {
+    const locked scope(*this, false);
+    return first_beyond(this) != nullptr;
+}
+inline account_figures account::figures() const noexcept {
+    const lock_guard whole(shape());
+    return figures_now();
+}
+// Requires the mutex.
+inline account_figures account::figures_now() const noexcept {
+    std::size_t committed = 0, resident = 0;
+    each_item([&](const account_item& i) {
+        const item_figures its = i.figures();
+        committed += its.committed;
+        resident += its.resident;
+    });
+    const locked scope(*this, false);
+    account_figures f = figures_locked();
+    f.committed = committed;
+    f.resident = resident;
+    return f;
+}
+// Requires the lock.
+inline account_figures account::figures_locked() const noexcept {
+    account_figures f = tree_node::figures();
+    f.buffers = life_.counts().now(detail::open_counts::buffers);
+    f.reservations = life_.counts().now(detail::open_counts::reservations);
+    return f;
+}
+inline bool account::verify() const noexcept {
+    const lock_guard whole(shape());
+    const locked scope(*this, false);
+    bool good = valid();
+    walk([&](const tree_node& n) {
+        const account& a = *of(&n);
+        good = good && a.items_.valid() && (a.log() == nullptr || !a.credit().word().open());
+    });
+    return good;
+}
+
+// ---- listeners, items, logs
+// ------------------------------------------------------------------------------------------
+
+inline void account::add(account_listener& listener) noexcept {
+    const locked scope(*this);
+    if (scope.tree.listeners.add(listener, *this)) scope.tree.call_in(*this, true);
+}
+inline bool account::remove(account_listener& listener) noexcept {
+    using removal = detail::listener_dispatch::removal;
+    for (;; yield()) {
+        const locked scope(*this);
+        const removal r = scope.tree.listeners.remove(listener, *this);
+        if (r != removal::wait) return r == removal::done;
+    }
+}
+inline void account::add(account_item& item) noexcept {
+    const lock_guard whole(shape());
+    const locked scope(*this, false);
+    items_.add(item);
+}
+inline void account::remove(account_item& item) noexcept {
+    account* drained = nullptr;
+    {
+        const lock_guard whole(shape());
+        const locked scope(*this, false);
+        items_.remove(item);
+        end_if_drained();
+        drained = std::exchange(scope.tree.drained, nullptr);
+    }
+    end_drained(drained); // without the mutex, which it takes; this account may be among them
+}
+inline void account::set_log(account_log* log) noexcept {
+    const locked scope(*this);
+    log_.store(log, std::memory_order_release);
+    if (log != nullptr && credit().has_step()) close_credit();
+}
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,186 @@
+// An account's own grant: what its ancestors count as its own bytes, and the part of it that is not charged.
+//
+//     granted  =  charged  +  credit (in credit_word)
+//
+// A leaf with a step is granted whole steps. Then a charge or refund is one compare-and-swap on this line, until the
+// credit is used up or exceeds a step. A leaf without a step never has an open credit: every request climbs.
+// The class knows neither the tree nor its lock. The holder of the lock changes the grant; charges and refunds of other
+// threads go on meanwhile.
+// Invariant: credit <= granted, once over-refunded bytes were removed (take_back). Cost: 32 bytes.
+// Threads: take, give, put and serves by any thread (with one_thread: take and give by its own); the rest require the
+// tree's lock.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/ledger/credit_word.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class leaf_credit {
+  public:
+    // step: 0 for none; at most 64 MiB.
+    leaf_credit(std::size_t step, bool one_thread) noexcept
+        : step_(static_cast<std::uint32_t>(step < longest_step ? step : longest_step)), one_thread_(one_thread) {}
+
+    bool one_thread() const noexcept { return one_thread_; }
+    bool has_step() const noexcept { return step_ != 0; }
+
+    // ---- without the lock ------------------------------------------------------------------------------------
+
+    // False: nothing has changed, and the request must climb.
+    ALLOT_ALWAYS_INLINE bool take(std::size_t bytes) noexcept {
+        std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
+        if (ALLOT_UNLIKELY(one_thread_)) {
+            if (is_shut() || !credit_word{now}.serves(bytes)) return false;
+            word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);
+            return true;
+        }
+        do
+            if (ALLOT_UNLIKELY(!credit_word{now}.serves(bytes))) return false;
+        while (ALLOT_UNLIKELY(
+            !word_.compare_exchange_weak(now, credit_word{now}.taken(bytes).bits, std::memory_order_relaxed)));
+        return true;
+    }
+    ALLOT_ALWAYS_INLINE bool give(std::size_t bytes) noexcept {
+        std::uint64_t now = word_.load(std::memory_order_relaxed);
+        const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
+        if (ALLOT_CHECKED != 0 && bytes > granted()) return false;      // the lock's holder reports it
+        if (ALLOT_UNLIKELY(one_thread_)) {
+            if (is_shut() || !credit_word{now}.keeps(bytes, keep)) return false;
+            word_.store(credit_word{now}.given(bytes).bits, std::memory_order_release);
+            return true;
+        }
+        do
+            if (ALLOT_UNLIKELY(!credit_word{now}.keeps(bytes, keep))) return false;
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.given(bytes).bits,
+                                                           std::memory_order_release, std::memory_order_relaxed)));
+        return true;
+    }
+    // A refund into the credit, open or closed, for the next holder of the lock. False: the word has no room for it.
+    bool put(std::size_t bytes) noexcept {
+        credit_word w{word_.load(std::memory_order_relaxed)};
+        while (bytes <= credit_word::most && w.credit() + bytes <= credit_word::most)
+            if (word_.compare_exchange_weak(w.bits, w.put(bytes).bits, std::memory_order_release,
+                                            std::memory_order_relaxed))
+                return true;
+        return false;
+    }
+    ALLOT_ALWAYS_INLINE bool serves(std::size_t bytes) const noexcept { return !is_shut() && word().serves(bytes); }
+    // one_thread: another thread wants the credit; its own thread returns it at its next request.
+    bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
+
+    // ---- Requires the tree's lock ----------------------------------------------------------------------------
+
+    // Acquire: the thread that sees everything refunded may end the account, so refunds release.
+    credit_word word() const noexcept { return {word_.load(std::memory_order_acquire)}; }
+    std::size_t unused() const noexcept { return word().credit(); }
+    std::size_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
+    std::size_t charged() const noexcept { return granted() - unused(); }
+
+    // How much the grant must grow so that it is whole steps once the bytes are charged.
+    std::size_t to_whole_steps(std::size_t bytes, std::size_t credit) const noexcept {
+        const std::size_t used = granted() - credit + bytes, whole = in_steps(used, step_at(used));
+        return whole > granted() ? whole - granted() : 0;
+    }
+    // The grant grows by `more`, and `bytes` of it are charged. False: a request of another thread changed the word.
+    bool grow(credit_word from, std::size_t more, std::size_t bytes, bool open) noexcept {
+        granted_.store(granted() + more, std::memory_order_relaxed);
+        if (word_.compare_exchange_strong(from.bits, credit_word::of(from.credit() + more - bytes, open).bits,
+                                          std::memory_order_relaxed))
+            return true;
+        granted_.store(granted() - more, std::memory_order_relaxed);
+        return false;
+    }
+    // After grow(..., open = true): refunds may stay.
+    void open() noexcept {
+        keep_at_most(step_at(granted()));
+        shut_.store(false, std::memory_order_relaxed);
+    }
+    void shut() noexcept { shut_.store(true, std::memory_order_relaxed); }
+    // A new grant begins; returns the word of the last one.
+    credit_word renew() noexcept {
+        credit_word w = word();
+        if (w.credit() != w.least())
+            while (!word_.compare_exchange_weak(w.bits, w.anew().bits, std::memory_order_relaxed)) {
+            }
+        return w;
+    }
+    void shrink(std::size_t bytes) noexcept {
+        granted_.store(granted() - bytes, std::memory_order_relaxed);
+        if (const std::size_t kept = keep_.load(std::memory_order_relaxed); kept > granted()) keep_at_most(kept);
+    }
+
+    struct returned {
+        std::size_t bytes = 0;
+        credit_word before{};       // the word, where it has changed
+        bool changed = false;       // bytes were returned, or the credit was opened or closed
+        bool over_refunded = false; // more was refunded than charged; the excess is gone
+    };
+    // Takes the unused credit out of the grant: all of it, or what exceeds whole steps.
+    returned take_back(bool all, bool open) noexcept {
+        returned r;
+        credit_word w = word();
+        std::size_t step = 0;
+        do {
+            r.over_refunded = remove_excess(w) || r.over_refunded;
+            const std::size_t used = granted() - w.credit();
+            step = all ? 0 : step_at(used);
+            const std::size_t whole = all ? used : in_steps(used, step);
+            r.bytes = granted() > whole ? granted() - whole : 0;
+            if (r.bytes == 0 && open == w.open()) return r;
+        } while (!word_.compare_exchange_weak(w.bits, credit_word::of(w.credit() - r.bytes, open).bits,
+                                              std::memory_order_relaxed));
+        r.before = w;
+        r.changed = true;
+        shrink(r.bytes);
+        if (open && !all) keep_at_most(step);
+        return r;
+    }
+    // Ends the credit; the grant stays.
+    void end() noexcept { word_.store(credit_word{}.bits, std::memory_order_relaxed); }
+    bool valid() const noexcept {
+        const credit_word w = word();
+        return w.credit() <= granted() && w.least() <= w.credit() && (!w.open() || has_step());
+    }
+
+  private:
+    static constexpr std::size_t longest_step = std::size_t{1} << 26;
+
+    // 1, 4 or 8 steps, by what the leaf uses.
+    std::size_t step_at(std::size_t used) const noexcept {
+        const std::size_t step = step_;
+        return used < 16 * step ? step : used < 64 * step ? 4 * step : 8 * step;
+    }
+    static std::size_t in_steps(std::size_t used, std::size_t step) noexcept { return (used + step - 1) / step * step; }
+    // A refund that leaves more credit than this takes the lock; at most the grant, so that more refunded than charged
+    // is always noticed.
+    void keep_at_most(std::size_t step) noexcept {
+        keep_.store(static_cast<std::uint32_t>(step < granted() ? step : granted()), std::memory_order_relaxed);
+    }
+    // More was refunded while the lock was taken than was ever charged.
+    bool remove_excess(credit_word& w) noexcept {
+        bool excess = false;
+        while (ALLOT_UNLIKELY(w.credit() > granted()))
+            if (word_.compare_exchange_weak(w.bits, credit_word::of(granted(), w.open()).bits,
+                                            std::memory_order_relaxed)) {
+                excess = true;
+                w = word();
+            }
+        return excess;
+    }
+
+    std::atomic<std::uint64_t> word_{credit_word{}.bits};
+    std::atomic<std::size_t> granted_{0};
+    std::atomic<std::uint32_t> keep_{0}; // credit beyond this is returned
+    const std::uint32_t step_;
+    const bool one_thread_;
+    std::atomic<bool> shut_{false};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,121 @@
+// The numbers of one level in a tree of accounts.
+//
+//     total    = the own grant and the claims of the children   what the limit bounds
+//     claim    = max(total, reserved)                           what the level counts at its parent
+//     pending  = the part of total that is held and not confirmed; without it: met
+//
+// Invariant: pending <= total; reserved >= the reservation of the start; the peak is the highest met(), less the credit,
+// of those noted. Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/ledger/account_status.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class level_totals {
+  public:
+    // Bytes that a total or a claim changes by, and the part of them that is confirmed.
+    struct change {
+        std::ptrdiff_t all, met;
+    };
+
+    level_totals(std::size_t limit, std::size_t grace) noexcept : limit_(limit), grace_(grace) {}
+
+    std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); } // any thread
+    void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
+    void set_grace(std::size_t bytes) noexcept { grace_ = bytes; }
+
+    std::size_t total() const noexcept { return total_; }
+    std::size_t pending() const noexcept { return pending_; }
+    std::size_t met() const noexcept { return total_ - pending_; }
+    std::size_t reserved() const noexcept { return reserved_; }
+    std::size_t claim() const noexcept { return claim_of(total_); }
+    std::size_t met_claim() const noexcept { return claim_of(met()); }
+    // The claim with `more` bytes in the total; 0 - n: n fewer.
+    std::size_t claim_with(std::size_t more) const noexcept { return claim_of(total_ + more); }
+
+    // ---- check
+
+    struct answer {
+        charge_outcome outcome;
+        bool absurd; // a sum that no size_t holds: force does not charge it
+    };
+    // Whether the total may grow by `more`.
+    answer ask(std::size_t more) const noexcept {
+        constexpr std::size_t most = SIZE_MAX / 2;
+        if (total_ > most || more > most - total_) return {charge_outcome::over_limit, true};
+        const std::size_t limit = this->limit();
+        if (ALLOT_LIKELY(total_ + more <= limit)) return {charge_outcome::fits, false};
+        const bool lenient = total_ + more - limit <= grace_;
+        return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
+    }
+    // It may not, but could if the held bytes were not there.
+    bool only_pending(std::size_t more) const noexcept { return pending_ != 0 && met() + more <= limit(); }
+
+    // ---- commit: each returns the change of the claim
+
+    change add(change by) noexcept {
+        const std::size_t was = claim(), was_met = met_claim();
+        total_ += static_cast<std::size_t>(by.all);
+        pending_ += static_cast<std::size_t>(by.all - by.met);
+        return since(was, was_met);
+    }
+    change reserve(std::size_t bytes) noexcept {
+        const std::size_t was = claim(), was_met = met_claim();
+        reserved_ = bytes;
+        return since(was, was_met);
+    }
+    change reserve_first(std::size_t bytes) noexcept { return first_reserved_ = bytes, reserve(bytes); }
+    change release_reservation() noexcept { return reserve(first_reserved_); }
+    change end() noexcept {
+        const std::size_t was = claim(), was_met = met_claim();
+        total_ = pending_ = reserved_ = first_reserved_ = 0;
+        return since(was, was_met);
+    }
+
+    // ---- what is reported
+
+    // The credit was not below `least` since that much was used.
+    void note_peak(std::size_t least) const noexcept {
+        if (const std::size_t all = met(); all > least && all - least > peak_) peak_ = all - least;
+    }
+    std::size_t peak(std::size_t least) const noexcept { return note_peak(least), peak_; }
+    void count_refusal() noexcept { ++refused_; }
+    void count_beyond() noexcept { ++beyond_; }
+    // Without those of the credit and of the tree's shape.
+    account_figures figures() const noexcept {
+        account_figures f;
+        f.claimed = claim();
+        f.limit = limit();
+        f.grace = grace_;
+        f.reservation = reserved_;
+        f.refused = refused_;
+        f.beyond = beyond_;
+        return f;
+    }
+    bool valid() const noexcept { return pending_ <= total_ && reserved_ >= first_reserved_; }
+
+  private:
+    std::size_t claim_of(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
+    change since(std::size_t was, std::size_t was_met) const noexcept {
+        return {static_cast<std::ptrdiff_t>(claim() - was), static_cast<std::ptrdiff_t>(met_claim() - was_met)};
+    }
+
+    std::size_t total_ = 0;
+    std::size_t pending_ = 0;
+    std::size_t reserved_ = 0;
+    std::size_t first_reserved_ = 0; // the constructor's
+    mutable std::size_t peak_ = 0;
+    std::atomic<std::size_t> limit_;
+    std::size_t grace_;
+    std::uint64_t refused_ = 0, beyond_ = 0;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

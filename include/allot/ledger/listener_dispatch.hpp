@@ -1,0 +1,146 @@
+// Calls the listeners of a tree of accounts: with no lock held, and never one call inside another.
+//
+// A round of calls has a place on its caller's stack, linked here. So a thread that charges from inside a call is
+// known: its rounds call nobody. A listener that is removed while calls of it run is unlinked by the last of these
+// calls.
+// Invariant: a listener is in one list, its home's, from add() until it is unlinked. Cost: 16 bytes in the root; a
+// round takes the lock twice, and twice for each call. Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/ledger/account_listener.hpp>
+#include <allot/ledger/tree_lock.hpp>
+#include <allot/ledger/tree_node.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sync/pause.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class listener_dispatch {
+  public:
+    class round;
+
+    bool has_listeners() const noexcept { return listeners_.load(std::memory_order_relaxed) != 0; }
+
+    // ---- Requires the tree's lock ----------------------------------------------------------------------------
+
+    // False: it has a home already.
+    bool add(account_listener& listener, tree_node& home) noexcept {
+        if (listener.home_ == &home) listener.gone_ = false; // removed in a call that still runs
+        if (listener.home_ != nullptr) return false;
+        listener.home_ = &home;
+        listener.gone_ = false;
+        home.listeners_.add(listener);
+        listeners_.fetch_add(1, std::memory_order_relaxed);
+        return true;
+    }
+    enum class removal : std::uint8_t { done, by_its_caller, wait };
+    // by_its_caller: a call of this thread runs, so it must not be waited for. wait: try again without the lock.
+    removal remove(account_listener& listener, tree_node& home) noexcept {
+        if (listener.home_ != &home) return removal::done;
+        listener.gone_ = true;
+        if (listener.running_ == 0) return forget(listener, home), removal::done;
+        return has_round(sys::thread_token()) ? removal::by_its_caller : removal::wait;
+    }
+    // Whether a listener has this thread now.
+    bool is_inside_a_call(std::uintptr_t thread) const noexcept;
+
+    // ---- without the lock ------------------------------------------------------------------------------------
+
+    // Returns once no other thread has a round about this node.
+    void wait_for_rounds(const tree_node& about, tree_lock& lock) const noexcept;
+
+  private:
+    bool has_round(std::uintptr_t thread) const noexcept;
+    void forget(account_listener& listener, tree_node& home) noexcept {
+        home.listeners_.remove(listener);
+        listener.home_ = nullptr;
+        listeners_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+    std::atomic<std::uint32_t> listeners_{0};
+    round* rounds_ = nullptr;
+};
+
+// The calls of one event.
+class listener_dispatch::round {
+  public:
+    round(listener_dispatch& by, tree_lock& lock, const tree_node& about) noexcept
+        : by_(by), lock_(lock), about_(about), thread_(sys::thread_token()) {
+        const lock_guard hold(lock_);
+        if ((quiet_ = by_.has_round(thread_))) return;
+        next_ = by_.rounds_;
+        by_.rounds_ = this;
+    }
+    round(const round&) = delete;
+    round& operator=(const round&) = delete;
+    ~round() {
+        if (quiet_) return;
+        const lock_guard hold(lock_);
+        round** at = &by_.rounds_;
+        while (*at != this) at = &(*at)->next_;
+        *at = next_;
+    }
+    // Calls what(listener, its home) for `from` and all above, up to and without `end`, until one returns false.
+    template <class What> void each(tree_node& from, What what, const tree_node* end = nullptr) noexcept {
+        if (quiet_) return;
+        const lock_guard hold(lock_);
+        bool more = true;
+        for (tree_node* n = &from; n != end && more; n = n->parent_)
+            for (account_listener* l = n->listeners_.first(); l != nullptr;) {
+                account_listener& it = *l;
+                if (!it.gone_ && more) more = call(it, [&] { return what(it, *n); });
+                l = n->listeners_.after(it);
+                if (it.gone_ && it.running_ == 0) by_.forget(it, *n);
+            }
+    }
+
+  private:
+    friend class listener_dispatch;
+    // Requires the lock, and is without it during the call.
+    template <class Call> bool call(account_listener& it, Call call) noexcept {
+        ++it.running_;
+        inside_ = true;
+        lock_.unlock();
+        const bool more = call();
+        lock_.lock();
+        inside_ = false;
+        --it.running_;
+        return more;
+    }
+    listener_dispatch& by_;
+    tree_lock& lock_;
+    const tree_node& about_;
+    const std::uintptr_t thread_;
+    round* next_ = nullptr;
+    bool quiet_ = false;  // this thread has a round already
+    bool inside_ = false; // a listener has the thread; by the lock
+};
+
+inline bool listener_dispatch::has_round(std::uintptr_t thread) const noexcept {
+    for (const round* r = rounds_; r != nullptr; r = r->next_)
+        if (r->thread_ == thread) return true;
+    return false;
+}
+inline bool listener_dispatch::is_inside_a_call(std::uintptr_t thread) const noexcept {
+    for (const round* r = rounds_; r != nullptr; r = r->next_)
+        if (r->thread_ == thread && r->inside_) return true;
+    return false;
+}
+inline void listener_dispatch::wait_for_rounds(const tree_node& about, tree_lock& lock) const noexcept {
+    const std::uintptr_t me = sys::thread_token();
+    for (bool running = true; running; running ? yield() : void()) {
+        const lock_guard hold(lock);
+        running = false;
+        for (const round* r = rounds_; r != nullptr; r = r->next_)
+            running = running || (&r->about_ == &about && r->thread_ != me);
+    }
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,58 @@
+// What keeps a closing account beside its charges: open buffers, open reservations, and threads that still use it.
+//
+// While the account is open a count is one atomic addition. close() takes the counts over to the tree's lock: from then
+// on the atomic words only say so, and counting requires the lock. So the thread that counts down to 0 knows it, and
+// may end the account there.
+// Invariant: a count is in its word or in `left_`, by the word's upper bit. Cost: 24 bytes.
+// Threads: add and add_if_open by any; the rest require the tree's lock.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class open_counts {
+  public:
+    enum what : unsigned { buffers, reservations, users };
+
+    // False: the account is closing, and add_locked must count.
+    ALLOT_ALWAYS_INLINE bool add(unsigned at, int by) noexcept {
+        return ALLOT_LIKELY(open_[at].fetch_add(static_cast<std::uint32_t>(by), std::memory_order_release) < closed);
+    }
+    // By 1. False: the account is closing, and nothing was counted.
+    bool add_if_open(unsigned at) noexcept {
+        if (ALLOT_LIKELY(open_[at].fetch_add(1, std::memory_order_relaxed) < closed)) return true;
+        open_[at].fetch_sub(1, std::memory_order_relaxed); // the word's number means nothing now
+        return false;
+    }
+
+    // ---- Requires the tree's lock ----------------------------------------------------------------------------
+
+    void close() noexcept {
+        for (unsigned at = 0; at != 3; ++at) // the middle of the upper half: 2^30 additions to either end
+            left_[at] = open_[at].exchange(closed + closed / 2, std::memory_order_acquire);
+    }
+    // After add() returned false.
+    void add_left(unsigned at, int by) noexcept { left_[at] += static_cast<std::uint32_t>(by); }
+    void add_locked(unsigned at, int by) noexcept {
+        if (!add(at, by)) add_left(at, by);
+    }
+    std::uint32_t now(unsigned at) const noexcept {
+        const std::uint32_t n = open_[at].load(std::memory_order_acquire);
+        return n < closed ? n : left_[at];
+    }
+    bool none() const noexcept { return now(buffers) == 0 && now(reservations) == 0 && now(users) == 0; }
+
+  private:
+    static constexpr std::uint32_t closed = std::uint32_t{1} << 31; // and above
+
+    std::atomic<std::uint32_t> open_[3]{};
+    std::uint32_t left_[3]{};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

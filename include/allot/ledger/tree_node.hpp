@@ -1,0 +1,352 @@
+// One account's place in its tree: its numbers and those of all levels above are checked first, and then changed.
+//
+// A request calls look() up to the root, which changes nothing, and then grant(), which changes every level. So a
+// request that fails was never visible, to no other request and in no peak.
+// Invariant: total = granted + the claims of the children. Complexity: O(depth) for what climbs. Cost: 182 bytes.
+// Threads: the holder of the tree's lock, unless a function says otherwise; the shape also requires the tree's mutex.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/ledger/account_listener.hpp>
+#include <allot/ledger/account_status.hpp>
+#include <allot/ledger/leaf_credit.hpp>
+#include <allot/ledger/level_totals.hpp>
+#include <allot/sync/mpsc_stack.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+class account;
+
+namespace detail {
+
+class tree_node {
+  public:
+    using change = level_totals::change;
+    // The level that limits a request, if any.
+    struct finding {
+        charge_outcome outcome = charge_outcome::fits;
+        bool absurd = false;
+        tree_node* at = nullptr;
+        std::size_t used = 0, limit = 0; // of `at`, before the request
+        std::size_t more = 0;            // bytes that `at` refuses
+
+        bool fitted() const noexcept { return outcome == charge_outcome::fits; }
+        bool charged() const noexcept { return is_charged(outcome); }
+        // It would fit, were the held bytes not there.
+        bool only_pending() const noexcept { return !absurd && at->totals_.only_pending(more); }
+        // Grace is for charges, not for reservations.
+        void without_grace() noexcept {
+            if (outcome == charge_outcome::in_grace) outcome = charge_outcome::over_limit;
+        }
+    };
+
+    tree_node(const char* name, account& root, tree_node* parent, std::size_t limit, std::size_t grace,
+              std::size_t step, bool one_thread) noexcept
+        : credit_(step, one_thread), totals_(limit, grace), root_(&root), parent_(parent), name_(name),
+          detached_(parent != nullptr) {}
+    tree_node(const tree_node&) = delete;
+    tree_node& operator=(const tree_node&) = delete;
+
+    // Any thread.
+    const char* name() const noexcept { return name_; }
+    account& root() const noexcept { return *root_; }
+    leaf_credit& credit() noexcept { return credit_; }
+    const leaf_credit& credit() const noexcept { return credit_; }
+    level_totals& totals() noexcept { return totals_; }
+    const level_totals& totals() const noexcept { return totals_; }
+
+    // ---- figures ---------------------------------------------------------------------------------------------
+
+    tree_node* parent() const noexcept { return parent_; }
+    std::uint32_t depth() const noexcept { return depth_; }
+    std::size_t used() const noexcept { return totals_.total() - credit_.unused(); }
+    std::size_t peak() const noexcept { return totals_.peak(credit_.word().least()); }
+    std::size_t headroom() const noexcept;
+    account_figures figures() const noexcept;
+    // Bytes that were met and that no child counts.
+    std::size_t met_own() const noexcept;
+
+    bool is_below(const tree_node& other) const noexcept;    // or the same
+    tree_node& first_above(const tree_node& other) noexcept; // the lowest that both are below
+    bool has_children() const noexcept { return !below_.empty(); }
+    // The first from here upwards whose limit is exceeded; null: none.
+    static const tree_node* first_beyond(const tree_node* from) noexcept;
+    // No listener and no exceeded limit, here and above: a leaf may take credit.
+    bool is_quiet() const noexcept;
+
+    // ---- check -----------------------------------------------------------------------------------------------
+
+    // What limits `more` bytes at `from`, as own bytes or claims, up to and without `end`. Changes nothing.
+    static finding look(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
+    // By how much the claim on `end` would change if this node's own bytes became `bytes` more, or fewer.
+    std::size_t reach(const tree_node& end, std::size_t bytes, bool more) const noexcept;
+
+    // ---- commit ----------------------------------------------------------------------------------------------
+
+    // The grant grows by `more` on every level, and `bytes` of it are charged or held. False: the credit has changed
+    // meanwhile, and nothing else has.
+    bool grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept;
+    // Charged bytes leave every level. More than was charged is reported, and all that is charged leaves.
+    void lower(std::size_t bytes) noexcept;
+    // Unused credit leaves every level: all, or what exceeds whole steps. Returns bytes.
+    std::size_t take_back(bool all, bool open) noexcept;
+    // After a refund: what does not stay here leaves. The credit stays open or closed.
+    void settle() noexcept {
+        if (const credit_word w = credit_.word(); w.credit() != 0) take_back(!w.open(), w.open());
+    }
+    // Other threads want the credit, or its account may not have one now.
+    void close_credit() noexcept {
+        if (credit_.one_thread()) credit_.shut(); // its thread returns it with its next request
+        else take_back(true, false);
+    }
+    void confirm(std::size_t bytes) noexcept; // held bytes are in use now
+    void cancel(std::size_t bytes) noexcept;  // held bytes leave
+    void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
+    void release_reservation() noexcept { climb(parent_, totals_.release_reservation()); }
+    // Own bytes change on every level below `end`; returns the change that is left for `end`.
+    change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
+    // A change of claims goes up, to and without `end`; returns what is left of it.
+    static change climb(tree_node* from, change by, const tree_node* end = nullptr) noexcept;
+
+    // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
+
+    // Requires a parent, which has room for the reservation.
+    void join(std::size_t reservation) noexcept;
+    // Returns the claim, and gives the children to the parent. Requires a parent.
+    void leave() noexcept;
+    // This node and all below, parents first; the lock is not needed.
+    template <class Visit> void walk(Visit visit) const {
+        visit(*this);
+        for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->walk(visit);
+    }
+    template <class Visit> void each_child(Visit visit) const {
+        for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) visit(*c);
+    }
+    // The figures and links of this node and all below.
+    bool valid() const noexcept;
+
+  private:
+    friend class tree_lock;         // notes
+    friend class listener_dispatch; // listeners
+
+    std::size_t renew() noexcept;
+    std::size_t held_of(std::size_t bytes) const noexcept;
+    void lift() noexcept;
+    void tell_over_refunded() const noexcept {
+        if (!detached_) tell_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has reported it
+    }
+
+    ALLOT_NO_UNIQUE_ADDRESS leaf_credit credit_;
+    std::uint32_t depth_ = 0;
+    level_totals totals_;
+    account* const root_;
+    tree_node* parent_;
+    account_listener::list listeners_;
+    std::atomic<tree_node*> note_{nullptr}; // the next noted refund
+    list_place<tree_node> leaf_;            // among the tree's leaves with steps
+
+    const char* name_;
+    list_place<tree_node> sibling_;
+    intrusive_list<tree_node, &tree_node::sibling_> below_;
+    std::uint32_t children_ = 0;
+    std::atomic<bool> noted_{false};
+    bool detached_; // no child of its parent, or not any more: refunds that come late are ignored
+
+  public:
+    using leaves = intrusive_list<tree_node, &tree_node::leaf_>;
+    using notes = mpsc_stack<tree_node, &tree_node::note_>;
+};
+
+// ---- figures -----------------------------------------------------------------------------------------------------
+
+inline bool tree_node::is_below(const tree_node& other) const noexcept {
+    const tree_node* n = this;
+    while (n->depth_ > other.depth_) n = n->parent_;
+    return n == &other;
+}
+inline tree_node& tree_node::first_above(const tree_node& other) noexcept {
+    tree_node* n = this;
+    while (!other.is_below(*n)) n = n->parent_;
+    return *n;
+}
+inline const tree_node* tree_node::first_beyond(const tree_node* n) noexcept {
+    while (n != nullptr && n->used() <= n->totals_.limit()) n = n->parent_;
+    return n;
+}
+inline bool tree_node::is_quiet() const noexcept {
+    for (const tree_node* n = this; n != nullptr; n = n->parent_)
+        if (!n->listeners_.empty() || n->used() > n->totals_.limit()) return false;
+    return true;
+}
+inline std::size_t tree_node::headroom() const noexcept {
+    std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below: only what exceeds them climbs
+    for (const tree_node* n = this; n != nullptr; n = n->parent_) {
+        const level_totals& t = n->totals_;
+        const std::size_t here = t.limit() > t.total() ? t.limit() - t.total() : 0;
+        if (here < most && here + unused < most) most = here + unused;
+        unused += t.claim() - t.total();
+    }
+    return most + credit_.unused();
+}
+inline std::size_t tree_node::met_own() const noexcept {
+    std::size_t own = totals_.met();
+    each_child([&](const tree_node& c) { own -= c.totals_.met_claim(); });
+    return own;
+}
+inline account_figures tree_node::figures() const noexcept {
+    account_figures f = totals_.figures();
+    f.peak = peak();
+    f.name = name_;
+    f.used = used();
+    f.own = credit_.charged();
+    f.ahead = credit_.unused();
+    f.depth = depth_;
+    f.children = children_;
+    return f;
+}
+
+// ---- check -------------------------------------------------------------------------------------------------------
+
+inline tree_node::finding tree_node::look(tree_node* from, std::size_t more, const tree_node* end) noexcept {
+    finding found;
+    for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
+        const level_totals::answer its = n->totals_.ask(more);
+        if (ALLOT_UNLIKELY(its.outcome != charge_outcome::fits)) {
+            if (!is_charged(its.outcome)) return {its.outcome, its.absurd, n, n->used(), n->totals_.limit(), more};
+            if (found.fitted()) found = {its.outcome, false, n, n->used(), n->totals_.limit(), 0};
+        }
+        more = n->totals_.claim_with(more) - n->totals_.claim();
+    }
+    return found;
+}
+inline std::size_t tree_node::reach(const tree_node& end, std::size_t bytes, bool more) const noexcept {
+    for (const tree_node* n = this; n != &end; n = n->parent_) {
+        const std::size_t now = n->totals_.claim(), then = n->totals_.claim_with(more ? bytes : 0 - bytes);
+        bytes = more ? then - now : now - then;
+    }
+    return bytes;
+}
+
+// ---- commit ------------------------------------------------------------------------------------------------------
+
+// Before a change of what is used. Returns the credit, to note the peak with after the change: later refunds into a
+// closed credit do not show in its minimum.
+inline std::size_t tree_node::renew() noexcept {
+    const credit_word was = credit_.renew();
+    totals_.note_peak(was.least());
+    return was.credit();
+}
+inline tree_node::change tree_node::climb(tree_node* from, change by, const tree_node* end) noexcept {
+    for (tree_node* n = from; n != end && (by.all != 0 || by.met != 0); n = n->parent_) {
+        const std::size_t credit = n->renew();
+        by = n->totals_.add(by);
+        n->totals_.note_peak(credit);
+    }
+    return by;
+}
+inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept {
+    if (!credit_.grow(from, more, bytes, open)) return false;
+    totals_.note_peak(from.least());
+    const auto by = static_cast<std::ptrdiff_t>(more);
+    const change above = totals_.add({by, held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
+    totals_.note_peak(from.credit() + more - bytes);
+    climb(parent_, above);
+    if (open) credit_.open();
+    return true;
+}
+inline void tree_node::lower(std::size_t bytes) noexcept {
+    if (ALLOT_UNLIKELY(bytes > credit_.charged())) {
+        tell_over_refunded();
+        bytes = credit_.charged();
+    }
+    renew();
+    credit_.shrink(bytes);
+    const auto by = -static_cast<std::ptrdiff_t>(bytes);
+    climb(parent_, totals_.add({by, by}));
+}
+inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
+    const leaf_credit::returned r = credit_.take_back(all, open);
+    if (ALLOT_UNLIKELY(r.over_refunded)) tell_over_refunded();
+    if (!r.changed) return 0;
+    totals_.note_peak(r.before.least());
+    const auto by = -static_cast<std::ptrdiff_t>(r.bytes);
+    climb(parent_, totals_.add({by, by}));
+    return r.bytes;
+}
+// At most what is held; after the account's end that is nothing.
+inline std::size_t tree_node::held_of(std::size_t bytes) const noexcept {
+    if (ALLOT_LIKELY(bytes <= totals_.pending())) return bytes;
+    tell_over_refunded();
+    return totals_.pending();
+}
+inline void tree_node::confirm(std::size_t bytes) noexcept {
+    bytes = held_of(bytes);
+    const std::size_t credit = renew();
+    const change above = totals_.add({0, static_cast<std::ptrdiff_t>(bytes)});
+    totals_.note_peak(credit);
+    climb(parent_, above);
+}
+inline void tree_node::cancel(std::size_t bytes) noexcept {
+    bytes = held_of(bytes);
+    renew();
+    credit_.shrink(bytes);
+    climb(parent_, totals_.add({-static_cast<std::ptrdiff_t>(bytes), 0}));
+}
+inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node& end) noexcept {
+    renew();
+    credit_.shrink(0 - static_cast<std::size_t>(by));
+    return climb(this, {by, by}, &end);
+}
+
+// ---- shape -------------------------------------------------------------------------------------------------------
+
+inline void tree_node::join(std::size_t reservation) noexcept {
+    depth_ = parent_->depth_ + 1;
+    climb(parent_, totals_.reserve_first(reservation));
+    parent_->below_.add(*this);
+    ++parent_->children_;
+    detached_ = false;
+}
+inline void tree_node::lift() noexcept {
+    --depth_;
+    for (tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->lift();
+}
+inline void tree_node::leave() noexcept {
+    change with = totals_.end();
+    for (tree_node* c = below_.first(); c != nullptr;) {
+        tree_node* const following = below_.after(*c);
+        with.all += static_cast<std::ptrdiff_t>(c->totals_.claim()),
+            with.met += static_cast<std::ptrdiff_t>(c->totals_.met_claim());
+        parent_->below_.add(*c);
+        ++parent_->children_;
+        c->parent_ = parent_;
+        c->lift();
+        c = following;
+    }
+    below_.clear();
+    climb(parent_, with);
+    credit_.shrink(credit_.granted());
+    children_ = 0;
+    parent_->below_.remove(*this);
+    --parent_->children_;
+    detached_ = true;
+}
+inline bool tree_node::valid() const noexcept {
+    std::size_t claims = 0, met_claims = 0, n = 0;
+    for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c), ++n) {
+        if (c->parent_ != this || c->depth_ != depth_ + 1 || c->root_ != root_ || !c->valid()) return false;
+        claims += c->totals_.claim();
+        met_claims += c->totals_.met_claim();
+    }
+    return n == children_ && below_.valid() && totals_.valid() && credit_.valid() &&
+           totals_.total() == credit_.granted() + claims && (claims == met_claims || totals_.pending() != 0);
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
