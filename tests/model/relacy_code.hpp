@@ -5,8 +5,8 @@
 //     #include <allot/ledger/account.hpp>      the header that is shipped
 //
 // Every header of the standard library that they use is included here first, since `atomic` is a macro after it.
-// Relacy keeps atomics per run, so objects are made in before() and end in after(). Simulated threads share one thread
-// pointer: sys::thread_token() does not tell them apart.
+// Limits: atomics live for one run, so objects are made in before() and end in after(). Mutexes are the system's, so
+// only before() and after() may take one. All simulated threads have the same sys::thread_token().
 #pragma once
 
 #include <array>
@@ -49,6 +49,9 @@
 #undef realloc
 #undef free
 #undef assert
+#undef pthread_mutex_t
+#undef pthread_mutex_lock
+#undef pthread_mutex_unlock
 
 namespace model {
 

@@ -1,7 +1,7 @@
 // Relacy for the models of lock-free parts: each a program that explores interleavings and weak memory.
 //
-// The headers use std::atomic, so a model repeats their steps with relacy's types, one for one, and names the
-// function that it mirrors. Plain members are ghosts: relacy runs its threads one at a time.
+// A model either runs the headers themselves (relacy_code.hpp), or repeats their steps with relacy's types, one for
+// one, and names the function that it mirrors. Plain members are ghosts: relacy runs its threads one at a time.
 #pragma once
 
 #if defined(__GNUC__)

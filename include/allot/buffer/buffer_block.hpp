@@ -1,20 +1,22 @@
-// What stands behind a buffer: a block of memory, and a ledger for each account that shares it.
+// The state behind a buffer: a block of memory, and a ledger for each account that shares it.
 //
-//     view, view ... -- ledger of scan (how many views) --+
-//     view ----------- ledger of join -------------------+-- block: address, bytes, who is charged, the ledgers in
-//     order of arrival
+//     view, view ... -- ledger of scan (number of views) --+
+//     view ------------ ledger of join --------------------+-- block: address, bytes, charged account, ledgers by
+//     arrival
 //
-// All of it is host memory beside the block, so the block may be a device's. A view more or fewer is one atomic
-// operation on its ledger's count. The rest is under the block's lock: a ledger of another account, who is charged, the
-// end of a ledger.
-// Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list from its first
-// view to
-// its end; its count reaches 0 once, and whoever brought it there ends it. Who inherits: when the last view of the
-// charged account goes, the account whose ledger has been in the list longest of those that have views, by force; one
-// that is closed is passed over; where no account has views, one whose last view is just going; if none is left, the
-// charge stays where it is until the block goes. The charge moves without the lock (listeners are called), while
-// `mover` says who moves it. An account that is about to inherit cannot let go meanwhile: its releaser waits for the
-// move, which waits for nobody; in a call of the mover's own thread the mover does its part.
+// All of it is host memory beside the block, so the block may be a device's. Adding or releasing a view is one atomic
+// operation on its ledger's count. The rest requires the block's lock: a new ledger, the charged account, a ledger's
+// end.
+// Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list from its first view
+// to its end; its count reaches 0 once, and the thread that brought it there ends it.
+//
+// The heir of the charge, when the last view of the charged account is released, is the first of these:
+//   1. of the accounts with views, the one whose ledger arrived first; closed accounts are skipped. It is forced
+//   2. an account whose last view is being released just now
+//   3. none: the charge stays until the block is freed
+// The charge moves without the lock, since listeners are called, while `mover` is the moving thread. A thread that
+// releases the heir's last view waits for the move, which waits for nothing; inside a call of the mover's own thread it
+// leaves the end to the mover.
 // Cost: 104 bytes a block, its first ledger included, 32 for each other. Threads: any. Source: Drill's BufferLedger and
 // AllocationManager, 2014, which lock for every release and leave the heir to a hash table's order.
 #pragma once
@@ -23,6 +25,7 @@
 #include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
 #include <allot/ledger/account.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/thread.hpp>
@@ -30,7 +33,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 #include <type_traits>
 
@@ -168,7 +170,7 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
     const charge_status s = begin_move(b, from, to);
     if (ALLOT_LIKELY(s.charged())) end_move(b, from, s);
     else {
-        const std::lock_guard hold(b.lock);
+        const lock_guard hold(b.lock);
         end_move(b, from, s);
     }
     return s;
@@ -181,7 +183,7 @@ constexpr charge_status no_memory(std::size_t bytes) noexcept {
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {
-        const std::lock_guard hold(b.lock);
+        const lock_guard hold(b.lock);
         if (buffer_ledger* const has = b.view_of(by)) return has;
     }
     auto* const fresh = new (std::nothrow) buffer_ledger{.by = &by, .block = &b};
@@ -199,13 +201,13 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
 // The charge goes to `to` if the ledger's account has it; `to` has a view that stays meanwhile.
 inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
     buffer_block& b = *from.block;
-    std::unique_lock hold(b.lock);
+    b.lock.lock();
     while (b.charged == from.by && b.moved_by_another()) breathe(b);
-    if (b.charged != from.by || from.by == &to) return {};
-    if (b.is_moving())
-        return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
-    hold.release();
-    return move_charge(b, *from.by, to);
+    const bool has_it = b.charged == from.by && from.by != &to, in_a_call = b.is_moving();
+    if (has_it && !in_a_call) return move_charge(b, *from.by, to);
+    b.lock.unlock();
+    if (!has_it) return {};
+    return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
 }
 // Frees the memory, and then takes it off who is charged.
 ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
@@ -269,37 +271,40 @@ ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
     else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
 }
 
-// As hand_over where the ledger has one view and `to` has none: the ledger becomes that of `to`, unless the status says
-// that it could not be charged. False: it is not so, or others have views and could come to the ledger while the charge
-// is on its way.
+// Whether the ledger may become that of `to`: it has one view, `to` has none, and no other view could come to it while
+// the charge moves. Requires b.lock.
+inline bool may_relabel(const buffer_block& b, const buffer_ledger& l, const account& to) noexcept {
+    if (l.views.load(std::memory_order_acquire) != 1 || b.is_moving()) return false;
+    if (b.charged == l.by && (b.ledgers != &l || l.next != nullptr)) return false;
+    for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
+        if (x->by == &to && x->alive()) return false;
+    return true;
+}
+// As hand_over, without a second ledger: this one becomes that of `to`, unless the status says that `to` could not be
+// charged. False: nothing has changed, and another ledger is needed. Requires that `to` counts this view.
 inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
-    std::unique_lock hold(b.lock);
-    if (l.views.load(std::memory_order_acquire) != 1 || b.is_moving()) return false;
-    const bool moves = b.charged == &from;
-    if (moves && (b.ledgers != &l || l.next != nullptr)) return false;
-    for (const buffer_ledger* x = b.ledgers; x != nullptr; x = x->next)
-        if (x->by == &to && x->alive()) return false;
+    b.lock.lock();
+    if (!may_relabel(b, l, to)) return b.lock.unlock(), false;
     if (l.next != nullptr) b.remove(l), b.append(l);
     l.by = &to;
     l.passed = false;
-    bool left = false; // a call about the move let go of this very view
-    if (moves) {
-        hold.release();
+    bool left = false; // a call about the move released this very view
+    if (b.charged == &from) {
         status = begin_move(b, from, to);
-        if (ALLOT_UNLIKELY(!status.charged())) { // closed meanwhile, and no call was made: it was as it is
-            const std::lock_guard again(b.lock);
+        if (ALLOT_UNLIKELY(!status.charged())) { // it was closed meanwhile, and no listener was called
+            const lock_guard again(b.lock);
             l.by = &from;
             end_move(b, from, status);
             return true;
         }
         left = l.left;
-        end_move(b, from, status); // from now on another thread may end the block, if a call gave it a view
+        end_move(b, from, status); // another thread may end the block now, if a call gave it a view
     } else {
-        hold.unlock();
+        b.lock.unlock();
     }
-    from.count(counted::buffers, -1); // `from` may end with it, and tell: without the lock
+    from.count(counted::buffers, -1); // `from` may end, and report: without the lock
     if (ALLOT_UNLIKELY(left)) end_ledger(l);
     return true;
 }

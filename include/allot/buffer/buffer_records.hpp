@@ -1,11 +1,9 @@
-// Host memory for what is kept about a block of buffers, some of it at hand in each thread.
+// Host memory for the records of buffers' blocks, with a free list in each thread.
 //
-// Invariant: a piece is buffer_record bytes, with nobody or in one thread's list; any thread may give it back. Checked
-// builds keep
-// none, so that who uses one too long is found. Cost: some ten instructions a pair; 6.5 KiB a thread at most, until it
-// ends.
+// Invariant: a piece has buffer_record bytes and is in at most one thread's list; any thread may free it. Checked builds
+// keep no list, so that a use after free is found. Cost: about ten instructions a pair; at most 6.5 KiB per thread.
 // Threads: any, also in the last destructors of a thread that ends.
-// Source: free lists a thread, as in Hoard, 2000; bounded, since what one thread makes another may release.
+// Source: free lists per thread, as in Hoard, 2000; bounded, since another thread may free what one allocates.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,14 +1,13 @@
-// Bytes that are charged now for one buffer that is allocated later: add up sizes while it is still time to be refused.
+// Bytes that are charged now for one buffer that is allocated later: add up the sizes, and be refused early.
 //
-//     allot::buffer_reservation r{memory, sort};      if (!r.add(keys) || !r.add(rows)) spill();      allot::buffer b =
-//     r.allocate();
+//     allot::buffer_reservation r{memory, sort};
+//     if (!r.add(keys) || !r.add(rows)) spill();
+//     allot::buffer b = r.allocate();
 //
-// Invariant: charged() bytes are charged to the account until allocate() has given them to a buffer, or close() has
-// given them
-// back; never both. Where the memory has none, allocate() gives the empty buffer and the reservation is as it was.
-// Cost: 48 bytes; a charge an addition. Threads: one at a time. Source: Drill's AllocationReservation, 2015, whose
-// close() gave
-// back a second time what a failed allocation had given back.
+// Invariant: charged() bytes are charged to the account until allocate() has moved them to a buffer, or close() has
+// refunded them; never both. If the memory has none, allocate() returns the empty buffer and the reservation is
+// unchanged. Cost: 48 bytes; one charge per addition. Threads: one at a time.
+// Source: Drill's AllocationReservation, 2015, whose close() refunded again what a failed allocation had refunded.
 #pragma once
 
 #include <allot/buffer/buffer.hpp>

@@ -1,13 +1,11 @@
-// Who owns what is charged to an account: an object's place in the account's list, for the tree's pages and for leak
-// reports.
+// An owner of bytes that are charged to an account: its place in the account's list, for reports of the tree and of
+// leaks.
 //
 //     struct my_pool { allot::account_item item{"pool", "orders", &tell}; ... };   account.add(pool.item);
 //
-// Invariant: an item is in one account's list at most, and out of it before either ends. Cost: 48 bytes an item; a
-// short
-// lock of the account to add, remove or move one. What comes and goes by the million is counted instead
-// (account::count).
-// Threads: any; `tell` is called with that lock held: it must not charge, add or remove.
+// Invariant: an item is in at most one account's list, and in none when it or the account ends. Cost: 48 bytes an item;
+// a short lock of the tree to add or remove one. Objects that come and go by the million are counted instead
+// (account::count). Threads: any. `tell` is called with the tree's mutex held: it must not charge, add or remove.
 #pragma once
 
 #include <allot/config.hpp>
@@ -17,7 +15,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// In bytes; 0 where an item cannot tell.
+/// In bytes; 0 if unknown.
 struct item_figures {
     std::size_t charged = 0;
     std::size_t committed = 0; // promised by the system
@@ -47,7 +45,7 @@ class account_item {
 
 using account_items = intrusive_list<account_item, &account_item::place>;
 
-/// What comes and goes too often for a list is counted.
+/// Objects that come and go too often for a list.
 enum class counted : unsigned char { buffers, reservations };
 
 } // namespace allot::inline ALLOT_ABI

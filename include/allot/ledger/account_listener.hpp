@@ -1,9 +1,9 @@
-// Who listens to an account hears of charges to it and to every account below it.
+// A listener is called for requests of the account that it was added to, and of every account below.
 //
-// No lock is held in a call, so a listener may charge, refund, transfer, and add or remove listeners and accounts. What
-// it charges or refunds itself, in this tree and on this thread, is not told to anybody: so no call is inside another.
-// Invariant: an added listener is not forgotten, a removed one gets no call that begins after remove() has returned.
-// Cost: 0 without one; with one, accounts at and below it take no room ahead, and each request takes the tree's lock.
+// No lock is held in a call, so a listener may charge, refund, transfer, and add or remove listeners and accounts. Its
+// own requests, in this tree and on this thread, call no listener: so no call is inside another.
+// Invariant: a removed listener gets no call that begins after remove() has returned.
+// Cost: 0 without one; with one, the account and those below take no credit, and each request takes the tree's lock.
 // Threads: calls come on the thread that charges, several at a time where several charge.
 // Source: Arrow Java's AllocationListener, 2016, which is asked for one retry, and not told of transfers.
 #pragma once
@@ -28,16 +28,15 @@ class account_listener {
     account_listener(const account_listener&) = delete;
     account_listener& operator=(const account_listener&) = delete;
 
-    /// Before a charge that was not forced. False: it is refused, as vetoed.
+    /// Before a charge that is not forced. False: the charge is refused, as vetoed.
     virtual bool before(const account&, std::size_t) noexcept { return true; }
-    /// The bytes are charged; what it took is in the status.
+    /// The bytes are charged; the status says how.
     virtual void after(const account&, std::size_t, const charge_status&) noexcept {}
     /// The bytes were refunded.
     virtual void released(const account&, std::size_t) noexcept {}
-    /// They could not be charged. How often to try again, after what was freed here; the most that any listener wants
-    /// counts.
+    /// The charge was refused. Returns how often to try again; the maximum of all listeners counts.
     virtual unsigned failed(const account&, const charge_status&) noexcept { return 0; }
-    /// Charged to `from` before, to `to` now.
+    /// The bytes were charged to `from`, and are charged to `to` now.
     virtual void transferred(const account& from, const account& to, std::size_t, const charge_status&) noexcept {
         static_cast<void>(from), static_cast<void>(to);
     }

@@ -1,11 +1,9 @@
-// The first event of an account, a buffer or a reservation, and its last ones, with stack traces: who opened it, who
-// had it last.
+// The first and the last events of an account, a buffer or a reservation, with stack traces.
 //
 //     allot::account_log log{16};    account.set_log(&log);        every 16th event; 1: all; the first one always
 //
-// Invariant: at most one first and six last events are kept; what is visited is whole. Cost: 1.3 KiB a log; an event
-// that is
-// kept costs a walk up the stack (some microseconds), one that is not, an addition. It allocates nothing.
+// Invariant: at most one first and six last events are kept; a visited event is whole. Cost: 1.3 KiB a log; an event that
+// is kept costs a walk up the stack (some microseconds), any other an addition. Nothing allocates.
 // Threads: any. Source: Drill's HistoricalLog, 2014, on for all allocators of a process or for none.
 #pragma once
 

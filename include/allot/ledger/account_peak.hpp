@@ -1,16 +1,15 @@
-// All accounts of a tree as they were when most was used at its root: those that have ended since are in it, too.
+// All accounts of a tree as they were when most was used at its root, including those that have ended since.
 //
 //     allot::account_line lines[64];   allot::account_peak fullest{lines};   root.keep_peak(&fullest);   ...
 //     root.keep_peak(nullptr);
 //
-// Who holds the tree's lock copies the figures whenever requests that were met bring the root above all that was there
-// since it was set. So it is no sample: no charge and no refund of another thread comes between the peak and the copy.
-// Invariant: in every line used = own + what the children have of it; the first line is the root's, its used is its
-// peak. Bytes
-// that are held and not confirmed are in no line. A leaf of one thread gives up its room at its next call: until then
-// that counts as used. Parents come first, as many lines as there is room for: missing() tells how many there was none
-// for. Cost: an account's copy each, under the lock, at each new peak; while it is set leaves take no room ahead.
-// Without one a load a request that climbs. Threads: read it when it is no longer set.
+// The holder of the tree's lock copies the figures at each new peak of the root since it was set, before it releases
+// the lock. So the copy is no sample: no request of another thread comes between the peak and the copy.
+// Invariant: in every line used = own + the claims of the children; the first line is the root's, whose used is its
+// peak. Held bytes are in no line. A leaf of one thread returns its credit with its next request: until then it counts
+// as used. Parents come first, as many lines as fit; missing() is the number of accounts that did not.
+// Cost: a copy of each account, under the lock, at each new peak; while it is set leaves take no credit. Without one, a
+// load per request that climbs. Threads: read it when it is no longer set.
 #pragma once
 
 #include <allot/config.hpp>
@@ -34,11 +33,11 @@ class account_peak {
     account_peak(const account_peak&) = delete;
     account_peak& operator=(const account_peak&) = delete;
 
-    // 0: nothing was charged yet.
+    // 0 until something is charged.
     std::size_t used() const noexcept { return used_; }
     std::size_t size() const noexcept { return n_; }
     std::size_t missing() const noexcept { return missing_; }
-    // Visits (account_figures) the root and all below, parents first. Committed and resident bytes are not known.
+    // Visits (account_figures) the root and all below, parents first. Committed and resident bytes are 0.
     template <class Visit> void visit(Visit visit) const {
         for (const account_line& line : room_.first(n_)) {
             account_figures f = line.figures;

@@ -1,10 +1,8 @@
-// The state behind ledger::tree: an account of the object's own, in the tree of the account that it was given, else
-// alone.
+// The state behind ledger::tree: the object's own account, a child of the account passed in, or a root.
 //
-// A page is charged before it is taken and confirmed when it was had, so a page that cannot be had is in no peak.
-// Invariant: that of the account, and nothing is charged to it but pages. Cost: an account, and one request that
-// climbs a page;
-// nothing for a row. Threads: any. Source: Velox's leaf pools a operator, 2022.
+// A page is held before it is taken and confirmed afterwards, so a page that could not be taken counts in no peak.
+// Invariant: that of the account, and nothing is charged to it but pages. Cost: an account, and one request that climbs
+// per page; nothing per row. Threads: any. Source: Velox's leaf pools, 2022.
 #pragma once
 
 #include <allot/config.hpp>

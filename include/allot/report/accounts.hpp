@@ -1,10 +1,9 @@
-// A tree of accounts as text and as JSON: a line an account, indented by its depth; on demand who holds and what
-// happened.
+// A tree of accounts as text and as JSON: one line per account, indented by its depth; on demand its items and events.
 //
-// Nothing allocates. Each line is right by itself; charges go on meanwhile, so two lines need not fit each other. Where
-// the buffer is too small the text is cut, which was_cut() tells; a line is about 150 characters, in JSON 350, and an
-// event of a log 1 to 2 KiB. Cost: O(accounts), and what the items' own figures cost. Threads: any that are not inside
-// a visit of the tree.
+// Nothing allocates. Each line is consistent; charges go on meanwhile, so two lines need not fit each other. If the
+// buffer is too small the text is cut, and was_cut() is true; a line is about 150 characters, in JSON 350, and an event
+// of a log 1 to 2 KiB. Complexity: O(accounts), and the items' own figures. Threads: any that is not inside a visit of
+// the tree.
 // Source: Drill's toVerboseString, 2014.
 #pragma once
 
@@ -72,7 +71,7 @@ inline void write_accounts(text_writer& out, const account& top,
 
 namespace detail {
 
-// `visit` calls what it is given for each account, parents first.
+// visit(f) calls f(account_figures) for each account, parents first.
 template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept {
     json_writer json{out};
     unsigned open = 0, base = 0; // accounts whose children are being written
@@ -93,7 +92,7 @@ inline void write_accounts_json(text_writer& out, const account& top) noexcept {
     detail::put_accounts(out, [&](auto put) { top.visit([&](const account_figures& f, const account&) { put(f); }); });
 }
 
-// The same of a tree when most was used at its root: every line fits every other.
+// The same for the tree at its peak, where all lines are of one moment.
 inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
     at.visit([&](const account_figures& f) {
         if (f.depth == 0) out.put("accounts of ").put(f.name).put(" at the peak").newline();

@@ -1,6 +1,4 @@
-// How buffers are made, handed to other accounts, and grow.
-//
-// Everything here is part of buffer.hpp.
+// How buffers get memory: allocated, foreign, or more of it. Part of buffer.hpp.
 #pragma once
 
 #include <allot/buffer/buffer.hpp>
@@ -8,13 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
-
-// ---- making ------------------------------------------------------------------------------------------------------
 
 inline buffer buffer::over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from,
                            bool foreign, bool host) noexcept {
@@ -38,9 +32,9 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     }
     return b;
 }
-// The memory comes first, since it tells what it takes, and the account is asked for that; who is refused gives it
-// back, and no account has seen anything. What is large is asked for before, so that a request beyond all limits takes
-// no memory from others.
+// The memory is asked first, since only it knows how much a block takes, and the account is asked for that. If the
+// account refuses, the memory is returned, and no account has seen the request. Before a large block the account is
+// asked, too, so that a request beyond all limits takes no memory from others.
 inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge_status* why) const noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
     const auto told = [why](const charge_status& s) {
@@ -88,59 +82,6 @@ inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
         write_top_holders(out, by.root());
     }));
 }
-
-// ---- other accounts ----------------------------------------------------------------------------------------------
-
-inline bool buffer::may_have(const account& a) const noexcept {
-    if (ALLOT_UNLIKELY(&a.root() != &ledger_->by->root())) {
-        tell_misuse({.kind = misuse::other_tree, .heap = a.name(), .address = data_});
-        return false;
-    }
-    return a.is_open();
-}
-inline buffer buffer::retain(account& by) const noexcept {
-    if (ledger_ == nullptr) return {};
-    if (&by == ledger_->by) return slice();
-    if (!may_have(by)) return {};
-    detail::buffer_ledger* const its = detail::retain_for(*ledger_->block, by);
-    return its != nullptr ? buffer{its, data_, size_} : buffer{};
-}
-inline charge_status buffer::no_view(const account& to) const noexcept {
-    if (ledger_ == nullptr) return {};
-    const bool same_tree = &to.root() == &ledger_->by->root();
-    if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
-    return {same_tree ? charge_outcome::closed : charge_outcome::misused, &to, block_bytes(), to.used(), to.limit()};
-}
-inline transfer_result buffer::transfer(account& to) const& noexcept {
-    buffer theirs = retain(to);
-    if (!theirs) return {buffer{}, no_view(to)};
-    const charge_status s = detail::hand_over(*ledger_, to);
-    if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
-    return {std::move(theirs), s};
-}
-inline transfer_result buffer::transfer(account& to) && noexcept {
-    if (ledger_ != nullptr && &to != ledger_->by && may_have(to)) {
-        charge_status s;
-        if (detail::relabel(*ledger_, to, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
-    }
-    transfer_result r = std::as_const(*this).transfer(to);
-    if (r.view) release();
-    return r;
-}
-
-// ---- room --------------------------------------------------------------------------------------------------------
-
-inline bool buffer::is_shared() const noexcept {
-    if (ledger_ == nullptr) return false;
-    detail::buffer_block& b = *ledger_->block;
-    const std::lock_guard hold(b.lock);
-    return b.ledgers->next != nullptr || ledger_->views.load(std::memory_order_acquire) != 1;
-}
-inline account* buffer::charged() const noexcept {
-    if (ledger_ == nullptr) return nullptr;
-    const std::lock_guard hold(ledger_->block->lock);
-    return ledger_->block->charged;
-}
 inline std::size_t buffer::room() const noexcept {
     if (ledger_ == nullptr || is_shared()) return size_;
     const memory_block& m = ledger_->block->memory;
@@ -149,7 +90,7 @@ inline std::size_t buffer::room() const noexcept {
 inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) noexcept {
     if (why != nullptr) *why = {};
     if (bytes <= size_) return true;
-    if (ledger_ == nullptr) return false; // nobody's
+    if (ledger_ == nullptr) return false; // the empty buffer
     if (bytes <= room()) {
         size_ = bytes;
         return true;
@@ -159,20 +100,6 @@ inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) 
     if (!fresh) return false;
     swap(fresh);
     return true;
-}
-inline bool buffer::valid() const noexcept {
-    if (ledger_ == nullptr) return data_ == nullptr && size_ == 0;
-    detail::buffer_block& b = *ledger_->block;
-    const std::lock_guard hold(b.lock);
-    bool listed = false;
-    for (const detail::buffer_ledger* l = b.ledgers; l != nullptr; l = l->next) {
-        listed = listed || l == ledger_;
-        if (l->block != &b) return false;
-        for (const detail::buffer_ledger* x = l->next; x != nullptr; x = x->next)
-            if (x == l || (x->by == l->by && x->alive() && l->alive())) return false;
-    }
-    return listed && ledger_->alive() && data_ >= b.memory.address &&
-           data_ + size_ <= b.memory.address + b.memory.bytes;
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,73 @@
+// How buffers come to other accounts, and who shares a block. Part of buffer.hpp.
+#pragma once
+
+#include <allot/buffer/buffer.hpp>
+#include <allot/sync/lock_guard.hpp>
+
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+inline bool buffer::may_have(const account& a) const noexcept {
+    if (ALLOT_UNLIKELY(&a.root() != &ledger_->by->root())) {
+        tell_misuse({.kind = misuse::other_tree, .heap = a.name(), .address = data_});
+        return false;
+    }
+    return a.is_open();
+}
+inline buffer buffer::retain(account& by) const noexcept {
+    if (ledger_ == nullptr) return {};
+    if (&by == ledger_->by) return slice();
+    if (!may_have(by)) return {};
+    detail::buffer_ledger* const its = detail::retain_for(*ledger_->block, by);
+    return its != nullptr ? buffer{its, data_, size_} : buffer{};
+}
+inline charge_status buffer::no_view(const account& to) const noexcept {
+    if (ledger_ == nullptr) return {};
+    const bool same_tree = &to.root() == &ledger_->by->root();
+    if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
+    return {same_tree ? charge_outcome::closed : charge_outcome::misused, &to, block_bytes(), to.used(), to.limit()};
+}
+inline transfer_result buffer::transfer(account& to) const& noexcept {
+    buffer theirs = retain(to);
+    if (!theirs) return {buffer{}, no_view(to)};
+    const charge_status s = detail::hand_over(*ledger_, to);
+    if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
+    return {std::move(theirs), s};
+}
+inline transfer_result buffer::transfer(account& to) && noexcept {
+    if (ledger_ != nullptr && &to != ledger_->by && may_have(to)) {
+        charge_status s;
+        if (detail::relabel(*ledger_, to, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
+    }
+    transfer_result r = std::as_const(*this).transfer(to);
+    if (r.view) release();
+    return r;
+}
+inline bool buffer::is_shared() const noexcept {
+    if (ledger_ == nullptr) return false;
+    detail::buffer_block& b = *ledger_->block;
+    const lock_guard hold(b.lock);
+    return b.ledgers->next != nullptr || ledger_->views.load(std::memory_order_acquire) != 1;
+}
+inline account* buffer::charged() const noexcept {
+    if (ledger_ == nullptr) return nullptr;
+    const lock_guard hold(ledger_->block->lock);
+    return ledger_->block->charged;
+}
+inline bool buffer::valid() const noexcept {
+    if (ledger_ == nullptr) return data_ == nullptr && size_ == 0;
+    detail::buffer_block& b = *ledger_->block;
+    const lock_guard hold(b.lock);
+    bool listed = false;
+    for (const detail::buffer_ledger* l = b.ledgers; l != nullptr; l = l->next) {
+        listed = listed || l == ledger_;
+        if (l->block != &b) return false;
+        for (const detail::buffer_ledger* x = l->next; x != nullptr; x = x->next)
+            if (x == l || (x->by == l->by && x->alive() && l->alive())) return false;
+    }
+    return listed && ledger_->alive() && data_ >= b.memory.address &&
+           data_ + size_ <= b.memory.address + b.memory.bytes;
+}
+
+} // namespace allot::inline ALLOT_ABI
