@@ -7,8 +7,8 @@
 // All of it is host memory beside the block, so the block may be a device's. Adding or releasing a view is one atomic
 // operation on its ledger's count. The rest requires the block's lock: a new ledger, the charged account, a ledger's
 // end.
-// Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list from its first view
-// to its end; its count reaches 0 once, and the thread that brought it there ends it.
+// Invariant: exactly one account is charged for the block until it is freed; a ledger is listed from its first view to
+// its end; its count reaches 0 once, and the thread that brought it there ends it.
 //
 // The heir of the charge, when the last view of the charged account is released, is the first of these:
 //   1. of the accounts with views, the one whose ledger arrived first; closed accounts are skipped. It is forced

@@ -1,7 +1,8 @@
 // Host memory for the records of buffers' blocks, with a free list in each thread.
 //
-// Invariant: a piece has buffer_record bytes and is in at most one thread's list; any thread may free it. Checked builds
-// keep no list, so that a use after free is found. Cost: about ten instructions a pair; at most 6.5 KiB per thread.
+// Invariant: a piece has buffer_record bytes and is in at most one thread's list; any thread may free it. Checked
+// builds keep no list, so that a use after free is found. Cost: about ten instructions a pair; at most 6.5 KiB per
+// thread.
 // Threads: any, also in the last destructors of a thread that ends.
 // Source: free lists per thread, as in Hoard, 2000; bounded, since another thread may free what one allocates.
 #pragma once

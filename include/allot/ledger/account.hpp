@@ -38,7 +38,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <string_view>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -212,7 +212,7 @@ class alignas(64) account : detail::tree_node {
 
   private:
     using mode = detail::charge_mode;
-    class locked; // the tree's lock, held
+    class locked;
 
     account(account* parent, const detail::account_arguments& asked) noexcept;
 
@@ -289,9 +289,31 @@ class alignas(64) account : detail::tree_node {
     alignas(64) detail::account_tree tree_; // the root's is used
 };
 
-} // namespace allot::inline ALLOT_ABI
+// The tree's lock, held by a function of an account. Accounts that drained meanwhile end after it is released, unless
+// the tree's mutex may be held, too (ends = false): then with the next holder.
+class account::locked {
+  public:
+    explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), root_(a.root()), ends_(ends) {
+        tree.lock.lock();
+    }
+    locked(const account& a, adopt_lock_t) noexcept : tree(a.tree()), root_(a.root()), ends_(true) {}
+    locked(const locked&) = delete;
+    locked& operator=(const locked&) = delete;
+    ALLOT_ALWAYS_INLINE ~locked() {
+        if (ALLOT_UNLIKELY(tree.peak_copy != nullptr)) copy_peak(root_, *tree.peak_copy);
+        account* const drained = ends_ && tree.drained != nullptr ? std::exchange(tree.drained, nullptr) : nullptr;
+        tree.lock.unlock();
+        if (ALLOT_UNLIKELY(drained != nullptr)) end_drained(drained); // the root may end with the last
+    }
 
-#include <allot/ledger/account_locked.hpp>
+    detail::account_tree& tree;
+
+  private:
+    const account& root_;
+    const bool ends_;
+};
+
+} // namespace allot::inline ALLOT_ABI
 
 #include <allot/ledger/account_charge.hpp>
 #include <allot/ledger/account_closing.hpp>

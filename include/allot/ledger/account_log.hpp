@@ -2,8 +2,8 @@
 //
 //     allot::account_log log{16};    account.set_log(&log);        every 16th event; 1: all; the first one always
 //
-// Invariant: at most one first and six last events are kept; a visited event is whole. Cost: 1.3 KiB a log; an event that
-// is kept costs a walk up the stack (some microseconds), any other an addition. Nothing allocates.
+// Invariant: at most one first and six last events are kept; a visited event is whole.
+// Cost: 1.3 KiB a log; a kept event costs a walk up the stack (some microseconds), any other an addition; no memory.
 // Threads: any. Source: Drill's HistoricalLog, 2014, on for all allocators of a process or for none.
 #pragma once
 

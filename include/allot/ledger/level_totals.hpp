@@ -4,8 +4,8 @@
 //     claim    = max(total, reserved)                           what the level counts at its parent
 //     pending  = the part of total that is held and not confirmed; without it: met
 //
-// Invariant: pending <= total; reserved >= the reservation of the start; the peak is the highest met(), less the credit,
-// of those noted. Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
+// Invariant: pending <= total; reserved >= the reservation of the start; peak = the highest noted met() less credit.
+// Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
 #include <allot/config.hpp>
