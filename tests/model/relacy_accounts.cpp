@@ -90,6 +90,27 @@ template <unsigned Left> struct shared_tree : rl::test_suite<shared_tree<Left>, 
     }
 };
 
+// Two threads charge and refund within the credit of one leaf, while a third needs that credit for another.
+struct one_leaf : rl::test_suite<one_leaf, 3>, accounts {
+    void before() {
+        start(0);
+        RL_ASSERT(charge(all->stepping, 1));
+    }
+    void thread(unsigned index) {
+        if (index == 2) {
+            RL_ASSERT(charge(all->beside, 17)); // with at most 3 in use
+            return refund(all->beside, 17);
+        }
+        RL_ASSERT(charge(all->stepping, 1));
+        refund(all->stepping, 1);
+        RL_ASSERT(charge(all->stepping, 1));
+    }
+    void after() {
+        RL_ASSERT(all->stepping.peak() == 3 && all->root.peak() <= 20);
+        end(0, 3);
+    }
+};
+
 // Of the root's 20 the query has 8 for sure. Fails never fits beside them; Holds holds 9 beside, and confirms or
 // cancels them; Charges has room within the reservation; Waits fits but for what is held, and moves within the query
 // what it did not need to ask for there.
@@ -133,8 +154,8 @@ template <unsigned Left, bool Had> struct promised : rl::test_suite<promised<Lef
 // ten times as many.
 int main(int argc, char**) {
     const unsigned runs = argc > 1 ? 30000 : 3000;
-    return holds<shared_tree<4>>(10 * runs, 0) && holds<shared_tree<0>>(runs, 0) && holds<shared_tree<1>>(runs, 0) &&
-                   holds<shared_tree<2>>(runs, 0) && holds<shared_tree<3>>(runs, 0) &&
+    return holds<one_leaf>(5 * runs, 0) && holds<shared_tree<4>>(10 * runs, 0) && holds<shared_tree<0>>(runs, 0) &&
+                   holds<shared_tree<1>>(runs, 0) && holds<shared_tree<2>>(runs, 0) && holds<shared_tree<3>>(runs, 0) &&
                    holds<promised<4, false>>(5 * runs, 0) && holds<promised<4, true>>(5 * runs, 0) &&
                    holds<promised<0, false>>(runs, 0) && holds<promised<0, true>>(runs, 0) &&
                    holds<promised<2, false>>(runs, 0) && holds<promised<2, true>>(runs, 0)
