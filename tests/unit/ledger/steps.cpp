@@ -1,0 +1,101 @@
+// Leaves that claim steps ahead, and leaves of one thread.
+#include <support/catch.hpp>
+
+#include <allot/core/units.hpp>
+#include <allot/ledger/account.hpp>
+
+#include <cstdint>
+#include <new>
+#include <string>
+
+using namespace allot::literals;
+using allot::account;
+using allot::charge_outcome;
+using allot::grace;
+using allot::limit;
+using allot::name;
+using allot::reservation;
+using allot::steps;
+
+TEST_CASE("steps: room is claimed 1, 4 and 8 at a time, and given back above the step", "[accounts]") {
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}, steps{1_MiB}};
+    CHECK(leaf.try_charge(100));
+    CHECK(leaf.used() == 100);
+    CHECK(leaf.peak() == 100);
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(1_MiB - 100));
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(1));
+    CHECK(root.used() == 2_MiB);
+    leaf.refund(1); // a step is free: it stays
+    CHECK(root.used() == 2_MiB);
+    leaf.refund(1);
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(16_MiB));
+    CHECK(root.used() == 20_MiB);
+    CHECK(leaf.try_charge(48_MiB));
+    CHECK(leaf.used() == 65_MiB - 1);
+    CHECK(root.used() == 72_MiB);
+    CHECK(leaf.peak() == 65_MiB - 1);
+    CHECK(root.verify());
+    leaf.refund(60_MiB);
+    CHECK(root.used() == 5_MiB);
+    leaf.refund(5_MiB - 1);
+    CHECK(root.used() == 0);
+    CHECK(leaf.peak() == 65_MiB - 1);
+}
+
+TEST_CASE("steps never make a request fail, nor lift a peak", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account one{root, name{"one"}, steps{64}}, two{root, name{"two"}, steps{64}};
+    CHECK(one.try_charge(10));
+    CHECK(root.used() == 64);
+    CHECK(two.try_charge(90).fitted()); // what one has ahead is called in; no whole step fits
+    CHECK(root.used() == 100);
+    CHECK(one.used() == 10);
+    CHECK_FALSE(one.try_charge(1));
+    two.refund(90);
+    CHECK(one.try_charge(1));
+    CHECK(one.peak() == 11);
+    CHECK(two.peak() == 90);
+    one.refund(11);
+    CHECK(root.verify());
+}
+
+TEST_CASE("steps above a child: what was charged before is not added to what comes later", "[accounts]") {
+    account root{name{"root"}};
+    account inner{root, name{"inner"}, steps{64}};
+    account child{inner, name{"child"}};
+    CHECK(inner.try_charge(60));
+    inner.refund(60); // 64 are ahead
+    CHECK(child.try_charge(100));
+    CHECK(inner.used() == 100);
+    CHECK(inner.peak() == 100);
+    CHECK(root.used() == 164);
+    CHECK(inner.try_charge(20));
+    CHECK(inner.peak() == 120);
+    inner.refund(20);
+    child.refund(100);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a leaf of one thread", "[accounts]") {
+    account root{name{"root"}, limit{1000}};
+    account mine{root, name{"mine"}, steps{64}, allot::one_thread{}}, other{root, name{"other"}};
+    CHECK(mine.try_charge(10));
+    CHECK(root.used() == 64);
+    CHECK(mine.try_charge(54));
+    CHECK(root.used() == 64);
+    mine.refund(60);
+    CHECK(mine.used() == 4);
+    CHECK_FALSE(other.try_charge(950)); // its room is its own, until its thread calls
+    CHECK(mine.try_charge(1));
+    CHECK(other.try_charge(930));
+    account refused{mine, name{"below"}, std::nothrow};
+    CHECK(refused.refusal().outcome == charge_outcome::misused);
+    mine.refund(5);
+    other.refund(930);
+    CHECK(mine.peak() == 64);
+    CHECK(root.verify());
+}
