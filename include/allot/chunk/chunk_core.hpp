@@ -17,13 +17,14 @@
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/heap/thread_places.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 #include <allot/sys/process_fence.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
@@ -175,7 +176,7 @@ template <class Policies> class chunk_core {
     // One at a time: who asked before the fence is emptied behind it.
     void flush_threads() noexcept {
         if (threads_ == nullptr) return;
-        const std::lock_guard alone(flushing_);
+        const lock_guard alone(flushing_);
         threads_->for_each([](own& mine) { mine.ask(); });
         bool fenced = true;
         if (threads_fence_) full_fence();
@@ -188,7 +189,7 @@ template <class Policies> class chunk_core {
     std::array<shared, 4> shared_;
     places* threads_ = nullptr; // heap::per_thread only
     bool threads_fence_ = false;
-    std::mutex flushing_;
+    sys::mutex flushing_;
     ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> others_;
     heap_type heap_;
 };

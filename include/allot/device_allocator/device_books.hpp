@@ -16,10 +16,11 @@
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_told.hpp>
 #include <allot/device_allocator/stream_book.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
@@ -34,7 +35,7 @@ template <class Set> class device_books {
     using runs_type = typename policies::runs;
     using run = typename runs_type::run;
     using key_type = typename book_type::key_type;
-    using guard = std::lock_guard<std::mutex>;
+    using guard = lock_guard<sys::mutex>;
 
     static constexpr std::size_t unit = 256; // sizes are rounded up to it, blocks aligned to it
 
@@ -168,7 +169,7 @@ template <class Set> class device_books {
     ALLOT_NO_UNIQUE_ADDRESS api_type api_;
     device_id device_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
-    mutable std::mutex books_;
+    mutable sys::mutex books_;
     runs_type runs_{unit};
     book_type book_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters_;

@@ -16,10 +16,10 @@
 #include <allot/device_allocator/device_segments.hpp>
 #include <allot/device_allocator/device_turn.hpp>
 #include <allot/device_allocator/free_spans.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -250,7 +250,7 @@ template <class Set> class device_growth : protected device_books<Set> {
     ALLOT_NOINLINE std::size_t look() noexcept
         requires policies::idle::looks
     {
-        turn mine{growing_, ledger_, api_, std::try_to_lock};
+        turn mine{growing_, ledger_, api_, try_to_lock};
         if (!mine || !idle_.due()) return 0;
         std::size_t pieces = policies::idle::pieces_a_look;
         const std::size_t bytes = give_back(stream_tag::resting, SIZE_MAX, pieces, mine);
@@ -272,7 +272,7 @@ template <class Set> class device_growth : protected device_books<Set> {
     }
 
     ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
-    mutable std::mutex growing_;         // before books_
+    mutable sys::mutex growing_;         // before books_
     device_segments<api_type> segments_; // by who holds growing_
 
   private:

@@ -11,9 +11,10 @@
 #include <allot/core/type_name.hpp>
 #include <allot/device/error.hpp>
 #include <allot/device/result.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
-#include <mutex>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -26,11 +27,11 @@ template <class Set> class device_told {
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
 
     void remember(const device::error& e) noexcept {
-        const std::lock_guard hold{telling_};
+        const lock_guard hold{telling_};
         last_error_ = e;
     }
     device::error last_error() const noexcept {
-        const std::lock_guard hold{telling_};
+        const lock_guard hold{telling_};
         return last_error_;
     }
     // A call that gives memory back: nobody asks for its result.
@@ -62,7 +63,7 @@ template <class Set> class device_told {
 
     const char* name_;
     leak_sink leaks_;
-    mutable std::mutex telling_;
+    mutable sys::mutex telling_;
     device::error last_error_{};
 };
 

@@ -11,9 +11,9 @@
 
 #include <allot/config.hpp>
 #include <allot/device_allocator/relaxed_capture.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <utility>
 
@@ -24,23 +24,24 @@ template <class Ledger, class Api> class device_turn {
     static constexpr bool calls = requires(Ledger& l) { l.account(); };
 
   public:
-    device_turn(std::mutex& growing, Ledger& ledger, const Api& api) noexcept
-        : lock_(growing, std::defer_lock), ledger_(ledger), api_(api) {
+    device_turn(sys::mutex& growing, Ledger& ledger, const Api& api) noexcept
+        : growing_(growing), ledger_(ledger), api_(api) {
         begin();
     }
-    // Only if it is nobody else's now.
-    device_turn(std::mutex& growing, Ledger& ledger, const Api& api, std::try_to_lock_t now) noexcept
-        : lock_(growing, now), ledger_(ledger), api_(api) {
-        if (lock_) mode_.emplace(api_);
+    // Only if no other thread has it now; false otherwise.
+    device_turn(sys::mutex& growing, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
+        : growing_(growing), ledger_(ledger), api_(api) {
+        if (growing_.try_lock()) hold();
     }
     device_turn(const device_turn&) = delete;
     device_turn& operator=(const device_turn&) = delete;
     ~device_turn() {
-        if (!lock_) return;
+        if (!held_now_) return;
         if constexpr (calls) end();
         settle();
+        if constexpr (!calls) end();
     }
-    explicit operator bool() const noexcept { return lock_.owns_lock(); }
+    explicit operator bool() const noexcept { return held_now_; }
 
     // What can be mapped.
     std::size_t charged() const noexcept { return held_ + given_back_; }
@@ -64,12 +65,17 @@ template <class Ledger, class Api> class device_turn {
 
   private:
     void begin() noexcept {
-        lock_.lock();
-        mode_.emplace(api_);
+        growing_.lock();
+        hold();
     }
     void end() noexcept {
         mode_.reset();
-        lock_.unlock();
+        held_now_ = false;
+        growing_.unlock();
+    }
+    void hold() noexcept {
+        held_now_ = true;
+        mode_.emplace(api_);
     }
     void settle_held() noexcept {
         if (mapped_ != 0) ledger_.confirm(std::exchange(mapped_, 0));
@@ -80,7 +86,8 @@ template <class Ledger, class Api> class device_turn {
         if (given_back_ != 0) ledger_.refund(given_back_);
     }
 
-    std::unique_lock<std::mutex> lock_;
+    sys::mutex& growing_;
+    bool held_now_ = false;
     Ledger& ledger_;
     const Api& api_;
     std::optional<relaxed_capture<Api>> mode_; // in a capture, too

@@ -21,11 +21,12 @@
 #include <allot/device/on_device.hpp>
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_source.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <new>
 
 namespace allot::inline ALLOT_ABI {
@@ -59,7 +60,7 @@ template <class Api> class device_backing final : public page_backing {
     bool commit(std::size_t first_page, std::size_t pages) noexcept override {
         const std::size_t from = first_page / per_unit_, to = (first_page + pages - 1) / per_unit_ + 1;
         if (are_mapped(from, to)) return true;
-        const std::lock_guard hold(mapping_);
+        const lock_guard hold(mapping_);
         for (std::size_t u = from; u != to; ++u)
             if (state_of(u) == unmapped && !map(u)) {
                 while (u-- != from)
@@ -71,7 +72,7 @@ template <class Api> class device_backing final : public page_backing {
     }
     bool decommit(std::size_t first_page, std::size_t pages) noexcept override {
         if (!api_.synchronize(device_)) return false;
-        const std::lock_guard hold(mapping_);
+        const lock_guard hold(mapping_);
         bool good = true;
         for (std::size_t u = first_page / per_unit_; good && u != (first_page + pages) / per_unit_; ++u)
             good = state_of(u) == unmapped || unmap(u);
@@ -177,7 +178,7 @@ template <class Api> class device_backing final : public page_backing {
     std::size_t per_unit_ = 1;                     // pages
     std::atomic<unsigned char>* states_ = nullptr; // owned
     std::atomic<std::size_t> committed_{0};
-    std::mutex mapping_;
+    sys::mutex mapping_;
 };
 
 template <class Api> struct page_source<page::on_device<Api>> {

@@ -9,6 +9,8 @@ namespace allot::inline ALLOT_ABI {
 
 struct adopt_lock_t {};
 inline constexpr adopt_lock_t adopt_lock{}; // the caller holds the lock already
+struct try_to_lock_t {};
+inline constexpr try_to_lock_t try_to_lock{}; // take the lock only if it is free
 
 template <class Lock> class [[nodiscard]] lock_guard {
   public:

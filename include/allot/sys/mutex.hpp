@@ -18,6 +18,7 @@ class mutex {
 
     // Without error checks: a default mutex that is used so has none to report.
     void lock() noexcept { ::pthread_mutex_lock(&mutex_); }
+    bool try_lock() noexcept { return ::pthread_mutex_trylock(&mutex_) == 0; }
     void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }
 
   private:
