@@ -11,6 +11,7 @@
 
 #include <allot/config.hpp>
 #include <allot/device_allocator/relaxed_capture.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 
 #include <cstddef>

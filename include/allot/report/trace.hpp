@@ -18,9 +18,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // A number that a trace viewer takes for a thread.
-inline std::uint64_t thread_number(std::uintptr_t token) noexcept {
-    return static_cast<std::uint64_t>(token) >> 6 & 0x7fffffffu;
-}
+inline std::uint64_t thread_number(std::uintptr_t token) noexcept { return token >> 6 & 0x7fffffffu; }
 
 } // namespace detail
 
