@@ -1,92 +1,124 @@
 #!/usr/bin/env python3
-"""Puts named bugs back into a copy of the headers and asks that a test goes red: a test that would not notice is none.
+"""Puts named bugs into a copy of the headers and asks that a test goes red: a test that would not notice is none.
 
-    run.py                 a few bugs, for every run of the tests (the same as --smoke)
+    run.py                 a tenth of them, for every run of the tests (the same as --smoke)
     run.py --all           all of them
     run.py NAME...         these
-    run.py --room ROOM...  those of these rooms: a room is a folder of include/allot, or model
+    run.py --room ROOM...  those of these rooms (table/)
+    run.py --check         compiles nothing: tells which bugs no longer fit the code
     run.py --list          tells their names
     --jobs N               asks N tests at a time (1)
 
-A bug is a replacement or two in one header (table/); the text must be there exactly once, so a bug that no longer fits the
-code is told. Weaker orders, which no processor of this kind shows, are put into the models of the lock-free parts instead.
-Every test that is asked must be green with the headers as they are. A test is red when it fails, crashes, or does not end.
-The compiler is CXX, the headers are in ALLOT_INCLUDE, or beside tests/.
+A bug replaces sequences of C++ tokens (source.py, table/). It names no file and no line: the sequence must occur once in
+include/allot, so it survives reformatting and moves between files. The tables hold plain identifiers, so a scripted rename
+over the repository (git grep -l OLD | xargs sed -i s/OLD/NEW/) renames them along. A bug that no longer fits is an error in
+every run. Weaker orders, which x86 does not show, are put into the models of the lock-free parts (tests/model).
+
+Every test that is asked must be green without a bug. It is red when it fails, crashes, or does not end. The compiler is CXX,
+the headers are in ALLOT_INCLUDE, or beside tests/.
 """
 import argparse
 import concurrent.futures
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 
-from table import BUGS
+from source import Source, sequence
+from table import BUGS, ROOM_OF, ROOMS
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include"))
 CXX = os.environ.get("CXX", "g++")
-SMOKE = ["ledger_adds_then_checks", "summary_bit_not_set_again", "cut_one_slot_too_many"]
-CHECKED = {"death/accounts.cpp", "death/buffers.cpp", "death/rows.cpp"}
+SMOKE = ["ledger_adds_then_checks", "cut_one_slot_too_many", "slot_given_back_twice", "listener_called_inside_a_call",
+         "guests_come_in_without_asking", "event_stands_for_nothing", "buffer_charged_by_what_was_asked",
+         "heap_not_noted_beside_held_slots", "pages_given_in_two_steps", "device_charge_is_asked_for_under_a_lock",
+         "double_release_not_seen", "stack_take_relaxed"]
 # Those that run longer than they compile, and one that counts instructions: -O0 would not pay.
 OPTIMISED = "bugs/", "model/", "threads/", "process/", "unit/buffer/owners.cpp"
-# For tests of cuda/: a toolkit with CCCL.
+# Where things are that some tests need: a toolkit with CCCL for those of cuda/, relacy for model/relacy_*.
 CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda", "/opt/cuda"))
              if (p / "include/cccl/cuda/memory_resource").exists()), None)
-RELACY = any(pathlib.Path(at, "relacy/relacy.hpp").exists() for at in ("/usr/include", "/usr/local/include"))
+RELACY = next((p for p in map(pathlib.Path, ("/usr/include", "/usr/local/include", TESTS.parent / "build/deps/root/usr/include"))
+               if (p / "relacy/relacy.hpp").exists()), None)
 # A test that does not end spins, or stands still: told by processor time, so that a busy machine makes no test red. The slowest
-# green one needs 10 s; none uses less than a hundredth of a processor for LOOKS looks.
+# green one needs 11 s; none uses less than a hundredth of a processor for LOOKS looks.
 MOST_SECONDS = 45
 LOOK_SECONDS, LOOKS = 5, 5
 ENDLESS = "did not end: "
 
 
-def is_cuda(test):
-    return test.startswith("cuda/")
+class Tree:
+    """A folder of sources that bugs are put into."""
+
+    def __init__(self, root, folder):
+        self.root = root
+        self.sources = {file.relative_to(root): Source(file.read_text()) for file in sorted((root / folder).rglob("*.?pp"))}
+
+    def places(self, before, within):
+        wanted = sequence(before)
+        return [(path, *span) for path, source in self.sources.items() for span in source.spans(wanted, within)]
+
+    def problem(self, bug):
+        """Why the bug does not fit, or nothing."""
+        if not (TESTS / bug.test).exists():
+            return f"no test {bug.test}"
+        for before, _ in bug.changes:
+            if len(found := self.places(before, bug.within)) != 1:
+                where = "".join(f", {path}" for path, *_ in found)
+                return f"{len(found)} times{where}: {' '.join(before.split())}"
+        return ""
+
+    def plant(self, bug, folder):
+        """Makes `folder` a copy with the bug in it; gives it back."""
+        changes = {}
+        for before, after in bug.changes:
+            path, *span = self.places(before, bug.within)[0]
+            changes.setdefault(path, []).append((*span, after))
+        shutil.copytree(self.root, folder, copy_function=os.symlink)
+        for path, spans in changes.items():
+            text = self.sources[path].text
+            for begin, end, after in sorted(spans, reverse=True):
+                text = text[:begin] + after + text[end:]
+            (folder / path).unlink()
+            (folder / path).write_text(text)
+        return folder
 
 
-def room(bug):
-    return BUGS[bug][1].split("/")[0]
+TREES = {"model": Tree(TESTS / "model", ".")}
+HEADERS = Tree(INCLUDE, "allot")
 
 
-def origin(bug):
-    """The file that the bug changes."""
-    return (TESTS if room(bug) == "model" else INCLUDE / "allot") / BUGS[bug][1]
+def tree_of(name):
+    return TREES.get(ROOM_OF[name], HEADERS)
 
 
-def stands(bug):
-    """True when each text that the bug replaces stands in its header, once."""
-    text = origin(bug).read_text() if origin(bug).exists() else ""
-    return all(text.count(before) == 1 for before in BUGS[bug][2::2])
-
-
-def planted(bug, folder):
-    """Folders with the bug in them, to be looked into first: of headers, of tests."""
-    text = origin(bug).read_text()
-    for before, after in zip(BUGS[bug][2::2], BUGS[bug][3::2]):
-        text = text.replace(before, after)
-    if room(bug) == "model":  # its files include each other from beside them
-        shutil.copytree(TESTS / "model", folder / "model")
-        (folder / BUGS[bug][1]).write_text(text)
-        return INCLUDE, folder
-    target = folder / "allot" / BUGS[bug][1]
-    target.parent.mkdir(parents=True)
-    target.write_text(text)
-    return folder, TESTS
-
-
-def compiled(test, folder, first=INCLUDE, tests=TESTS):
-    """The test's program, or why there is none."""
+def compiled(test, folder, include=INCLUDE, source=None):
+    """How to run the test, and why it cannot be run. One that is a script compiles for itself."""
+    if test.endswith(".py"):
+        return ["env", f"CXX={CXX}", f"ALLOT_INCLUDE={include}", sys.executable, TESTS / test], ""
     program = folder / "program"
-    command = [CXX, "-std=c++20", "-O1" if test.startswith(OPTIMISED) else "-O0", "-w", "-pthread",
-               f"-DALLOT_CHECKED={int(test in CHECKED)}", f"-I{first}", f"-I{INCLUDE}", f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}",
-               str(tests / test), "-o", str(program)]
-    if is_cuda(test):
+    command = [CXX, "-std=c++20", "-O1" if test.startswith(OPTIMISED) else "-O0", "-w", "-pthread", "-include", "atomic",
+               "-include", "sched.h", f"-DALLOT_CHECKED={int(test.startswith('death/'))}", f"-I{include}",
+               f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}", source or TESTS / test, "-o", program]
+    if test.startswith("model/relacy"):
+        command += ["-isystem", RELACY]
+    if test.startswith("cuda/"):
         command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
     made = subprocess.run(command, capture_output=True, text=True)
-    return program, made.stderr[-3000:] if made.returncode != 0 else ""
+    return [program], made.stderr[-3000:] if made.returncode != 0 else ""
+
+
+def compiled_with(name, folder):
+    """The same with this bug."""
+    test, place = BUGS[name].test, tree_of(name).plant(BUGS[name], folder / name)
+    if ROOM_OF[name] == "model":
+        return compiled(test, folder, source=place / pathlib.Path(test).name)
+    return compiled(test, folder, include=place)
 
 
 def seconds_used(process):
@@ -94,9 +126,9 @@ def seconds_used(process):
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
-def outcome(program):
-    """Whether the program is red, with what it said last."""
-    with subprocess.Popen([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+def outcome(command):
+    """Whether it is red, with what it said last."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                           start_new_session=True) as run:
         used = [-1.0] * LOOKS
         while run.returncode is None:
@@ -111,39 +143,48 @@ def outcome(program):
     return run.returncode != 0, said[-1] if said else f"exit code {run.returncode}"
 
 
-def ask(test, bugs):
+def ask(test, names):
     """Looks for these bugs of one test; gives back, for each, whether it was found, and what was said."""
     found = {}
 
-    def tell(bug, good, said):
-        found[bug] = good, said
-        print(f"{bug}: {said}", flush=True)
+    def tell(name, good, said):
+        found[name] = good, said
+        print(f"{name}: {said}", flush=True)
 
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        program, wrong = compiled(test, folder)
-        bad, said = (True, f"does not compile:\n{wrong}") if wrong else outcome(program)
-        for bug in bugs:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        command, wrong = compiled(test, folder)
+        bad, said = (True, f"does not compile:\n{wrong}") if wrong else outcome(command)
+        for name in names:
             if bad:
-                tell(bug, False, f"NOT ASKED: {test} is red without any bug: {said}")
-            elif stands(bug):
-                place = folder / bug
-                program, wrong = compiled(test, folder, *planted(bug, place))
-                good, last = (False, "") if wrong else outcome(program)
-                tell(bug, good, f"{test} does not compile with it:\n{wrong}" if wrong else
-                     f"found by {test} ({last})" if good else f"NOT FOUND by {test}")
+                tell(name, False, f"NOT ASKED: {test} is red without any bug: {said}")
+                continue
+            command, wrong = compiled_with(name, folder)
+            good, last = (False, "") if wrong else outcome(command)
+            tell(name, good, f"{test} does not compile with it:\n{wrong}" if wrong else
+                 f"found by {test} ({last})" if good else f"NOT FOUND by {test}")
     return found
 
 
 def asked(names):
     """Those of them that can be asked here."""
-    if not RELACY:
-        print("no relacy: bugs of the models are left out")
-        names = [bug for bug in names if room(bug) != "model"]
+    if RELACY is None:
+        print("no relacy: bugs of the models of lock-free parts are left out")
+        names = [name for name in names if not BUGS[name].test.startswith("model/relacy")]
     if CUDA is None:
         print("no CUDA toolkit with CCCL: bugs of cuda::mr and Thrust are left out")
-        names = [bug for bug in names if not is_cuda(BUGS[bug][0])]
+        names = [name for name in names if not BUGS[name].test.startswith("cuda/")]
     return names
+
+
+def stale():
+    """Tells the bugs that no longer fit the code; gives back their names."""
+    found = []
+    for name, bug in BUGS.items():
+        if problem := tree_of(name).problem(bug):
+            print(f"{name}: does not fit the code: {problem}")
+            found.append(name)
+    return found
 
 
 def main():
@@ -151,31 +192,35 @@ def main():
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--smoke", action="store_true")
-    parser.add_argument("--room", nargs="+", default=[], metavar="ROOM", choices=sorted({room(bug) for bug in BUGS}))
+    parser.add_argument("--room", nargs="+", default=[], metavar="ROOM", choices=ROOMS)
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in BUGS]:
         parser.error(f"no bug: {' '.join(unknown)}")
-    names = list(dict.fromkeys(options.names + [bug for bug in BUGS if options.all or room(bug) in options.room]))
+    names = list(dict.fromkeys(options.names + [name for name in BUGS if options.all or ROOM_OF[name] in options.room]))
     if options.list:
         print("\n".join(names or BUGS))
         return 0
-    names = asked(names or SMOKE)
-    stale = [bug for bug in BUGS if not stands(bug)]
-    for bug in stale:
-        print(f"{bug}: {BUGS[bug][1]} has changed; the bug's texts no longer stand there")
+    unfit = stale()
+    if options.check:
+        print(f"{len(BUGS) - len(unfit)} of {len(BUGS)} bugs fit the code")
+        return 1 if unfit else 0
+    names = [name for name in asked(names or SMOKE) if name not in unfit]
     tests = {}
-    for bug in names:
-        tests.setdefault(BUGS[bug][0], []).append(bug)
+    for name in names:
+        tests.setdefault(BUGS[name].test, []).append(name)
     results = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for found in pool.map(ask, tests.keys(), tests.values()):
             results |= found
-    good = [bug for bug in results if results[bug][0]]
-    endless = sum(ENDLESS in results[bug][1] for bug in good)
-    print(f"{len(good)} of {len(names)} bugs found ({endless} because a test did not end), of {len(BUGS)} known")
-    return 0 if len(good) == len(names) and not stale else 1
+    good = [name for name in results if results[name][0]]
+    endless = sum(ENDLESS in results[name][1] for name in good)
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{len(good)} of {len(names)} bugs found ({endless} because a test did not end), of {len(BUGS)} known; "
+          f"{used.ru_utime + used.ru_stime:.0f} s of processor time")
+    return 0 if len(good) == len(names) and not unfit else 1
 
 
 if __name__ == "__main__":

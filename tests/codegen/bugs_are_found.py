@@ -1,4 +1,4 @@
-"""A few named bugs, put back one at a time, make a test go red (bugs/run.py --all puts all of them back)."""
+"""A tenth of the planted bugs, put into the headers one at a time, turn a test red (bugs/run.py --all asks all of them)."""
 import pathlib
 import subprocess
 import sys

@@ -1,15 +1,14 @@
-"""The table of planted bugs, one file a room, or more: heap_fits.py is of room heap.
+"""The planted bugs, one file a room: a folder of include/allot, or model for those of tests/model.
 
-    name: (test, header, what stands there, what stands there with the bug, and so on in pairs)
+    name: bug(test, what is there, what is there with the bug, and so on in pairs, within=function or class)
 
-The room is the header's folder. Each text that is replaced stands in its header once.
+Texts are compared by their tokens (source.py). Each occurs once in its room's tree, or once within what is named.
 """
 import importlib
 import pathlib
 
-BUGS = {}
-for file in sorted(pathlib.Path(__file__).parent.glob("[a-z]*.py")):
-    found = getattr(importlib.import_module(f".{file.stem}", __name__), "BUGS", {})
-    assert not BUGS.keys() & found.keys(), f"{file.name} names a bug twice: {BUGS.keys() & found.keys()}"
-    assert all(header.split("/")[0] == file.stem.split("_")[0] for _, header, *_ in found.values()), f"{file.name} has a bug of another room"
-    BUGS |= found
+ROOMS = {file.stem: importlib.import_module(f".{file.stem}", __name__).BUGS
+         for file in sorted(pathlib.Path(__file__).parent.glob("[a-z]*.py")) if file.stem != "bug"}
+BUGS = {name: bug for bugs in ROOMS.values() for name, bug in bugs.items()}
+ROOM_OF = {name: room for room, bugs in ROOMS.items() for name in bugs}
+assert len(BUGS) == sum(map(len, ROOMS.values())), "two rooms name a bug alike"
