@@ -70,7 +70,7 @@ class Tree:
         for before, _ in bug.changes:
             if len(found := self.places(before, bug.within)) != 1:
                 where = "".join(f", {path}" for path, *_ in found)
-                return f"{len(found)} times{where}: {' '.join(before.split())}"
+                return f"found {len(found)} times{where}: {' '.join(before.split())}"
         return ""
 
     def plant(self, bug, folder):

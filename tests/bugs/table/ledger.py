@@ -5,7 +5,11 @@ BUGS = {
     "ledger_adds_then_checks": bug(
         "conform/ledger.cpp",
         "std::size_t used = used_.load(std::memory_order_relaxed); do {",
-        "std::size_t used = used_.fetch_add(bytes, std::memory_order_relaxed); if (used + bytes <= limit_.load(std::memory_order_relaxed)) return true; used_.fetch_sub(bytes, std::memory_order_relaxed); return false; do {"),
+        """std::size_t used = used_.fetch_add(bytes, std::memory_order_relaxed);
+        if (used + bytes <= limit_.load(std::memory_order_relaxed)) return true;
+        used_.fetch_sub(bytes, std::memory_order_relaxed);
+        return false;
+        do {"""),
     "account_room_taken_in_two_steps": bug(
         "threads/accounts.cpp",
         "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
@@ -36,8 +40,9 @@ BUGS = {
         "items_.empty(); }"),
     "account_of_one_thread_used_by_two": bug(
         "death/accounts.cpp",
-        "ALLOT_ALWAYS_INLINE bool give_room(std::size_t bytes) noexcept { by_its_thread();",
-        "ALLOT_ALWAYS_INLINE bool give_room(std::size_t bytes) noexcept {"),
+        "by_its_thread();",
+        "",
+        within="give_room"),
     "cancelled_and_nobody_hears": bug(
         "unit/ledger/held.cpp",
         "give_back_told(\"cancel\", bytes, [&] { cancel_now(bytes); }, [] {});",

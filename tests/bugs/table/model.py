@@ -8,7 +8,8 @@ BUGS = {
         "if (false) place_of"),
     "account_granted_by_a_store": bug(
         "model/relacy_accounts.cpp",
-        "if (!l.word($).compare_exchange_strong(w.bits, room_word::of(w.room() + want - n, l.steps && !held).bits, mo_relaxed)) { l.own -= want; return false; }",
+        "if (!l.word($).compare_exchange_strong(w.bits, room_word::of(w.room() + want - n, l.steps && !held).bits, mo_relaxed)) "
+        "{ l.own -= want; return false; }",
         "l.word($).store(room_word::of(w.room() + want - n, l.steps && !held).bits, mo_relaxed);"),
     "stack_take_relaxed": bug(
         "model/relacy_stack.cpp",
@@ -35,8 +36,9 @@ BUGS = {
         within="heaplet::count"),
     "empty_read_relaxed": bug(
         "model/relacy_heaplet.cpp",
-        "bool empty_or_unnote() { std::uint64_t was = page.word($).load(mo_acquire);",
-        "bool empty_or_unnote() { std::uint64_t was = page.word($).load(mo_relaxed);"),
+        "page.word($).load(mo_acquire)",
+        "page.word($).load(mo_relaxed)",
+        within="empty_or_unnote"),
     "chain_put_relaxed": bug(
         "model/relacy_heaplet.cpp",
         "compare_exchange_weak(was, slots[0] + 1, mo_release, mo_relaxed)",

@@ -7,9 +7,9 @@ BUGS = {
         "now |= (list ? listed : 0) | (note ? noted : 0);",
         "now |= (note ? noted : 0);"),
     "given_back_in_two_steps": bug(
-        "threads/rows.cpp",
+        "unit/slots/state.cpp",
         "if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))",
-        wait(512, 20) + "word_.store(now);"),
+        wait(64, 20) + "word_.store(now);"),
     "summary_bit_not_set_again": bug(
         "conform/slots.cpp",
         "if (bits != 0) hold(at, bits);",
