@@ -106,7 +106,7 @@ def compiled(test, folder, include=INCLUDE, source=None):
                "-include", "sched.h", f"-DALLOT_CHECKED={int(test.startswith('death/'))}", f"-I{include}",
                f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}", source or TESTS / test, "-o", program]
     if test.startswith("model/relacy"):
-        command += ["-isystem", RELACY]
+        command.append(f"-I{RELACY}")
     if test.startswith("cuda/"):
         command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
     made = subprocess.run(command, capture_output=True, text=True)
