@@ -13,8 +13,8 @@ BUGS = {
         ""),
     "pages_grown_past_the_limit": bug(
         "unit/chunk/chunk_arena.cpp",
-        "if (!family_.grow(p, now, pages, taken)) return false; taken.end();",
-        "if (!arena().grow_up(p, now, pages)) return false;"),
+        "pages_.grow(p, now, pages, taken)",
+        "(taken.begin(), arena().grow_up(p, now, pages))"),
     "guests_come_in_without_asking": bug(
         "unit/chunk/block_cache.cpp",
         "return !inside_.exchange(true, std::memory_order_acquire);",
@@ -35,6 +35,6 @@ BUGS = {
         "threads/chunk_arena.cpp",
         "given.begin();",
         "",
-        "family_.give(first, n, [&] { given.end(); });",
-        "family_.give(first, n);"),
+        "pages_.give(first, n, [&] { given.end(); });",
+        "pages_.give(first, n);"),
 }

@@ -22,12 +22,12 @@ BUGS = {
         "std::byte* const was = places_[at].load();" + wait(256, 300) + "places_[at].store(row); return was;"),
     "damage_noted_without_the_lock": bug(
         "threads/guards.cpp",
-        "const std::lock_guard hold(lock_); if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
+        "const lock_guard hold(lock_); if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
         "const std::size_t at = n_;" + wait(1, 300) + "if (at < notes_.size()) notes_[at] = {kind, row, type}; n_ = at + 1;"),
     "page_given_with_its_owner": bug(
         "unit/row/page_owners.cpp",
-        "family_.arena().set_owner(memory, nullptr);",
-        ""),
+        ".set_owner(memory, nullptr);",
+        ";"),
     "home_dies_under_its_threads": bug(
         "threads/per_thread.cpp",
         "if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;",
@@ -50,9 +50,9 @@ BUGS = {
         "handles_.load(std::memory_order_relaxed) <= plan_.users"),
     "release_all_forgets_the_charge": bug(
         "unit/row/row_heap.cpp",
-        "family_.give(memory, 1);",
-        "family_.arena().give(memory, 1);",
-        within="fixed_heap::give"),
+        "provider_.give(memory, 1);",
+        "provider_.arena().give(memory, 1);",
+        within="give"),
     "header_grows_with_its_guard": bug(
         "static/rows/sizes.cpp",
         "ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded;",
