@@ -32,7 +32,7 @@ from source import Source, sequence
 from table import BUGS, ROOM_OF, ROOMS
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
-INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include"))
+INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include")).resolve()
 CXX = os.environ.get("CXX", "g++")
 SMOKE = ["ledger_adds_then_checks", "cut_one_slot_too_many", "slot_given_back_twice", "listener_called_inside_a_call",
          "guests_come_in_without_asking", "event_stands_for_nothing", "buffer_charged_by_what_was_asked",
@@ -89,12 +89,12 @@ class Tree:
         return folder
 
 
-TREES = {"model": Tree(TESTS / "model", ".")}
 HEADERS = Tree(INCLUDE, "allot")
+MODELS = Tree(TESTS / "model", ".")
 
 
 def tree_of(name):
-    return TREES.get(ROOM_OF[name], HEADERS)
+    return MODELS if ROOM_OF[name] == "model" else HEADERS
 
 
 def compiled(test, folder, include=INCLUDE, source=None):
@@ -116,7 +116,7 @@ def compiled(test, folder, include=INCLUDE, source=None):
 def compiled_with(name, folder):
     """The same with this bug."""
     test, place = BUGS[name].test, tree_of(name).plant(BUGS[name], folder / name)
-    if ROOM_OF[name] == "model":
+    if tree_of(name) is MODELS:
         return compiled(test, folder, source=place / pathlib.Path(test).name)
     return compiled(test, folder, include=place)
 
