@@ -161,6 +161,8 @@ def ask(test, names):
                 continue
             command, wrong = compiled_with(name, folder)
             good, last = (False, "") if wrong else outcome(command)
+            if last.startswith("subprocess.CalledProcessError"):  # by a script, of its compiler
+                good, wrong = False, last
             tell(name, good, f"{test} does not compile with it:\n{wrong}" if wrong else
                  f"found by {test} ({last})" if good else f"NOT FOUND by {test}")
     return found

@@ -28,11 +28,11 @@ BUGS = {
         "core_.empty(cache_); core_.keep_counts(cache_);",
         "core_.keep_counts(cache_);"),
     "request_waits_for_its_own_move": bug(
-        "threads/chunk_arena.cpp",
+        "threads/chunk_pages.cpp",
         "if (m->thread_ == thread) return false;",
         ""),
     "pages_given_back_unseen": bug(
-        "threads/chunk_arena.cpp",
+        "threads/chunk_pages.cpp",
         "given.begin();",
         "",
         "pages_.give(first, n, [&] { given.end(); });",

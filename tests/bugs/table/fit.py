@@ -4,18 +4,18 @@ from .bug import bug
 BUGS = {
     "buddy_forgets_to_join": bug(
         "conform/fit.cpp",
-        "while (p.order != t.top && is_free(t, p.order, p.index ^ 1)) {",
-        "while (false && is_free(t, p.order, p.index ^ 1)) {"),
+        "while (p.order != t.top && t.is_free(p.order, p.index ^ 1)) {",
+        "while (false && t.is_free(p.order, p.index ^ 1)) {"),
     "buddy_gives_a_range_in_use": bug(
         "unit/fit/buddy_fit.cpp",
-        "if (!is_free(trees_[t], trees_[t].top, 0)) return false;",
+        "if (!trees_[t].is_free(trees_[t].top, 0)) return false;",
         ""),
     "slot_given_back_twice": bug(
         "unit/fit/runs_fit.cpp",
         "if (!book_.has_slot(x, address)) return 0;",
         ""),
     "fit_changes_before_it_has_metadata": bug(
-        "unit/fit/best_fit.cpp",
+        "unit/fit/best_fit_metadata.cpp",
         "if (!space_.prepare(1)) return false; live_units_ -= nodes()[x].units - units;",
         "live_units_ -= nodes()[x].units - units; if (!space_.prepare(1)) return false;"),
     "fit_orders_by_size_alone": bug(
