@@ -18,8 +18,11 @@ BUGS = {
         wait(3, 30) + "by.count(counted::buffers, 1);"),
     "buffer_counts_down_with_its_lock_held": bug(
         "unit/buffer/owners.cpp",
-        "} else { hold.unlock(); }",
-        "}"),
+        "b.lock.unlock(); if (own_node) delete &gone;",
+        "if (own_node) delete &gone;",
+        "mine.count(counted::buffers, -1);",
+        "mine.count(counted::buffers, -1); b.lock.unlock();",
+        within="end_one"),
     "buffer_charged_by_what_was_asked": bug(
         "unit/buffer/buffers.cpp",
         "const charge_status s = by.try_charge(m.bytes);",

@@ -12,19 +12,20 @@ BUGS = {
         do {"""),
     "account_room_taken_in_two_steps": bug(
         "threads/accounts.cpp",
-        "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
-        "while (false);" + wait(512, 20) + "word_.store(word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
+        "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
+        "while (false);" + wait(512, 20) + "word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
     "account_asks_no_level_above": bug(
         "model/accounts.cpp",
-        "for (const account* a = at; a != end && more != 0; a = a->parent_) {",
-        "for (const account* a = at; a != end && more != 0; a = end) {"),
+        "more = n->totals_.claim_with(more) - n->totals_.claim();",
+        "more = 0;",
+        within="look"),
     "listener_called_inside_a_call": bug(
         "unit/ledger/listeners.cpp",
-        "if ((quiet = root.calls_on(thread))) return;",
+        "if ((quiet_ = by_.has_round(thread_))) return;",
         ""),
     "account_waits_for_itself_in_a_call": bug(
         "unit/ledger/listeners.cpp",
-        "if (tree_.root.is_inside_a_call(sys::thread_token())) return false;",
+        "if (is_inside_a_call(tree_)) return false;",
         ""),
     "account_peak_knows_what_is_held": bug(
         "unit/ledger/account.cpp",
@@ -32,19 +33,28 @@ BUGS = {
         "return total_; }"),
     "account_keeps_room_beyond_its_limit": bug(
         "unit/ledger/account.cpp",
-        "if (total_ > bytes) tree.root.call_in(*this, true);",
+        "if (totals().total() > bytes) scope.tree.call_in(*this, true);",
         ""),
     "account_ends_before_its_views": bug(
         "unit/ledger/closing.cpp",
-        "items_.empty() && all_counted_down(); }",
-        "items_.empty(); }"),
+        "items_.empty() && life_.counts().none();",
+        "items_.empty();"),
     "account_of_one_thread_used_by_two": bug(
         "death/accounts.cpp",
-        "by_its_thread();",
+        "by_its_thread(),",
         "",
-        within="give_room"),
+        within="give_credit"),
     "cancelled_and_nobody_hears": bug(
         "unit/ledger/held.cpp",
-        "give_back_told(\"cancel\", bytes, [&] { cancel_now(bytes); }, [] {});",
-        "cancel_now(bytes);"),
+        "return_and_tell(\"cancel\", bytes, now, [] {});",
+        "now();"),
+    "account_refund_not_noted": bug(
+        "model/relacy_accounts.cpp",
+        "if (!node.noted_.exchange(true, std::memory_order_acq_rel)) notes_.push(&node);",
+        "if (false) notes_.push(&node);"),
+    "account_granted_by_a_store": bug(
+        "model/relacy_accounts.cpp",
+        "if (word_.compare_exchange_strong(from.bits, credit_word::of(from.credit() + more - bytes, open).bits, "
+        "std::memory_order_relaxed))",
+        "word_.store(credit_word::of(from.credit() + more - bytes, open).bits, std::memory_order_relaxed);"),
 }

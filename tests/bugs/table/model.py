@@ -2,15 +2,6 @@
 from .bug import bug
 
 BUGS = {
-    "account_refund_not_noted": bug(
-        "model/relacy_accounts.cpp",
-        "if (!l.noted($).exchange(true, mo_acq_rel)) place_of",
-        "if (false) place_of"),
-    "account_granted_by_a_store": bug(
-        "model/relacy_accounts.cpp",
-        "if (!l.word($).compare_exchange_strong(w.bits, room_word::of(w.room() + want - n, l.steps && !held).bits, mo_relaxed)) "
-        "{ l.own -= want; return false; }",
-        "l.word($).store(room_word::of(w.room() + want - n, l.steps && !held).bits, mo_relaxed);"),
     "stack_take_relaxed": bug(
         "model/relacy_stack.cpp",
         "exchange(nullptr, mo_acquire)",
