@@ -18,11 +18,8 @@ BUGS = {
         wait(3, 30) + "by.count(counted::buffers, 1);"),
     "buffer_counts_down_with_its_lock_held": bug(
         "unit/buffer/owners.cpp",
-        "b.lock.unlock(); if (own_node) delete &gone;",
-        "if (own_node) delete &gone;",
-        "mine.count(counted::buffers, -1);",
-        "mine.count(counted::buffers, -1); b.lock.unlock();",
-        within="end_one"),
+        "else { b.lock.unlock(); } from.count(counted::buffers, -1);",
+        "else { from.count(counted::buffers, -1); return b.lock.unlock(), true; } from.count(counted::buffers, -1);"),
     "buffer_charged_by_what_was_asked": bug(
         "unit/buffer/buffers.cpp",
         "const charge_status s = by.try_charge(m.bytes);",

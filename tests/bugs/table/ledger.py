@@ -1,5 +1,5 @@
 """Bugs of accounts and ledgers: limits, refunds, listeners, closing."""
-from .bug import bug, wait
+from .bug import bug
 
 BUGS = {
     "ledger_adds_then_checks": bug(
@@ -11,9 +11,9 @@ BUGS = {
         return false;
         do {"""),
     "account_room_taken_in_two_steps": bug(
-        "threads/accounts.cpp",
+        "model/relacy_accounts.cpp",
         "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
-        "while (false);" + wait(512, 20) + "word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
+        "while (false); word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
     "account_asks_no_level_above": bug(
         "model/accounts.cpp",
         "more = n->totals_.claim_with(more) - n->totals_.claim();",
