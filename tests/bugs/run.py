@@ -12,7 +12,8 @@
 A bug replaces sequences of C++ tokens (source.py, table/). It names no file and no line: the sequence must occur once in
 include/allot, so it survives reformatting and moves between files. The tables hold plain identifiers, so a scripted rename
 over the repository (git grep -l OLD | xargs sed -i s/OLD/NEW/) renames them along. A bug that no longer fits is an error in
-every run. Weaker orders, which x86 does not show, are put into the models of the lock-free parts (tests/model).
+every run. Weaker orders, which x86 does not show, are put into the models of the lock-free parts (tests/model), or into
+headers that a model runs.
 
 Every test that is asked must be green without a bug. It is red when it fails, crashes, or does not end. The compiler is CXX,
 the headers are in ALLOT_INCLUDE, or beside tests/.
