@@ -27,7 +27,7 @@ sets = {
     "uncharged": "allot::ledger::none",
     "all of them": "allot::watch::none, allot::guard::none, allot::spill::none, allot::ledger::none",
 }
-ceilings = {"take": 14, "give": 23, "take_any": 45, "give_any": 32}  # on the straight path and the jumps off it
+ceilings = {"take": 10, "give": 23, "take_any": 33, "give_any": 29}  # on the straight path and the jumps off it
 compiler, include = os.environ["CXX"], os.environ["ALLOT_INCLUDE"]
 
 
