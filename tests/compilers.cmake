@@ -21,18 +21,15 @@ endforeach()
 
 # --- headers -------------------------------------------------------------------------------------------------
 # Each alone, by a generated file that includes it twice: it needs nothing before it and bears repetition. That is the
-# same for all compilers, so nvcc, which is slow, and builds with ALLOT_HEADERS_TOGETHER have them all in one file: what
+# same for all compilers, so nvcc, which is slow, and others where the table says "own" have them all in one file: what
 # is asked there is that nothing in them is beyond the compiler.
-option(ALLOT_HEADERS_TOGETHER "Test headers in one file for each compiler, not each alone" OFF)
-mark_as_advanced(ALLOT_HEADERS_TOGETHER)
-
-function(allot_header_test compiler headers title)
+function(allot_header_test group compiler headers title) # with more flags
     cmake_path(GET compiler FILENAME name)
     set(source ${CMAKE_CURRENT_BINARY_DIR}/headers/${title}.cpp)
     list(TRANSFORM headers REPLACE "(.+)" "#include <\\1>\n" OUTPUT_VARIABLE lines)
     list(JOIN lines "" lines)
     file(CONFIGURE OUTPUT ${source} CONTENT "@lines@@lines@" @ONLY)
-    separate_arguments(flags UNIX_COMMAND "${CMAKE_CXX_FLAGS}")
+    set(flags ${ARGN})
     if(headers MATCHES "device/cuda[^/]*.hpp|adapt/(cuda|thrust)_mr")
         list(TRANSFORM CUDAToolkit_INCLUDE_DIRS PREPEND "-isystem" OUTPUT_VARIABLE cuda)
         list(APPEND flags ${cuda} -isystem ${ALLOT_CCCL} -DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP)
@@ -44,34 +41,43 @@ function(allot_header_test compiler headers title)
     else()
         set(command ${compiler} -std=c++20 ${flags} ${allot_warnings} -fsyntax-only)
     endif()
-    add_test(NAME "headers.${title}, ${name}" COMMAND ${command} -I${PROJECT_SOURCE_DIR}/include ${source})
-    set_tests_properties("headers.${title}, ${name}" PROPERTIES LABELS "headers;compile" TIMEOUT 300)
+    add_test(NAME "${group}.${title}, ${name}" COMMAND ${command} -I${PROJECT_SOURCE_DIR}/include ${source})
+    set_tests_properties("${group}.${title}, ${name}" PROPERTIES LABELS "${group};compile" TIMEOUT 300)
 endfunction()
 
-allot_wants(headers wanted)
-if(wanted)
-    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
-        ${PROJECT_SOURCE_DIR}/include/allot/*.hpp)
-    if(NOT TARGET allot::cuda_runtime)
-        list(FILTER headers EXCLUDE REGEX "device/cuda[^/]*$") # allot_cuda.cmake has told why
-    endif()
-    if(NOT TARGET allot::cuda_runtime OR NOT ALLOT_CCCL)
-        list(FILTER headers EXCLUDE REGEX "adapt/(cuda|thrust)_mr")
-    endif()
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/include
+    ${PROJECT_SOURCE_DIR}/include/allot/*.hpp)
+if(NOT TARGET allot::cuda_runtime)
+    list(FILTER headers EXCLUDE REGEX "device/cuda[^/]*$") # allot_cuda.cmake has told why
+endif()
+if(NOT TARGET allot::cuda_runtime OR NOT ALLOT_CCCL)
+    list(FILTER headers EXCLUDE REGEX "adapt/(cuda|thrust)_mr")
+endif()
+
+allot_way(headers way)
+if(NOT way STREQUAL "-")
     foreach(compiler IN LISTS allot_compilers)
-        if(ALLOT_HEADERS_TOGETHER OR compiler MATCHES "nvcc[^/]*$")
-            allot_header_test(${compiler} "${headers}" "all together")
+        if(compiler MATCHES "nvcc[^/]*$" OR (way STREQUAL "own" AND NOT compiler STREQUAL CMAKE_CXX_COMPILER))
+            allot_header_test(headers ${compiler} "${headers}" "all together")
             continue()
         endif()
         foreach(header IN LISTS headers)
-            allot_header_test(${compiler} ${header} ${header})
+            allot_header_test(headers ${compiler} ${header} ${header})
         endforeach()
     endforeach()
 endif()
 
+# And without exceptions and RTTI; consumer/ has a program that is built and run so.
+allot_way(noexcept way)
+if(NOT way STREQUAL "-")
+    foreach(compiler IN LISTS allot_compilers)
+        if(NOT compiler MATCHES "nvcc[^/]*$")
+            allot_header_test(noexcept ${compiler} "${headers}" "all headers" -fno-exceptions -fno-rtti)
+        endif()
+    endforeach()
+endif()
+
 # --- wrong sets: one mistake, one error --------------------------------------------------------------------
-allot_wants(reject wanted)
-file(GLOB_RECURSE wrong CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/reject reject/*.cpp)
 function(allot_reject_test compiler title) # with what run.py is told
     cmake_path(GET compiler FILENAME name)
     add_test(NAME "reject.${title}, ${name}" WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}/reject
@@ -79,22 +85,41 @@ function(allot_reject_test compiler title) # with what run.py is told
     set_tests_properties("reject.${title}, ${name}" PROPERTIES LABELS "reject;compile" TIMEOUT 120)
 endfunction()
 
-if(wanted)
+allot_way(reject way)
+if(NOT way STREQUAL "-")
+    file(GLOB_RECURSE wrong CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/reject reject/*.cpp)
+    set(step 1)
+    if(way STREQUAL "eighth")
+        set(step 8)
+    endif()
+    list(LENGTH wrong last)
+    math(EXPR last "${last} - 1")
     foreach(compiler IN LISTS allot_compilers)
-        foreach(file IN LISTS wrong)
+        foreach(i RANGE 0 ${last} ${step})
+            list(GET wrong ${i} file)
             allot_reject_test(${compiler} ${file} ${file})
         endforeach()
         allot_reject_test(${compiler} "all without their mistakes" --right ${wrong})
     endforeach()
 endif()
 
+# --- planted bugs ------------------------------------------------------------------------------------------
+# A compiler at work, for minutes: it starts first, and has all processors.
+allot_way(bugs way)
+if(NOT way STREQUAL "-")
+    cmake_host_system_information(RESULT jobs QUERY NUMBER_OF_LOGICAL_CORES)
+    add_test(NAME bugs.${way} COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/bugs/run.py --${way} --jobs ${jobs})
+    set_tests_properties(bugs.${way} PROPERTIES LABELS "bugs;compile" TIMEOUT 36000 COST 1000 PROCESSORS ${jobs}
+        ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};ALLOT_INCLUDE=${PROJECT_SOURCE_DIR}/include")
+endif()
+
 # --- scripts -----------------------------------------------------------------------------------------------
 # Each *.py of these folders is a test: exit code 0 passed, 77 skipped. It runs in a folder of its own, and
 # finds the compiler in CXX and the headers in ALLOT_INCLUDE. Files that start with _ are their common parts.
-foreach(group IN ITEMS layers codegen docs checkers)
-    allot_wants(${group} wanted)
-    file(GLOB scripts CONFIGURE_DEPENDS ${group}/[a-z]*.py)
-    if(wanted)
+foreach(group IN ITEMS layers codegen docs checkers style)
+    allot_way(${group} way)
+    if(NOT way STREQUAL "-")
+        file(GLOB scripts CONFIGURE_DEPENDS ${group}/[a-z]*.py)
         foreach(script IN LISTS scripts)
             cmake_path(GET script STEM name)
             set(folder ${CMAKE_CURRENT_BINARY_DIR}/${group}/${name})

@@ -1,6 +1,5 @@
-// What every row manager does, whatever its set: one test case a set of sets.inc.
-//
-// A translation unit says which part of the sets it takes (ALLOT_SETS_PART) and includes this file.
+// What every row manager does, whatever its set: one test case a set. tests/sets.cmake makes files that include this
+// one and list sets of sets.inc.
 #pragma once
 
 #include <support/catch.hpp>
@@ -412,7 +411,3 @@ template <class Set> void row_suite() {
     struct id : allot::policies<__VA_ARGS__> {};                                                                       \
     }                                                                                                                  \
     TEST_CASE("rows: " text, "[rows]") { row_suite<id>(); }
-#ifndef ALLOT_ALL_SETS // all choices of three answers, or of two
-#define ALLOT_ALL_SETS (ALLOT_CHECKED && !ALLOT_ASAN && !ALLOT_TSAN)
-#endif
-#include <conform/sets.inc>

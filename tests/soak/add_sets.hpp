@@ -1,4 +1,4 @@
-// Adds the sets of sets.inc's part ALLOT_SETS_PART: those that hold all choices of two answers.
+// Adds sets to the soak. tests/sets.cmake makes files that include this one and list sets of sets.inc.
 #pragma once
 
 #include <soak/faces.hpp>
@@ -38,5 +38,3 @@ template <class Set> bool add_set(const char* text) {
     struct id : allot::policies<__VA_ARGS__> {};                                                                       \
     }                                                                                                                  \
     ALLOT_SOAK_SET(id, text, id)
-#define ALLOT_ALL_SETS 0
-#include <conform/sets.inc>

@@ -1,5 +1,4 @@
 // The fallbacks of every category, and the sets that the library names.
-#define ALLOT_SETS_PART -1
 #include <soak/add_sets.hpp>
 
 #include <allot/use/roxie.hpp>

@@ -1,2 +1,0 @@
-#define ALLOT_SETS_PART 12
-#include <conform/row_suite.hpp>

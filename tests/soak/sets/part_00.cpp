@@ -1,2 +1,0 @@
-#define ALLOT_SETS_PART 0
-#include <soak/add_sets.hpp>
