@@ -203,7 +203,7 @@ template <class Policies> class chunk_heap {
     bool is_inside_a_block(const void* p) const noexcept {
         const std::size_t at = distance(p), page = at >> arena().page_shift();
         const std::uint32_t w = map_.word(page);
-        if (w == block_map::inside || w > 1) return true;
+        if (w > 1) return true; // of a block of whole pages, its first one or another
         if (w == 0) return false;
         for (std::size_t back = at / unit * unit, steps = chunk_ / unit; steps != 0; back -= unit, --steps) {
             const std::uint8_t s = map_.at(back);

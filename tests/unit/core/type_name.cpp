@@ -1,3 +1,4 @@
+// Compiled alone: it asks for the names of its own types.
 #include <support/catch.hpp>
 
 #include <allot/core/category/size.hpp>
