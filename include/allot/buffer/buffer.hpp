@@ -140,7 +140,7 @@ class buffer {
     ALLOT_COLD buffer outside(std::size_t offset) const noexcept {
         tell_misuse({.kind = misuse::out_of_bounds,
                      .heap = ledger_ != nullptr ? ledger_->by->name() : "",
-                     .address = data_ + offset});
+                     .address = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(data_) + offset)});
         return {};
     }
     ALLOT_ALWAYS_INLINE void touches([[maybe_unused]] std::size_t offset,
