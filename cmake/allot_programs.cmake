@@ -11,12 +11,14 @@ option(ALLOT_CHECKED "Our own programs: checked builds of allot" OFF)
 set(ALLOT_SANITIZE "" CACHE STRING "Our own programs: sanitizers, as -fsanitize= takes them")
 
 set(allot_warnings -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror)
+set(allot_gxx_warnings -Wuseless-cast)
 
 function(allot_program target)
     target_link_libraries(${target} PRIVATE allot::allot)
     set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
     if(ALLOT_STRICT)
-        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${allot_warnings}>)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${allot_warnings}>
+            $<$<COMPILE_LANG_AND_ID:CXX,GNU>:${allot_gxx_warnings}>)
     endif()
     if(ALLOT_CHECKED)
         target_compile_definitions(${target} PRIVATE ALLOT_CHECKED=1 _GLIBCXX_ASSERTIONS)

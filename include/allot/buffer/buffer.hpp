@@ -20,6 +20,7 @@
 #include <allot/core/error.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
