@@ -46,9 +46,7 @@ struct random_source {
         return state;
     }
     // Below `n`, without a division.
-    BENCH_INLINE std::size_t below(std::size_t n) noexcept {
-        return static_cast<std::size_t>(((*this)() >> 32) * n >> 32);
-    }
+    BENCH_INLINE std::size_t below(std::size_t n) noexcept { return ((*this)() >> 32) * n >> 32; }
 };
 
 // What one run of a workload measured: the figures that its definition names, in that order.

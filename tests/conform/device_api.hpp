@@ -60,7 +60,7 @@ template <class Api> class device_api {
     void need(const device::result<>& r, int line) {
         if (!r) need(device::result<int>{r.error()}, line);
     }
-#define ALLOT_RIGHT(...) check(static_cast<bool>(__VA_ARGS__), #__VA_ARGS__, __LINE__)
+#define ALLOT_RIGHT(...) check((__VA_ARGS__) ? true : false, #__VA_ARGS__, __LINE__)
 #define ALLOT_NEED(...) need(__VA_ARGS__, __LINE__)
 
     // Whether `bytes` at p are `value`, as seen by stream s.

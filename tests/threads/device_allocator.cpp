@@ -29,7 +29,7 @@ TEST_CASE("device allocator: many threads, streams and hand-overs") {
         const auto own = *m.api.create_stream({0}, allot::device::stream_kind::non_blocking);
         std::uint64_t seed = static_cast<std::uint64_t>(me) * 977 + 1;
         const auto below = [&](std::uint64_t n) {
-            return static_cast<std::size_t>((seed = seed * 6364136223846793005U + 1442695040888963407U) >> 33) % n;
+            return ((seed = seed * 6364136223846793005U + 1442695040888963407U) >> 33) % n;
         };
         for (int i = 0; i != rounds; ++i) {
             const auto s = below(4) == 0 ? allot::device::simulated::per_thread_stream() : own;
