@@ -1,5 +1,6 @@
 // expected-error {{a value was given at run time for which this set has no use}} {{product::row_manager}} {{orders}}
 // {{account}}
+#include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 
 using namespace allot::literals;
