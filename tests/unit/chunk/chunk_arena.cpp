@@ -1,15 +1,12 @@
 // A chunk arena's caches and chunks.
 #include <support/catch.hpp>
-#include <support/json.hpp>
 
 #include <allot/chunk_arena.hpp>
-#include <allot/report/chunks.hpp>
 #include <allot/row_manager.hpp>
 
 #include <atomic>
 #include <cstring>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 
@@ -18,7 +15,6 @@ using namespace allot::literals;
 namespace {
 
 struct runs : allot::policies<allot::fit::runs, allot::oom::null> {};
-struct raising : allot::policies<allot::fit::runs> {};
 struct best_fits : allot::policies<allot::fit::best, allot::oom::null> {};
 struct buddies : allot::policies<allot::fit::buddy, allot::oom::null> {};
 struct threaded : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
@@ -27,14 +23,6 @@ struct shared_runs : allot::policies<allot::fit::runs, allot::oom::null, allot::
 struct shared_rows : allot::policies<allot::oom::null, allot::page::of<allot::arena<>>> {};
 
 constexpr allot::page_bytes small_pages{256_KiB};
-
-std::string text_of(auto write) {
-    static char page[32 * 1024];
-    allot::text_writer out{page};
-    write(out);
-    CHECK_FALSE(out.was_cut());
-    return page;
-}
 
 } // namespace
 

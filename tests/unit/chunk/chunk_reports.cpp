@@ -4,13 +4,8 @@
 
 #include <allot/chunk_arena.hpp>
 #include <allot/report/chunks.hpp>
-#include <allot/row_manager.hpp>
 
-#include <atomic>
-#include <cstring>
-#include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace allot::literals;
@@ -19,12 +14,6 @@ namespace {
 
 struct runs : allot::policies<allot::fit::runs, allot::oom::null> {};
 struct raising : allot::policies<allot::fit::runs> {};
-struct best_fits : allot::policies<allot::fit::best, allot::oom::null> {};
-struct buddies : allot::policies<allot::fit::buddy, allot::oom::null> {};
-struct threaded : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
-struct keeping : allot::policies<allot::fit::runs, allot::oom::null, allot::retain::never> {};
-struct shared_runs : allot::policies<allot::fit::runs, allot::oom::null, allot::page::of<allot::arena<>>> {};
-struct shared_rows : allot::policies<allot::oom::null, allot::page::of<allot::arena<>>> {};
 
 constexpr allot::page_bytes small_pages{256_KiB};
 
