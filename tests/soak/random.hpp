@@ -19,7 +19,7 @@ class dice {
     explicit dice(std::uint64_t seed) noexcept : state_(mix(seed)) {}
 
     std::uint64_t next() noexcept { return mix(state_++); }
-    std::size_t below(std::size_t n) noexcept { return static_cast<std::size_t>(next() % n); }
+    std::size_t below(std::size_t n) noexcept { return next() % n; }
     std::size_t between(std::size_t low, std::size_t high) noexcept { return low + below(high - low + 1); }
     bool one_in(std::size_t n) noexcept { return below(n) == 0; }
 

@@ -37,7 +37,7 @@ struct random_numbers {
         x = (x ^ x >> 27) * 0x94D049BB133111EBU;
         return x ^ x >> 31;
     }
-    std::size_t below(std::size_t n) noexcept { return static_cast<std::size_t>(next() % n); }
+    std::size_t below(std::size_t n) noexcept { return next() % n; }
     bool one_in(std::size_t n) noexcept { return below(n) == 0; }
 };
 

@@ -30,7 +30,7 @@ template <class Set> class local_rows {
     using heap_type = typename rows::heap;
 
   public:
-    explicit local_rows(row_manager<Set>& manager) noexcept : local_rows(detail::row_access::core(manager)) {}
+    explicit local_rows(row_manager<Set>& owner) noexcept : local_rows(detail::row_access::core(owner)) {}
     explicit local_rows(detail::row_core<Set>& core) noexcept : arena_(core.arena().view()), core_(core) {}
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;

@@ -44,13 +44,13 @@ template <class Set> class row_core {
     template <class Changed> using fixed = row_heap<Set, row_policies<Changed>>;
 
     template <class... Values>
-    explicit row_core(const char* name, void* manager, Values&&... values)
+    explicit row_core(const char* name, void* self, Values&&... values)
         : name_(name), arena_(name, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name, values...), pages_(arena(), ledger_),
           buckets_(pages_, context_), huge_(pages_, context_) {
         context_.set = set_name();
         context_.name = name;
-        context_.manager = manager;
+        context_.manager = self;
         context_.damage = value_or<damage_sink>({}, values...);
         if constexpr (policies::per_thread) threads_ = new (std::nothrow) thread_rows<Set>(*this);
     }
