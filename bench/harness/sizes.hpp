@@ -32,7 +32,7 @@ class mixed_sizes {
 
     BENCH_INLINE std::size_t operator()(std::size_t i) const noexcept { return table[i % table.size()]; }
     BENCH_INLINE static word keep(void* row, std::size_t bytes) noexcept {
-        return reinterpret_cast<word>(row) | static_cast<word>(bytes) << 48;
+        return reinterpret_cast<word>(row) | word{bytes} << 48;
     }
     BENCH_INLINE static void* row(word w) noexcept { return reinterpret_cast<void*>(w & ((word{1} << 48) - 1)); }
     BENCH_INLINE static std::size_t size(word w) noexcept { return w >> 48; }

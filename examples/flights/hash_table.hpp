@@ -26,9 +26,7 @@ inline std::uint64_t hash_of(std::uint64_t number) { return spread(number); }
 inline std::uint64_t hash_both(std::uint64_t a, std::uint64_t b) { return spread(a + 0x9e3779b97f4a7c15u * b); }
 
 /// Which of `parts` a hash belongs to: by its high half, while the slot inside a table goes by the low bits.
-inline std::size_t part_of(std::uint64_t hash, std::size_t parts) {
-    return static_cast<std::size_t>(((hash >> 32) * parts) >> 32);
-}
+inline std::size_t part_of(std::uint64_t hash, std::size_t parts) { return ((hash >> 32) * parts) >> 32; }
 
 template <class Row> class hash_table {
   public:
@@ -66,7 +64,7 @@ template <class Row> class hash_table {
 
     template <class Same> std::size_t probe(std::uint64_t hash, Same same) const {
         const std::size_t mask = slots_.size() - 1;
-        std::size_t at = static_cast<std::size_t>(hash) & mask;
+        std::size_t at = hash & mask;
         while (slots_[at].row != nullptr && !(slots_[at].hash == hash && same(*slots_[at].row))) at = (at + 1) & mask;
         return at;
     }

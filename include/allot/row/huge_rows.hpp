@@ -181,14 +181,16 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if constexpr (Place::aside) return place.memory.load(std::memory_order_relaxed);
         else return reinterpret_cast<const std::byte*>(h);
     }
+    // A template: nvcc 13 takes placement new of a known over-aligned type for an allocation.
+    template <class Header> static Header* begin(void* at) noexcept { return ::new (at) Header; }
     huge_header* make_header(std::byte* run, [[maybe_unused]] place_type* place) const noexcept {
         if constexpr (Place::aside) {
-            auto* const h = ::new (&place->header) huge_header_aside;
+            auto* const h = begin<huge_header_aside>(&place->header);
             h->memory = run;
             place->memory.store(run, std::memory_order_relaxed);
             return h;
         } else {
-            return ::new (run) huge_header;
+            return begin<huge_header>(run);
         }
     }
     static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
