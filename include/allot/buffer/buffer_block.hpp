@@ -170,7 +170,7 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
     const charge_status s = begin_move(b, from, to);
     if (ALLOT_LIKELY(s.charged())) end_move(b, from, s);
     else {
-        const lock_guard hold(b.lock);
+        const detail::lock_guard hold(b.lock);
         end_move(b, from, s);
     }
     return s;
@@ -183,7 +183,7 @@ constexpr charge_status no_memory(std::size_t bytes) noexcept {
 // The ledger's account gets a view: its ledger, or null where it cannot be made.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {
-        const lock_guard hold(b.lock);
+        const detail::lock_guard hold(b.lock);
         if (buffer_ledger* const has = b.view_of(by)) return has;
     }
     auto* const fresh = new (std::nothrow) buffer_ledger{.by = &by, .block = &b};
@@ -294,7 +294,7 @@ inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status
     if (b.charged == &from) {
         status = begin_move(b, from, to);
         if (ALLOT_UNLIKELY(!status.charged())) { // it was closed meanwhile, and no listener was called
-            const lock_guard again(b.lock);
+            const detail::lock_guard again(b.lock);
             l.by = &from;
             end_move(b, from, status);
             return true;

@@ -47,18 +47,18 @@ inline transfer_result buffer::transfer(account& to) && noexcept {
 inline bool buffer::is_shared() const noexcept {
     if (ledger_ == nullptr) return false;
     detail::buffer_block& b = *ledger_->block;
-    const lock_guard hold(b.lock);
+    const detail::lock_guard hold(b.lock);
     return b.ledgers->next != nullptr || ledger_->views.load(std::memory_order_acquire) != 1;
 }
 inline account* buffer::charged() const noexcept {
     if (ledger_ == nullptr) return nullptr;
-    const lock_guard hold(ledger_->block->lock);
+    const detail::lock_guard hold(ledger_->block->lock);
     return ledger_->block->charged;
 }
 inline bool buffer::valid() const noexcept {
     if (ledger_ == nullptr) return data_ == nullptr && size_ == 0;
     detail::buffer_block& b = *ledger_->block;
-    const lock_guard hold(b.lock);
+    const detail::lock_guard hold(b.lock);
     bool listed = false;
     for (const detail::buffer_ledger* l = b.ledgers; l != nullptr; l = l->next) {
         listed = listed || l == ledger_;

@@ -222,12 +222,12 @@ template <class Set> class chunk_arena {
         else f.peak = arena().figures().peak_taken;
         usage_of(now, [&](const class_usage& u) {
             f.cached += u.cached * u.bytes;
-            f.live_blocks -= min(u.cached, f.live_blocks);
+            f.live_blocks -= detail::min(u.cached, f.live_blocks);
             f.allocations += u.allocations;
             f.asked += u.asked;
             f.given += u.allocations * u.bytes;
         });
-        f.live -= min(f.cached, f.live);
+        f.live -= detail::min(f.cached, f.live);
         f.refused = refused_.load(std::memory_order_relaxed);
         return f;
     }
@@ -281,15 +281,15 @@ template <class Set> class chunk_arena {
     }
     // A power of two, a page at least; a limit has room for 32.
     static std::size_t chunk_for(std::size_t asked, std::size_t limit, std::size_t page) noexcept {
-        const std::size_t wanted = asked != 0 ? asked : min(usual_chunk, limit / 32);
-        return clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
+        const std::size_t wanted = asked != 0 ? asked : detail::min(usual_chunk, limit / 32);
+        return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
     }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::most_chunk; }
     static constexpr unsigned no_class = ~0U; // more than a chunk: pages
     unsigned class_for(std::size_t bytes, std::size_t align) const noexcept {
         const std::size_t chunk = chunk_bytes();
         if (bytes > chunk || align > chunk) return no_class;
-        const unsigned c = classes::class_of(bytes, max(align, unit));
+        const unsigned c = classes::class_of(bytes, detail::max(align, unit));
         return classes::bytes_of(c) <= chunk ? c : no_class;
     }
     // Whether a distance is one of the arena's units.
@@ -333,7 +333,7 @@ template <class Set> class chunk_arena {
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
         // More than a chunk it stays: who gives it back may tell its bytes, and no more than a chunk is a class.
         const std::size_t pages =
-            max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
+            detail::max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }
@@ -360,7 +360,7 @@ template <class Set> class chunk_arena {
                 u.cached += cache.blocks_of(c);
                 add(cache.counted(c));
             });
-            u.live -= min(u.cached, u.live);
+            u.live -= detail::min(u.cached, u.live);
             if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
         }
     }

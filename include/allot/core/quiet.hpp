@@ -14,6 +14,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
+class account;
+
 namespace detail {
 
 struct anything;
@@ -84,7 +86,7 @@ struct words {
     template <class... As> anything state_of(As&&...) const noexcept;
     template <class... As> anything charges(As&&...) const noexcept;
     template <class... As> anything name(As&&...) const noexcept;
-    template <class... As> anything account(As&&...) const noexcept;
+    template <class... As> allot::account& account(As&&...) const noexcept;
     template <class... As> anything valid(As&&...) const noexcept;
 };
 

@@ -22,6 +22,10 @@ template <class Ledger> class charged_pages {
         static void end() noexcept {}
     };
 
+    static constexpr bool traces =
+        requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
+    static constexpr bool watched = traces || requires(Ledger& ledger) { ledger.recorder().at_peak(); };
+
     charged_pages(arena_base& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
 
     arena_base& arena() const noexcept { return arena_; }
@@ -67,8 +71,6 @@ template <class Ledger> class charged_pages {
 
   private:
     static constexpr bool calls_listeners = requires { Ledger::calls_listeners; };
-    static constexpr bool traces =
-        requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
 
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << arena_.page_shift(); }
 

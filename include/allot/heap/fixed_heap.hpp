@@ -59,14 +59,14 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     void join(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
         cache.batch = cache.limit / 2;
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         caches_.add(cache);
         ++users_;
     }
     template <class Cache> void leave(Cache& cache) noexcept {
         flush(cache);
         provider_.record(watch_event::handle_closed, cut_.stride, plan_.name);
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         caches_.remove(cache);
         --users_;
     }
@@ -84,7 +84,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
     ALLOT_NOINLINE void spill(user_cache& cache, std::byte** rows, std::uint32_t n) noexcept {
         if (lock_.try_lock()) {
-            const lock_guard hold(lock_, adopt_lock);
+            const detail::lock_guard hold(lock_, detail::adopt_lock);
             put_held(rows, n, cache.tally);
         } else {
             put(rows, n, cache.tally);
@@ -139,7 +139,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
             if (emptied_.load(std::memory_order_acquire)) return 0;
             yield();
         }
-        const lock_guard walks(walk_, adopt_lock);
+        const detail::lock_guard walks(walk_, detail::adopt_lock);
         this->end_waiting([this](std::byte* row) { put_one(row); });
         for (auto& shared : shared_.all())
             if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
@@ -156,11 +156,11 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
 
       private:
         void tell(bool now) noexcept {
-            const lock_guard hold(heap_.lock_);
+            const detail::lock_guard hold(heap_.lock_);
             heap_.emptied_.store(now, std::memory_order_release);
         }
         fixed_heap& heap_;
-        const lock_guard<spin_lock> walks_;
+        const detail::lock_guard<spin_lock> walks_;
     };
 
     heap_usage usage() noexcept override {
@@ -169,7 +169,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         u.type = plan_.type;
         u.row_bytes = plan_.row_bytes;
         u.slot_bytes = cut_.stride;
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         std::int64_t out = 0;
         pages_.for_each([&](page& p) { out += p.used(); });
         u.cached_rows = cached();
@@ -186,7 +186,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
 
     void census(type_census& into, const census_budget& budget) noexcept override {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         const std::size_t all = pages_.size(), look = all < budget.pages ? all : budget.pages;
         if (look == 0) return;
         const bool many_types = plan_.type == nullptr && plan_.live_type != nullptr;
@@ -217,7 +217,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
 
     void visit_pages(page_visitor visit, void* context) noexcept override {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         pages_.for_each([&](page& p) {
             const std::int64_t used = p.used();
             visit(context, {p.base(), 1, p.cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});
@@ -248,7 +248,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // A heap whose owner has gone serves the next owner once it has no pages.
     void set_orphan() noexcept { orphan_.store(true, std::memory_order_release); }
     bool reuse() noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         const bool free = orphan_.load(std::memory_order_relaxed) && pages_.size() == 0;
         if (free) orphan_.store(false, std::memory_order_relaxed);
         return free;
@@ -262,7 +262,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
             shared.cache.tally.forget();
         }
         gone_headers<page> gone;
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         return pages_.drop([&](page& p) {
             this->end_rows(p);
             give(p, gone);
@@ -271,17 +271,17 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
 
     // Caches and handles of one thread that joined, the heap's own not counted.
     std::size_t users() noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         return users_ - shared_caches<tally_type>::count;
     }
     std::size_t pages() noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         return pages_.size();
     }
 
     // No other thread may use the heap meanwhile.
     bool valid() noexcept override {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         bool good = pages_.valid();
         pages_.for_each([&](page& p) { good = good && p.valid(uncounted(p)) && this->is_undamaged(p); });
         return good;

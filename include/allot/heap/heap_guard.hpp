@@ -109,7 +109,7 @@ template <> class waiting_rows<0> {
 class damage_notes {
   public:
     void add(misuse kind, const std::byte* row, const row_type* type) noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};
         any_.store(true, std::memory_order_relaxed);
     }
@@ -119,7 +119,7 @@ class damage_notes {
         std::array<note, 8> found;
         std::size_t n = 0;
         {
-            const lock_guard hold(lock_);
+            const detail::lock_guard hold(lock_);
             found = notes_;
             n = std::exchange(n_, 0);
             any_.store(false, std::memory_order_relaxed);

@@ -16,7 +16,8 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Ledger> class ledger_pages final : public page_provider {
   public:
-    ledger_pages(arena_base& arena, Ledger& ledger) noexcept : page_provider(arena), pages_(arena, ledger) {}
+    ledger_pages(arena_base& arena, Ledger& ledger) noexcept
+        : page_provider(arena, charged_pages<Ledger>::watched), pages_(arena, ledger) {}
 
     std::byte* take(std::size_t pages) noexcept override {
         heaps().collect();
@@ -24,12 +25,13 @@ template <class Ledger> class ledger_pages final : public page_provider {
                            [this] { return heaps().reclaim(true); });
     }
     void give(std::byte* first, std::size_t pages) noexcept override { pages_.give(first, pages); }
-    void settled() noexcept override { pages_.settled(); }
-    void record(watch_event kind, std::size_t bytes, const char* name = "") noexcept override {
+
+  private:
+    void note_settled() noexcept override { pages_.settled(); }
+    void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept override {
         pages_.record(kind, bytes, name);
     }
 
-  private:
     charged_pages<Ledger> pages_;
 };
 

@@ -28,16 +28,25 @@ class page_provider {
     virtual std::byte* take(std::size_t pages) noexcept = 0;
     virtual void give(std::byte* first, std::size_t pages) noexcept = 0;
     // Call once the pages of a take() are in use; lets the peak recorder run. The caller holds no lock of a heap.
-    virtual void settled() noexcept = 0;
+    void settled() noexcept {
+        if (ALLOT_UNLIKELY(watched_)) note_settled();
+    }
     // Adds an event to the trace, where the set keeps one. `name` must live as long as the row manager.
-    virtual void record(watch_event kind, std::size_t bytes, const char* name = "") noexcept = 0;
+    void record(watch_event kind, std::size_t bytes, const char* name = "") noexcept {
+        if (ALLOT_UNLIKELY(watched_)) note_event(kind, bytes, name);
+    }
 
   protected:
-    explicit page_provider(arena_base& arena) noexcept : arena_(arena) {}
+    // `watched`: someone looks at what is settled or recorded.
+    page_provider(arena_base& arena, bool watched) noexcept : arena_(arena), watched_(watched) {}
     ~page_provider() = default;
 
   private:
+    virtual void note_settled() noexcept = 0;
+    virtual void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept = 0;
+
     arena_base& arena_;
+    const bool watched_;
     heap_group heaps_;
 };
 

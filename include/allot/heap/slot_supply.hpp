@@ -109,7 +109,7 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
     // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.
     std::size_t collect(bool keeps) noexcept {
         gone_headers<page> gone;
-        const lock_guard hold(lock_, adopt_lock);
+        const detail::lock_guard hold(lock_, detail::adopt_lock);
         if (emptied_.load(std::memory_order_relaxed)) return 0;
         return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, gone); });
     }
@@ -135,14 +135,14 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
   private:
     template <class More> std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
         do {
-            const lock_guard hold(lock_);
+            const detail::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
         } while (more());
         std::byte* const memory = take_page();
         provider_.settled();
         std::size_t got = 0;
         {
-            const lock_guard hold(lock_);
+            const detail::lock_guard hold(lock_);
             got = claim(out, n); // slots or a page came in meanwhile
             if (got == 0 && memory != nullptr) {
                 pages_.add(*format(memory));

@@ -187,7 +187,7 @@ class alignas(64) account : detail::tree_node {
     // meanwhile; none is opened or closed, and no item added. The visitor must do none of that, and may ask the
     // account only for its name, log and items.
     template <class Visit> void visit(Visit visit) const {
-        const lock_guard whole(shape());
+        const detail::lock_guard whole(shape());
         walk([&](const tree_node& n) {
             const account& a = *of(&n);
             visit(static_cast<const account_figures&>(a.figures_now()), a);
@@ -296,7 +296,7 @@ class account::locked {
     explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), root_(a.root()), ends_(ends) {
         tree.lock.lock();
     }
-    locked(const account& a, adopt_lock_t) noexcept : tree(a.tree()), root_(a.root()), ends_(true) {}
+    locked(const account& a, detail::adopt_lock_t) noexcept : tree(a.tree()), root_(a.root()), ends_(true) {}
     locked(const locked&) = delete;
     locked& operator=(const locked&) = delete;
     ALLOT_ALWAYS_INLINE ~locked() {

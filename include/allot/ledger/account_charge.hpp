@@ -104,7 +104,7 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
         if (defer_refund(bytes)) return;
         lock.lock();
     }
-    const locked scope(*this, adopt_lock);
+    const locked scope(*this, detail::adopt_lock);
     lower(bytes);
     settle();
     if (credit().one_thread() && credit().is_shut()) take_back(true, false);

@@ -30,7 +30,7 @@ inline account::account(account* parent, const detail::account_arguments& asked)
 // The reservation is charged, or it is refused and the account is closed. False: held bytes prevent it, and the thread
 // that holds them may need the mutex, so try again without it.
 inline bool account::begin_below(account& parent, std::size_t reserved) noexcept {
-    const lock_guard whole(shape());
+    const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     for (unsigned called_in = 0;; ++called_in) {
         const finding found = find_place(parent, reserved);
@@ -166,7 +166,7 @@ inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept,
 }
 // False: it was closed before. Writes what is to be reported.
 inline bool account::end(text_writer& leaks) noexcept {
-    const lock_guard whole(shape());
+    const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     if (life_.is_closed()) return false;
     write_leaks(leaks);

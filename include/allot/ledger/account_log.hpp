@@ -49,7 +49,7 @@ class account_log {
         if (number % every_ != 0) return;
         account_event e{what, bytes, used, number, sys::fine_clock::now(), sys::thread_token(), 0, {}};
         e.frames = sys::stack(e.stack.data(), static_cast<unsigned>(e.stack.size()), 1);
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         if (number == 0) first_ = e;
         else last_[kept_++ % last_events] = e;
     }
@@ -58,7 +58,7 @@ class account_log {
         std::uint64_t kept = 0;
         account_event e;
         {
-            const lock_guard hold(lock_);
+            const detail::lock_guard hold(lock_);
             kept = kept_;
             e = first_;
         }
@@ -66,7 +66,7 @@ class account_log {
         visit(static_cast<const account_event&>(e));
         for (std::uint64_t i = kept > last_events ? kept - last_events : 0; i != kept; ++i) {
             {
-                const lock_guard hold(lock_);
+                const detail::lock_guard hold(lock_);
                 if (kept_ > i + last_events) continue; // written over meanwhile
                 e = last_[i % last_events];
             }

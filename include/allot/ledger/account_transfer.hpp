@@ -32,7 +32,7 @@ inline charge_status account::move_and_tell(account& from, account& to, std::siz
     const auto tell = [&](account_listener& l, const tree_node&) { return l.transferred(from, to, bytes, s), true; };
     const tree_node* top = nullptr;
     {
-        const lock_guard hold(tree.lock);
+        const detail::lock_guard hold(tree.lock);
         top = &from.first_above(to);
     }
     calls.each(from, tell, top);

@@ -29,7 +29,7 @@ inline bool account::over_limit() const noexcept {
     return first_beyond(this) != nullptr;
 }
 inline account_figures account::figures() const noexcept {
-    const lock_guard whole(shape());
+    const detail::lock_guard whole(shape());
     return figures_now();
 }
 // Requires the mutex.
@@ -54,7 +54,7 @@ inline account_figures account::figures_locked() const noexcept {
     return f;
 }
 inline bool account::verify() const noexcept {
-    const lock_guard whole(shape());
+    const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     bool good = valid();
     walk([&](const tree_node& n) {
@@ -80,14 +80,14 @@ inline bool account::remove(account_listener& listener) noexcept {
     }
 }
 inline void account::add(account_item& item) noexcept {
-    const lock_guard whole(shape());
+    const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     items_.add(item);
 }
 inline void account::remove(account_item& item) noexcept {
     account* drained = nullptr;
     {
-        const lock_guard whole(shape());
+        const detail::lock_guard whole(shape());
         const locked scope(*this, false);
         items_.remove(item);
         end_if_drained();

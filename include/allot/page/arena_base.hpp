@@ -57,7 +57,7 @@ class arena_base {
         for (;;) {
             std::size_t first = detail::page_bitmap::none;
             {
-                const lock_guard hold(lock_);
+                const detail::lock_guard hold(lock_);
                 if (pages == 0 || !allowed(pages)) return nullptr;
                 first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
                 if (first != detail::page_bitmap::none) count_taken(pages);
@@ -224,7 +224,7 @@ class arena_base {
         gives_back_ = range.gives_back;
         under_pressure_ = range.under_pressure;
         got_ = range.got;
-        limit_pages_ = min(limit_bytes >> shift_, pages);
+        limit_pages_ = detail::min(limit_bytes >> shift_, pages);
         bitmap_.start(aside, pages);
         aside += detail::page_bitmap::bytes_for(pages);
         dirty_ = reinterpret_cast<word*>(aside);
@@ -249,7 +249,7 @@ class arena_base {
 
     std::uint64_t in_range(std::size_t w) const noexcept {
         const std::size_t left = page_count() - w * 64;
-        return detail::page_bitmap::run_mask(0, min(left, std::size_t{64}));
+        return detail::page_bitmap::run_mask(0, detail::min(left, std::size_t{64}));
     }
     // Whether nothing else can lie in the table's granules that it touches.
     bool has_granules_alone(std::size_t granule) const noexcept {
@@ -269,13 +269,13 @@ class arena_base {
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
     // Free pages that trim() works on look taken meanwhile.
     bool hide(std::size_t first, std::size_t n) noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         const bool good = bitmap_.take_at(first, n);
         if (good) hidden_ += n;
         return good;
     }
     void show(std::size_t first, std::size_t n) noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         bitmap_.give(first, n);
         hidden_ -= n;
     }
@@ -320,7 +320,7 @@ class arena_base {
     }
     bool grow(std::size_t first, std::size_t n) noexcept {
         {
-            const lock_guard hold(lock_);
+            const detail::lock_guard hold(lock_);
             if (!allowed(n) || !bitmap_.take_at(first, n)) return false;
             count_taken(n);
         }

@@ -39,7 +39,7 @@ class arena_holder {
     arena_holder(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self,
                  std::size_t (*give_back)(const void*) noexcept = nullptr) noexcept
         : arena_(arena), name_(name), held_(bytes_held), reclaim_(give_back), self_(self) {
-        const lock_guard hold(arena_.holders_lock_);
+        const detail::lock_guard hold(arena_.holders_lock_);
         next_ = arena_.holders_;
         if (next_ != nullptr) next_->prev_ = this;
         arena_.holders_ = this;
@@ -50,7 +50,7 @@ class arena_holder {
     // No longer asked or told of; waits until no other thread is asking it.
     void leave() noexcept {
         {
-            const lock_guard hold(arena_.holders_lock_);
+            const detail::lock_guard hold(arena_.holders_lock_);
             if (!std::exchange(listed_, false)) return;
             (prev_ != nullptr ? prev_->next_ : arena_.holders_) = next_;
             if (next_ != nullptr) next_->prev_ = prev_;
@@ -66,7 +66,7 @@ class arena_holder {
 
   private:
     bool is_asked() const noexcept {
-        const lock_guard hold(arena_.holders_lock_);
+        const detail::lock_guard hold(arena_.holders_lock_);
         for (const detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
             if (w->now == this && w->thread != sys::thread_token()) return true;
         return false;
@@ -107,7 +107,7 @@ inline void arena_base::report(text_writer& out) const noexcept {
     out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
     out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
     out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
-    const lock_guard hold(holders_lock_);
+    const detail::lock_guard hold(holders_lock_);
     std::size_t n = 0;
     for (const arena_holder* h = holders_; h != nullptr; h = h->next(), ++n)
         if (n < 8) out.put("    held by ").put(h->name()).put(": ").bytes(h->held()).newline();

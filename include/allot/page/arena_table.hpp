@@ -48,7 +48,7 @@ class arena_table {
 
     // False when there is no memory for the table; then nothing has changed.
     bool enter(arena_base& arena) noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         bool good = true;
         for_granules(arena, [&](std::uintptr_t at) { good = good && leaf_for(at) != nullptr; });
         if (!good) return false;
@@ -60,7 +60,7 @@ class arena_table {
         return true;
     }
     void leave(arena_base& arena) noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         if (range* const place = range_of(&arena)) change(*place, nullptr);
         for_granules(arena, [&](std::uintptr_t at) {
             auto& entry = entry_for(at);

@@ -61,7 +61,7 @@ class type_table {
     }
     ALLOT_NOINLINE std::uint32_t find_or_add(const row_type& type) noexcept {
         if (type.align > 64 || (type.align & (type.align - 1)) != 0) return none;
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         const bool is_checked = type.check != row_check::none;
         std::uint32_t n = is_checked ? checked : 1;
         std::atomic<std::uint32_t>& end = is_checked ? end_checked_ : end_;

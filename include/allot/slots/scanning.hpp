@@ -143,7 +143,7 @@ struct scanning {
                          std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             const std::uint32_t first = at_;
-            end = min(end, reach_);
+            end = detail::min(end, reach_);
             std::size_t got = 0;
             std::byte* row = page + cut.offset_of(first);
             for (; at_ < end && got < n; ++at_, row += cut.stride)

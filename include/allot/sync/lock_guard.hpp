@@ -6,6 +6,7 @@
 #include <allot/config.hpp>
 
 namespace allot::inline ALLOT_ABI {
+namespace detail {
 
 struct adopt_lock_t {};
 inline constexpr adopt_lock_t adopt_lock{}; // the caller holds the lock already
@@ -24,4 +25,5 @@ template <class Lock> class [[nodiscard]] lock_guard {
     Lock& lock_;
 };
 
+} // namespace detail
 } // namespace allot::inline ALLOT_ABI

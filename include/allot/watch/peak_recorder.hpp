@@ -48,7 +48,7 @@ class peak_recorder : public charge_counters {
         held_.fetch_sub(bytes, std::memory_order_relaxed);
     }
     peak_usage at_peak() const noexcept {
-        const lock_guard hold(lock_);
+        const detail::lock_guard hold(lock_);
         return kept_;
     }
     std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
@@ -61,7 +61,7 @@ class peak_recorder : public charge_counters {
             now.charged = held;
             census_(manager_, now.types);
             {
-                const lock_guard hold(lock_);
+                const detail::lock_guard hold(lock_);
                 kept_ = now;
             }
             next_.store(held + held / 16, std::memory_order_relaxed);
