@@ -22,7 +22,7 @@ BUGS = {
         "std::byte* const was = places_[at].load();" + wait(256, 300) + "places_[at].store(row); return was;"),
     "damage_noted_without_the_lock": bug(
         "threads/guards.cpp",
-        "const lock_guard hold(lock_); if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
+        "const detail::lock_guard hold(lock_); if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
         "const std::size_t at = n_;" + wait(1, 300) + "if (at < notes_.size()) notes_[at] = {kind, row, type}; n_ = at + 1;"),
     "page_given_with_its_owner": bug(
         "unit/row/page_owners.cpp",

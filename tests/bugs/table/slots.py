@@ -26,7 +26,7 @@ BUGS = {
         "return first_for(n) - header + n * stride <= page_bytes + stride;"),
     "looks_beyond_the_high_water_mark": bug(
         "unit/slots/scanning.cpp",
-        "end = min(end, reach_);",
+        "end = detail::min(end, reach_);",
         ""),
     "empty_pages_never_noted": bug(
         "unit/row/row_heap.cpp",
