@@ -1,4 +1,4 @@
-// heap/family.hpp, the list of heaps that told about an empty page: no empty page is forgotten, by the releasers who
+// heap/heap_group.hpp, the list of heaps that told about an empty page: no empty page is forgotten, by the releasers who
 // find the heap noted already or by a collector who finds it busy.
 #include "relacy_common.hpp"
 

@@ -14,11 +14,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class account;
-
 namespace detail {
 
 struct anything;
+struct any_object;
 
 template <class T> struct quiet_pointer {
     T* operator->() const noexcept;
@@ -86,7 +85,7 @@ struct words {
     template <class... As> anything state_of(As&&...) const noexcept;
     template <class... As> anything charges(As&&...) const noexcept;
     template <class... As> anything name(As&&...) const noexcept;
-    template <class... As> allot::account& account(As&&...) const noexcept;
+    template <class... As> any_object& account(As&&...) const noexcept;
     template <class... As> anything valid(As&&...) const noexcept;
 };
 
@@ -96,6 +95,11 @@ struct anything : words {
     template <class... As> anything operator()(As&&...) const noexcept;
     anything operator*() const noexcept;
     const anything* operator->() const noexcept;
+};
+
+// The same for words that give an object: references bind to it.
+struct any_object : anything {
+    template <class T> operator T&() const noexcept;
 };
 
 template <class A, class B> concept with_anything = std::is_same_v<A, anything> || std::is_same_v<B, anything>;
