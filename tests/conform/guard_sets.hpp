@@ -44,10 +44,10 @@ using guards = std::tuple<guard::none, guard::encoded, guard::canary, guard::qua
 
 const allot::row_type order{"order"};
 
-bool is_zero(const void* p, std::size_t n) {
+[[maybe_unused]] bool is_zero(const void* p, std::size_t n) {
     const auto* at = static_cast<const unsigned char*>(p);
     return std::all_of(at, at + n, [](unsigned char c) { return c == 0; });
 }
-unsigned char* bytes(void* p) { return static_cast<unsigned char*>(p); }
+[[maybe_unused]] unsigned char* bytes(void* p) { return static_cast<unsigned char*>(p); }
 
 } // namespace
