@@ -1,5 +1,5 @@
-// heap/heap_group.hpp, the list of heaps that told about an empty page: no empty page is forgotten, by the releasers who
-// find the heap noted already or by a collector who finds it busy.
+// heap/heap_group.hpp, the list of heaps that told about an empty page: no empty page is forgotten, by the releasers
+// who find the heap noted already or by a collector who finds it busy.
 #include "relacy_common.hpp"
 
 namespace {
