@@ -2,6 +2,7 @@
 // one and list sets of sets.inc.
 #pragma once
 
+#include <conform/suite_rows.hpp>
 #include <support/catch.hpp>
 #include <support/sets_home.hpp>
 
@@ -21,37 +22,6 @@ using namespace allot::literals;
 struct own_list {
     static constexpr std::array<std::uint32_t, 7> sizes{24, 40, 72, 136, 520, 1032, 4096};
 };
-
-// A check that costs the compiler one call, whatever the set.
-inline void expect(bool good, const char* what) {
-    if (good) return;
-    FAIL_CHECK(what);
-}
-
-struct counted {
-    static inline std::atomic<int> alive{0};
-    std::uint64_t value;
-    explicit counted(std::uint64_t v) : value(v) { ++alive; }
-    ~counted() { --alive; }
-};
-struct plain_row {
-    std::uint64_t value;
-};
-
-struct filled {
-    unsigned char* at;
-    std::size_t bytes;
-};
-inline bool touches = true; // rows of a device stay as they are
-inline void fill(const filled& row, std::size_t mark) {
-    if (touches) std::memset(row.at, static_cast<int>(mark % 251), row.bytes);
-}
-inline bool intact(const filled& row, std::size_t mark) {
-    for (std::size_t i = 0; touches && i < row.bytes; ++i)
-        if (row.at[i] != static_cast<unsigned char>(mark % 251)) return false;
-    return true;
-}
-inline bool is_aligned(const void* p, std::size_t align) { return reinterpret_cast<std::uintptr_t>(p) % align == 0; }
 
 // Nothing lives, and after asking for it nothing is held.
 template <class Rows> void ends_empty(Rows& rows, const char* where) {
