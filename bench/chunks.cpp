@@ -109,7 +109,7 @@ template <class Set> void fill(const char* name) {
                 all.push_back(p);
                 sum += n;
             }
-            live.push_back(100.0 * static_cast<double>(blocks.figures().live) / static_cast<double>(256_MiB));
+            live.push_back(100.0 * static_cast<double>(blocks.stats().live) / static_cast<double>(256_MiB));
             asked.push_back(100.0 * static_cast<double>(sum) / static_cast<double>(256_MiB));
             for (void* const p : all) blocks.deallocate(p);
         }

@@ -69,7 +69,7 @@ template <class Api> struct ours : subject {
         }
     }
     std::string more() const override {
-        const auto f = gpu->figures();
+        const auto f = gpu->stats();
         char text[160];
         std::snprintf(text, sizeof text, "events/free %.4f waits/free %.4f from others %.4f refused %llu",
                       static_cast<double>(f.events) / static_cast<double>(f.frees),

@@ -33,6 +33,6 @@ int main() {
     std::fputs(page, stdout);
 
     blocks.trim(); // all caches, whoever's they are; then what is free goes back to the system
-    std::printf("held after trim: %zu bytes\n", blocks.figures().held);
-    return blocks.figures().held == 0 ? 0 : 1;
+    std::printf("held after trim: %zu bytes\n", blocks.stats().held);
+    return blocks.stats().held == 0 ? 0 : 1;
 }

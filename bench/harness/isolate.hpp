@@ -18,8 +18,8 @@ namespace bench {
 // What `measure()` returned in the child; nothing when the child did not live to tell within its seconds.
 template <class Measure>
 auto isolated(unsigned seconds, Measure&& measure) -> std::optional<std::invoke_result_t<Measure&>> {
-    using figures = std::invoke_result_t<Measure&>;
-    static_assert(std::is_trivially_copyable_v<figures>);
+    using stats = std::invoke_result_t<Measure&>;
+    static_assert(std::is_trivially_copyable_v<stats>);
     std::array<int, 2> ends{};
     if (pipe(ends.data()) != 0) return {};
     const pid_t child = fork();
@@ -31,12 +31,12 @@ auto isolated(unsigned seconds, Measure&& measure) -> std::optional<std::invoke_
     if (child == 0) {
         close(ends[0]);
         alarm(seconds);
-        const figures answer = measure();
+        const stats answer = measure();
         const bool told = write(ends[1], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
         _exit(told ? 0 : 1);
     }
     close(ends[1]);
-    figures answer{};
+    stats answer{};
     const bool heard = read(ends[0], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
     close(ends[0]);
     int status = 0;

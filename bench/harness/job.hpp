@@ -40,7 +40,7 @@ enum class how { timed, counted };
 
 enum class when { always, not_in_smoke };
 
-using figure_names = std::array<std::string_view, most_figures>;
+using figure_names = std::array<std::string_view, most_stats>;
 inline constexpr figure_names cpu_only{"CPU ns"}, cpu_wall{"CPU ns", "wall ns"},
     growing{"build ns", "replace ns", "teardown ns", "resident a payload byte"},
     tails{"allocate p50",  "allocate p99.9", "allocate max",     "release p50",
@@ -54,7 +54,7 @@ inline constexpr figure_names cpu_only{"CPU ns"}, cpu_wall{"CPU ns", "wall ns"},
 struct workload {
     work id;
     std::string_view name, about;
-    figure_names figures;
+    figure_names stats;
     std::size_t n = 0; // rows of a growth or a batch, percent of occupancy, other heaps
     how measured = how::timed;
     bool any_size = true; // it is run at every size asked for; otherwise at 64 bytes alone

@@ -96,7 +96,7 @@ inline bool write_json(const results& all, const std::string& path) {
         out.text("size", c.what.size());
         out.text("bound", c.bound() != nullptr ? c.bound()->subject : "");
         out.open('[', "figures");
-        for (const auto name : of.figures)
+        for (const auto name : of.stats)
             if (!name.empty()) out.text(nullptr, std::string(name));
         out.close(']');
         out.open('[', "series");
@@ -106,8 +106,8 @@ inline bool write_json(const results& all, const std::string& path) {
             out.text("subject", s.subject);
             out.text("kind", text_of(s.what));
             out.open('[', "samples"); // a list a figure, a value a round
-            for (std::size_t i = 0; i < most_figures; ++i)
-                if (!of.figures[i].empty()) out.numbers(nullptr, s.figures[i]);
+            for (std::size_t i = 0; i < most_stats; ++i)
+                if (!of.stats[i].empty()) out.numbers(nullptr, s.stats[i]);
             out.close(']');
             out.close('}');
         }

@@ -50,7 +50,7 @@ struct random_source {
 };
 
 // What one run of a workload measured: the figures that its definition names, in that order.
-inline constexpr std::size_t most_figures = 11;
-using sample = std::array<double, most_figures>;
+inline constexpr std::size_t most_stats = 11;
+using sample = std::array<double, most_stats>;
 
 } // namespace bench

@@ -69,9 +69,7 @@ class null_device {
         p.total_bytes = std::size_t{1} << 40;
         return p;
     }
-    result<allot::device::memory_figures> memory_of(device_id) const noexcept {
-        return allot::device::memory_figures{};
-    }
+    result<allot::device::memory_stats> memory_of(device_id) const noexcept { return allot::device::memory_stats{}; }
     result<bool> can_access_peer(device_id, device_id) const noexcept { return false; }
     result<> enable_peer(device_id, device_id) const noexcept { return {}; }
     result<allot::device::capture_state> capturing(stream_type) const noexcept {

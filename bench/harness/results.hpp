@@ -24,10 +24,10 @@ inline const char* text_of(kind k) noexcept {
 struct series {
     std::string subject;
     kind what;
-    std::array<std::vector<double>, most_figures> figures; // one value a round
+    std::array<std::vector<double>, most_stats> stats; // one value a round
 
-    bool empty() const noexcept { return figures[0].empty(); }
-    double median() const { return spread_of(figures[0]).median; }
+    bool empty() const noexcept { return stats[0].empty(); }
+    double median() const { return spread_of(stats[0]).median; }
 };
 
 struct cell {

@@ -73,11 +73,11 @@ inline cell run_rounds(const job& what, const std::vector<subject>& subjects, st
             if (!measured) {
                 std::fprintf(stderr, "left out - %s at %s/%s: its process failed or took too long\n",
                              subjects[i].name.c_str(), std::string(what.of->name).c_str(), what.size().c_str());
-                out.all[i].figures = {};
+                out.all[i].stats = {};
                 std::erase(order, i);
                 continue;
             }
-            for (std::size_t f = 0; f < most_figures; ++f) out.all[i].figures[f].push_back((*measured)[f]);
+            for (std::size_t f = 0; f < most_stats; ++f) out.all[i].stats[f].push_back((*measured)[f]);
         }
     }
     return out;

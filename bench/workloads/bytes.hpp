@@ -29,7 +29,7 @@ sample measure_bytes(const job& what, Take take, Give give, Charged charged) {
         rows[taken] = take();
         touch(rows[taken++], 64, 1);
     };
-    struct figures {
+    struct stats {
         double rows, charged, resident;
     };
     // All pages but one are full, and that one has a single row. Peers are just asked for so many rows.
@@ -37,16 +37,16 @@ sample measure_bytes(const job& what, Take take, Give give, Charged charged) {
         const double before = charged();
         double now = before;
         for (std::size_t i = 0; i < page_of_rows && now == before; ++i) take_one(), now = charged();
-        return figures{static_cast<double>(taken), now, static_cast<double>(resident_bytes())};
+        return stats{static_cast<double>(taken), now, static_cast<double>(resident_bytes())};
     };
 
     static_cast<void>(resident_bytes()); // takes some memory of its own, once
     const auto before = static_cast<double>(resident_bytes());
     while (taken < n) take_one();
     const double at_n = charged() / static_cast<double>(n);
-    const figures small = to_whole_pages();
+    const stats small = to_whole_pages();
     while (taken < 5 * n) take_one();
-    const figures large = to_whole_pages();
+    const stats large = to_whole_pages();
     const double more = large.rows - small.rows;
     rows.resize(taken);
     give(rows);

@@ -11,7 +11,7 @@ memory_use engine::look(std::string when) const {
     use.when = std::move(when);
     use.limit = account.limit();
     use.charged = account.used();
-    use.committed = pages.figures().committed;
+    use.committed = pages.stats().committed;
     use.resident = pages.resident();
     use.peak = account.peak();
     for (const table_memory_base* t : tables_) t->look(use);

@@ -60,7 +60,7 @@ template <class Arena> class holder {
         write(at, e.bytes, e.mark);
     }
     void agree() const {
-        const auto f = arena_.figures();
+        const auto f = arena_.stats();
         REQUIRE(arena_.valid());
         REQUIRE(f.live == live_);
         REQUIRE(f.live_blocks == held_.size());
@@ -129,10 +129,10 @@ TEMPLATE_LIST_TEST_CASE("blocks never overlap, keep their bytes, and nothing is 
     }
     held.agree();
     while (held.size() != 0) held.give(held.some(random), false);
-    CHECK(blocks.figures().live == 0);
+    CHECK(blocks.stats().live == 0);
     blocks.release_empty_pages();
-    CHECK(blocks.figures().held == 0);
-    CHECK(blocks.arena().figures().taken == 0);
+    CHECK(blocks.stats().held == 0);
+    CHECK(blocks.arena().stats().taken == 0);
     CHECK(blocks.valid());
 }
 
@@ -146,7 +146,7 @@ TEMPLATE_LIST_TEST_CASE("told its bytes, a block goes back all the same", "[chun
             REQUIRE(all[i].first);
             blocks.deallocate(all[i].first.address, i % 2 == 0 ? all[i].second : all[i].first.bytes);
         }
-        CHECK(blocks.figures().live == 0);
+        CHECK(blocks.stats().live == 0);
         CHECK(blocks.valid());
     }
     blocks.deallocate(nullptr);
@@ -176,19 +176,19 @@ TEMPLATE_LIST_TEST_CASE("the limit is hard, a refusal harms nobody, and pooled m
                         "[chunks]", chunk_sets) {
     made<TestType> home{32_MiB};
     auto& blocks = *home;
-    const auto held = [&] { return blocks.figures().held; };
+    const auto held = [&] { return blocks.stats().held; };
     std::vector<allot::block> all;
     while (const allot::block b = blocks.try_allocate(10'000)) {
         all.push_back(b);
         REQUIRE((!home.charges || held() <= 32_MiB));
     }
     CHECK(all.size() * 10'240 > 32_MiB / 10 * 6); // powers of two waste most: 16 KiB
-    const std::size_t full = held(), live = blocks.figures().live;
+    const std::size_t full = held(), live = blocks.stats().live;
     CHECK_FALSE(blocks.try_allocate(20_MiB));
     CHECK_FALSE(blocks.try_allocate(~std::size_t{0} / 4));
     CHECK(held() <= full);
-    CHECK(blocks.figures().live == live);
-    CHECK(blocks.figures().refused == 3);
+    CHECK(blocks.stats().live == live);
+    CHECK(blocks.stats().refused == 3);
     for (const allot::block& b : all) blocks.deallocate(b.address); // now the pool has it all
     const allot::block large = blocks.try_allocate(24_MiB);
     CHECK(large);
@@ -215,16 +215,16 @@ TEMPLATE_LIST_TEST_CASE("what is no block changes nothing", "[chunks]", chunk_se
             CHECK(blocks.capacity(wrong) == 0);
             CHECK_FALSE(blocks.resize(wrong, 1));
         }
-        CHECK(blocks.figures().live_blocks == 2);
+        CHECK(blocks.stats().live_blocks == 2);
         blocks.deallocate(a.address);
         blocks.deallocate(a.address);
-        CHECK(blocks.figures().live_blocks == 1);
+        CHECK(blocks.stats().live_blocks == 1);
         const allot::block b = blocks.try_allocate(5000), c = blocks.try_allocate(5000);
         CHECK(b.address != c.address);
         CHECK_FALSE(blocks.try_allocate(10, 3));
         CHECK_FALSE(blocks.try_allocate(10, 32_MiB));
         for (void* const q : {b.address, c.address, large.address}) blocks.deallocate(q);
         CHECK(blocks.valid());
-        CHECK(blocks.figures().live_blocks == 0);
+        CHECK(blocks.stats().live_blocks == 0);
     }
 }

@@ -64,10 +64,10 @@ template <class Set> struct place {
     }
     void finish() {
         CHECK(gpu.valid());
-        CHECK(gpu.figures().live == 0);
-        const std::size_t reserved = gpu.figures().reserved;
+        CHECK(gpu.stats().live == 0);
+        const std::size_t reserved = gpu.stats().reserved;
         CHECK(gpu.trim() == (when_called<Set> ? reserved : 0));
-        CHECK(gpu.figures().reserved == (when_called<Set> ? 0 : reserved));
+        CHECK(gpu.stats().reserved == (when_called<Set> ? 0 : reserved));
         CHECK(m.sim.hazards() == 0);
     }
 };
@@ -115,14 +115,14 @@ TEMPLATE_LIST_TEST_CASE("blocks of a device never overlap, are what was asked fo
             }
             if (step % 200 == 0) {
                 REQUIRE(at.gpu.valid());
-                const auto f = at.gpu.figures();
+                const auto f = at.gpu.stats();
                 REQUIRE(f.live_blocks == live.size());
                 REQUIRE(f.reserved <= most);
                 REQUIRE(f.live <= f.reserved);
             }
         }
         for (const auto& [address, b] : live) at.free(reinterpret_cast<void*>(address), streams[b.stream]);
-        const auto f = at.gpu.figures();
+        const auto f = at.gpu.stats();
         CHECK(f.refused == (counts<TestType> ? refused : 0));
         CHECK(f.allocations == f.frees);
         CHECK(f.clean + f.stranded + f.held == f.reserved);
@@ -137,11 +137,11 @@ TEMPLATE_LIST_TEST_CASE("a device allocator answers what is absurd, and what it 
     REQUIRE(p != nullptr);
     CHECK(at.gpu.try_allocate(0, at.m.a) == nullptr);
     at.gpu.deallocate(nullptr, at.m.a);
-    const auto before = at.gpu.figures();
+    const auto before = at.gpu.stats();
     for (const std::size_t bytes : {most + 1, std::size_t{1} << 40, SIZE_MAX / 2, SIZE_MAX})
         for (const std::size_t align : {std::size_t{1}, 2_MiB, std::size_t{1} << 63})
             CHECK(at.gpu.try_allocate(bytes, align, at.m.b) == nullptr);
-    const auto after = at.gpu.figures();
+    const auto after = at.gpu.stats();
     CHECK(after.live == before.live);
     CHECK(after.reserved == before.reserved);
     CHECK(after.peak == before.peak);
@@ -151,7 +151,7 @@ TEMPLATE_LIST_TEST_CASE("a device allocator answers what is absurd, and what it 
     for (void* const wrong : {static_cast<void*>(&here), static_cast<void*>(static_cast<std::byte*>(p) + 256)})
         at.gpu.deallocate(wrong, at.m.a);
     CHECK(at.gpu.try_allocate(8, 3, at.m.a) == nullptr);
-    CHECK(at.gpu.figures().live == before.live);
+    CHECK(at.gpu.stats().live == before.live);
 #endif
     at.free(p, at.m.a);
 #if !ALLOT_CHECKED

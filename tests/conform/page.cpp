@@ -77,12 +77,12 @@ TEMPLATE_LIST_TEST_CASE("page: pages are aligned, in the arena, found by address
     }
     std::memset(one, 1, 64_KiB);
     std::memset(two, 2, 5 * 64_KiB);
-    CHECK(arena.figures().taken == 6 * 64_KiB);
+    CHECK(arena.stats().taken == 6 * 64_KiB);
     CHECK(arena.resident() >= 6 * 64_KiB);
     arena.give(two + 64_KiB, 4);
     arena.give(two, 1);
     arena.give(one, 1);
-    CHECK(arena.figures().taken == 0);
+    CHECK(arena.stats().taken == 0);
     CHECK(arena.valid());
     CHECK_FALSE(arena.contains(nullptr));
 }
@@ -130,13 +130,13 @@ TEMPLATE_LIST_TEST_CASE("page: random traces of pages and runs against the model
                     peak = taken > peak ? taken : peak;
                 }
             } else if (choice == 15) arena.trim();
-            good = good && arena.figures().taken == taken * 64_KiB;
+            good = good && arena.stats().taken == taken * 64_KiB;
             if (step % 64 == 0) good = good && arena.valid();
         }
         CHECK(good);
-        CHECK(arena.figures().peak_taken == peak * 64_KiB);
+        CHECK(arena.stats().peak_taken == peak * 64_KiB);
         for (const run& r : runs) arena.give(r.first, r.pages);
-        CHECK(arena.figures().taken == 0);
+        CHECK(arena.stats().taken == 0);
         CHECK(arena.valid());
     }
 }
@@ -147,13 +147,13 @@ TEMPLATE_LIST_TEST_CASE("page: a refused request leaves everything as before", "
     std::vector<std::byte*> all;
     while (std::byte* const p = arena.take()) all.push_back(p);
     CHECK(all.size() * 64_KiB == arena.limit());
-    const auto before = arena.figures();
+    const auto before = arena.stats();
     CHECK(arena.take() == nullptr);
     CHECK(arena.take(3) == nullptr);
     CHECK(arena.take(std::size_t{1} << 50) == nullptr);
     CHECK_FALSE(arena.grow_up(all[0], 1, 100));
-    CHECK(arena.figures().taken == before.taken);
-    CHECK(arena.figures().peak_taken == before.peak_taken);
+    CHECK(arena.stats().taken == before.taken);
+    CHECK(arena.stats().peak_taken == before.peak_taken);
     for (std::byte* p : all) arena.give(p, 1);
     const std::size_t trimmed = arena.trim();
     using retain = typename allot::resolved<TestType, allot::product::arena>::template answer<allot::category::retain>;

@@ -28,8 +28,8 @@ template <class Rows> void ends_empty(Rows& rows, const char* where) {
     expect(rows.live_rows() == 0, where);
     expect(rows.valid(), where);
     rows.release_empty_pages();
-    expect(rows.arena().figures().taken == 0, where);
-    expect(rows.figures().charged == 0, where);
+    expect(rows.arena().stats().taken == 0, where);
+    expect(rows.stats().charged == 0, where);
     expect(rows.arena().valid(), where);
     if constexpr (sets::charges<Rows>) {
         expect(rows.used() == 0, where);
@@ -225,7 +225,7 @@ template <class Rows> void fixed_heaps(Rows& rows) {
             expect(heap.live_rows() == (makes ? 1000 : 500), "before release_all");
             expect(heap.release_all() != 0, "release_all gives pages back");
             expect(counted::alive == 0 && heap.live_rows() == 0, "release_all destroys");
-            expect(rows.figures().charged == 0, "release_all refunds the charge");
+            expect(rows.stats().charged == 0, "release_all refunds the charge");
         }
         left = heap.allocate();
     }
@@ -265,15 +265,15 @@ template <class Rows> void fails_as_the_set_says(Rows& rows) {
 
 template <class Rows> void the_limit(Rows& rows) {
     std::vector<void*> all;
-    const std::size_t most = rows.figures().limit;
+    const std::size_t most = rows.stats().limit;
     while (void* const p = rows.try_allocate(2000)) all.push_back(p);
-    expect(rows.figures().charged <= most, "the limit is hard");
+    expect(rows.stats().charged <= most, "the limit is hard");
     expect(all.size() * 2000 > sets::room / 3, "most of the limit is usable"); // roxie: half is rounding
-    const std::size_t before = rows.figures().charged, taken = rows.arena().figures().taken;
-    expect(rows.try_allocate(50000) == nullptr || rows.figures().charged <= most, "no more than the limit");
+    const std::size_t before = rows.stats().charged, taken = rows.arena().stats().taken;
+    expect(rows.try_allocate(50000) == nullptr || rows.stats().charged <= most, "no more than the limit");
     fails_as_the_set_says(rows);
-    expect(rows.arena().figures().taken <= most && rows.arena().figures().taken >= taken, "pages as before");
-    expect(rows.figures().charged >= before, "charge as before");
+    expect(rows.arena().stats().taken <= most && rows.arena().stats().taken >= taken, "pages as before");
+    expect(rows.stats().charged >= before, "charge as before");
     expect(rows.valid(), "valid at the limit");
     rows.release(all.back());
     all.back() = rows.try_allocate(2000);

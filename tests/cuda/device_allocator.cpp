@@ -53,7 +53,7 @@ int main() {
         gpu.deallocate(p, s);
     }
     check(gpu.valid(), "the books agree");
-    check(gpu.figures().live == 0, "nothing is live");
+    check(gpu.stats().live == 0, "nothing is live");
     void* const large = gpu.try_allocate(512_MiB, 2_MiB, a);
     check(large != nullptr && reinterpret_cast<std::uintptr_t>(large) % 2_MiB == 0, "a large block, aligned");
     gpu.deallocate(large, a);

@@ -45,7 +45,7 @@ TEST_CASE("others may look at an account of one thread, and want its room", "[de
         std::thread([&] {
             f.root.set_limit(2000);
             static_cast<void>(f.other.try_charge(1999));
-            if (f.mine.used() == 100 && f.mine.peak() == 100 && f.root.verify()) static_cast<void>(f.mine.figures());
+            if (f.mine.used() == 100 && f.mine.peak() == 100 && f.root.verify()) static_cast<void>(f.mine.stats());
         }).join();
     });
     INFO(end.said);

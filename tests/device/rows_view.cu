@@ -71,8 +71,8 @@ int main() {
         check(static_cast<bool>(lent.drain()), "draining");
     }
     check(rows.live_rows() == 0 && rows.valid(), "all rows are back");
-    const std::size_t before = rows.arena().figures().committed;
-    check(rows.trim() == before && rows.arena().figures().committed == 0, "a trim unmaps all");
+    const std::size_t before = rows.arena().stats().committed;
+    check(rows.trim() == before && rows.arena().stats().committed == 0, "a trim unmaps all");
     void* const again = rows.allocate(1000000);
     check(again != nullptr && static_cast<bool>(api.fill_async(again, 1, 1000000, *stream)),
           "and pages are mapped anew");

@@ -49,7 +49,7 @@ TEST_CASE("foreign memory that the host cannot keep a record of stays its owner'
         CHECK(says_the_host(why, 300));
         CHECK(released == 0);
         CHECK(root.used() == 0);
-        CHECK(root.figures().buffers == 0);
+        CHECK(root.stats().buffers == 0);
     });
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("an account that the host has no memory for gets no view, and nothing 
         CHECK(view.valid());
         CHECK(v[3] == 7);
         CHECK(scan.used() == all);
-        CHECK(sort.figures().buffers == 0);
+        CHECK(sort.stats().buffers == 0);
         sort.close();
         CHECK(view.transfer(sort).status.outcome == charge_outcome::closed);
         CHECK(view.transfer(sort).status.at == &sort);

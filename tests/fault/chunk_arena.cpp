@@ -24,18 +24,18 @@ template <class Set> void scene() {
         std::vector<void*> all;
         for (std::size_t i = 0; i != 200; ++i) {
             const std::size_t n = i % 50 == 0 ? 3_MiB : i % 7 == 0 ? 200'000 : 1000;
-            const auto before = blocks.figures();
+            const auto before = blocks.stats();
             if (void* const p = blocks.allocate(n).address) {
                 static_cast<char*>(p)[n - 1] = 1;
                 all.push_back(p);
             } else {
                 REQUIRE(fault::struck());
-                REQUIRE(blocks.figures().live == before.live);
+                REQUIRE(blocks.stats().live == before.live);
             }
             REQUIRE(blocks.valid());
         }
         for (void* const p : all) blocks.deallocate(p);
-        REQUIRE(blocks.figures().live == 0);
+        REQUIRE(blocks.stats().live == 0);
         blocks.trim();
         REQUIRE(blocks.valid());
     }
@@ -93,12 +93,12 @@ TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone 
         blocks.release_empty_pages();
         CHECK(fault::struck() == !without);
         fault::fail_nth(0);
-        CHECK((blocks.figures().cached == 0) == without);
+        CHECK((blocks.stats().cached == 0) == without);
         blocks.release_empty_pages();
-        CHECK(blocks.figures().cached == 0);
+        CHECK(blocks.stats().cached == 0);
         step = 2;
         step.notify_all();
         idle.join();
-        CHECK(blocks.figures().held == 0);
+        CHECK(blocks.stats().held == 0);
     }
 }

@@ -71,7 +71,7 @@ template <class Set> class scene {
         const auto s = stream();
         release_held(s); // what was freed when nobody could tell on which stream
         gpu_.trim();
-        CHECK(gpu_.figures().live == 0);
+        CHECK(gpu_.stats().live == 0);
         void* const p = gpu_.try_allocate(std::is_same_v<Set, keeping_memory> ? 1_MiB : most - 2_MiB,
                                           s); // what is kept may lie apart
         CHECK(p != nullptr);
@@ -189,7 +189,7 @@ TEST_CASE("a device allocator survives a device that is lost at any call", "[fau
         }
         gpu.trim();
         CHECK(gpu.valid());
-        CHECK(gpu.figures().live == 0);
+        CHECK(gpu.stats().live == 0);
         calls = count() - first;
         if (k <= calls) {
             CHECK(gpu.try_allocate(256, s) == nullptr);

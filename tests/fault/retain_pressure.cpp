@@ -27,7 +27,7 @@ template <class Set> outcome under_pressure() {
     allot::sys::fault::fail_nth(1, 2);
     std::byte* const run = pages.take(30);
     allot::sys::fault::fail_nth(0);
-    const outcome was{run != nullptr, pages.figures().returned};
+    const outcome was{run != nullptr, pages.stats().returned};
     if (run != nullptr) pages.give(run, 30);
     CHECK(pages.valid());
     return was;
@@ -54,9 +54,9 @@ TEST_CASE("an idle walk survives that the system refuses pages back", "[fault][r
     pages.give(one, 1);
     allot::sys::fault::fail_nth(1);
     while (!allot::sys::fault::struck()) pages.trim_idle();
-    CHECK(pages.figures().returned == 0);
-    CHECK(pages.figures().committed == 64_KiB);
-    while (pages.figures().returned == 0) pages.trim_idle();
-    CHECK(pages.figures().committed == 0);
+    CHECK(pages.stats().returned == 0);
+    CHECK(pages.stats().committed == 64_KiB);
+    while (pages.stats().returned == 0) pages.trim_idle();
+    CHECK(pages.stats().committed == 0);
     CHECK(pages.valid());
 }

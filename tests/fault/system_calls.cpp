@@ -92,14 +92,14 @@ TEST_CASE("an arena survives the failure of each call to the system", "[fault]")
         std::size_t n = 0;
         for (int i = 0; i < 300; ++i) {
             const std::size_t k = i % 5 == 0 ? 7 : 1;
-            const auto before = pages.figures();
+            const auto before = pages.stats();
             if (std::byte* const p = pages.take(k)) {
                 p[0] = p[(k << 20) - 1] = std::byte{1};
                 taken.emplace_back(p, k);
                 n += k;
             } else {
-                CHECK(pages.figures().taken == before.taken);
-                CHECK(pages.figures().peak_taken == before.peak_taken);
+                CHECK(pages.stats().taken == before.taken);
+                CHECK(pages.stats().peak_taken == before.peak_taken);
             }
             CHECK(pages.valid());
             if (i % 3 == 0 && !taken.empty() &&
@@ -109,9 +109,9 @@ TEST_CASE("an arena survives the failure of each call to the system", "[fault]")
                 n += 2;
             }
         }
-        CHECK(pages.figures().taken == n << 20);
+        CHECK(pages.stats().taken == n << 20);
         for (auto& [p, k] : taken) pages.give(p, k);
-        CHECK(pages.figures().taken == 0);
+        CHECK(pages.stats().taken == 0);
         pages.trim();
         CHECK(pages.valid());
     });

@@ -208,7 +208,7 @@ class trace {
         if (!at(0).real->verify()) return false;
         for (int n = 0; n != static_cast<int>(nodes_.size()); ++n) {
             if (!at(n).live()) continue;
-            const auto f = at(n).real->figures();
+            const auto f = at(n).real->stats();
             if (f.own != at(n).own || f.reservation != at(n).reserved) return false;
             const bool same = f.used == used(n) && f.peak == at(n).peak;
             if (exact_ ? !same : f.used < used(n) || f.peak < at(n).peak) return false;

@@ -50,7 +50,7 @@ struct accounts {
     // What is refunded is back at the root, but for the credit of the leaf with steps.
     void end(std::size_t of_exact, std::size_t of_stepping) {
         RL_ASSERT(all->root.verify());
-        RL_ASSERT(all->exact.figures().ahead == 0 && all->beside.figures().ahead == 0);
+        RL_ASSERT(all->exact.stats().ahead == 0 && all->beside.stats().ahead == 0);
         RL_ASSERT(all->exact.used() == of_exact && all->stepping.used() == of_stepping && all->beside.used() == 0);
         all->exact.refund(of_exact), all->stepping.refund(of_stepping);
         RL_ASSERT(all->stepping.close() && all->exact.close() && all->query.used() == 0);

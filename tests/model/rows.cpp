@@ -153,7 +153,7 @@ template <class Set> class trace {
         for (const model_row& r : expected.rows)
             if (!model::intact(r)) return false;
         return rows.live_rows() == expected.rows.size() && rows.valid() && rows.arena().valid() &&
-               ended == expected.ended && rows.figures().charged == rows.arena().figures().taken;
+               ended == expected.ended && rows.stats().charged == rows.arena().stats().taken;
     }
     bool step() {
         switch (below(64)) {
@@ -196,7 +196,7 @@ template <class Set> class trace {
         if (!agrees()) return false;
         for (auto& heap : heaps) heap.reset();
         rows.release_empty_pages();
-        return rows.arena().figures().taken == 0;
+        return rows.arena().stats().taken == 0;
     }
 };
 

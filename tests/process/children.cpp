@@ -65,7 +65,7 @@ TEST_CASE("where address space is short an arena reserves less, and works", "[pr
         const rlimit few{now + 200_MiB, now + 200_MiB};
         ::setrlimit(RLIMIT_AS, &few);
         allot::row_manager<sets::quiet> rows; // would reserve as much as the machine has
-        if (rows.arena().figures().reserved > 200_MiB) return 1;
+        if (rows.arena().stats().reserved > 200_MiB) return 1;
         std::size_t bytes = 0;
         std::vector<void*> all;
         while (void* const p = rows.try_allocate(100000)) {

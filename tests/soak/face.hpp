@@ -56,8 +56,8 @@ struct sums {
     std::size_t by_pages = 0;  // bytes of the pages that visit_pages tells
     std::size_t taken = 0;     // of the arena
     bool valid = false;
-    allot::row_figures figures;
-    allot::type_census types;
+    allot::row_stats stats;
+    allot::type_histogram types;
 };
 
 class manager_face {

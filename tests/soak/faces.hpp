@@ -123,7 +123,7 @@ template <class Set> class face_of final : public manager_face {
     explicit face_of(leak_count& leaks)
         : home_(allot::leak_sink{&count_leaks, &leaks}, allot::damage_sink{&damaged, nullptr}, allot::name{"soaked"}) {
         if constexpr (!host_rows)
-            over_.reset(static_cast<unsigned char*>(::operator new(rows().arena().figures().reserved, over_align)));
+            over_.reset(static_cast<unsigned char*>(::operator new(rows().arena().stats().reserved, over_align)));
     }
 
     features about() const override {
@@ -193,7 +193,7 @@ template <class Set> class face_of final : public manager_face {
     }
     std::size_t charged() const override {
         if constexpr (sets::charges<manager>) return rows().used();
-        else return rows().arena().figures().taken;
+        else return rows().arena().stats().taken;
     }
     std::size_t limit() const override {
         if constexpr (sets::charges<manager>) return rows().limit();
@@ -224,9 +224,9 @@ template <class Set> class face_of final : public manager_face {
         s.live_rows = rows().live_rows();
         rows().usage([&](const allot::heap_usage& u) { s.by_usage += u.live_rows; });
         rows().visit_pages([&](const allot::page_use& use) { s.by_pages += use.pages * rows().arena().page_bytes(); });
-        s.taken = rows().arena().figures().taken;
+        s.taken = rows().arena().stats().taken;
         s.valid = rows().valid() && rows().arena().valid();
-        s.figures = rows().figures();
+        s.stats = rows().stats();
         s.types = rows().usage_by_type();
         return s;
     }

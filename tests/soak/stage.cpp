@@ -95,12 +95,12 @@ void stage::agree() {
     expect(now.valid, "valid()");
     expect_same(now.live_rows, live(), "live_rows()");
     expect_same(now.by_usage, live(), "live rows by usage");
-    expect_same(now.figures.live_rows, live(), "live rows by figures");
+    expect_same(now.stats.live_rows, live(), "live rows by figures");
     if (now.types.exact()) expect_same(now.types.rows(), live(), "live rows by type");
-    expect(now.figures.live_bytes >= bytes && now.figures.charged >= bytes, "fewer bytes than the rows' own");
-    expect_same(now.figures.charged, now.taken, "what is charged, by the pages taken");
+    expect(now.stats.live_bytes >= bytes && now.stats.charged >= bytes, "fewer bytes than the rows' own");
+    expect_same(now.stats.charged, now.taken, "what is charged, by the pages taken");
     expect_same(now.by_pages, now.taken, "pages visited, by the pages taken");
-    expect(now.figures.charged <= now.figures.limit && now.figures.charged <= now.figures.peak, "charged, peak, limit");
+    expect(now.stats.charged <= now.stats.limit && now.stats.charged <= now.stats.peak, "charged, peak, limit");
     if (about_.counted && now.types.exact())
         for (unsigned k = 0; k < kinds; ++k) {
             std::size_t rows = 0;
@@ -187,10 +187,10 @@ void stage::retire(dice& random, counts& done, bool no_threads) {
     agree();
     if (const std::size_t rows = live(); rows == 0) {
         here.step = "end, nothing left";
-        const std::size_t most = face_->add_up().figures.peak;
+        const std::size_t most = face_->add_up().stats.peak;
         face_->trim();
         agree();
-        const auto now = face_->add_up().figures;
+        const auto now = face_->add_up().stats;
         if (!about_.by_thread || no_threads) {
             expect(now.charged == 0, "pages are charged though no row is left");
             if (about_.gives_back && most >= (std::size_t{1} << 20))

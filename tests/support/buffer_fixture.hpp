@@ -67,7 +67,7 @@ struct fixture {
         CHECK(pool.live == 0);
         CHECK(root.used() == 0);
         CHECK(root.verify());
-        for (const account* x : {&a, &b, &c, &away}) CHECK(x->figures().buffers == 0);
+        for (const account* x : {&a, &b, &c, &away}) CHECK(x->stats().buffers == 0);
     }
 };
 

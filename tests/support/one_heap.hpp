@@ -27,7 +27,7 @@ template <class Slots> struct one_heap {
     ~one_heap() {
         heap->drop_pages();
         CHECK(ledger.used() == 0);
-        CHECK(arena.figures().taken == 0);
+        CHECK(arena.stats().taken == 0);
     }
     std::unique_ptr<heap_type> make(std::size_t row_bytes) {
         allot::heap_plan plan;

@@ -56,8 +56,8 @@ TEMPLATE_TEST_CASE("pages are nobody else's, also while an arena is trimmed, and
     done = true;
     trimmer.join();
     CHECK(good);
-    CHECK(pages.figures().taken == 0);
-    CHECK(pages.figures().peak_taken <= threads * each * 64_KiB);
+    CHECK(pages.stats().taken == 0);
+    CHECK(pages.stats().peak_taken <= threads * each * 64_KiB);
     CHECK(pages.valid());
 }
 

@@ -43,7 +43,7 @@ struct tree {
     }
     bool at_rest() {
         bool good = root.used() == 0 && root.verify() && pool.live == 0;
-        for (auto& a : all) good = good && a->figures().buffers == 0 && a->used() == 0;
+        for (auto& a : all) good = good && a->stats().buffers == 0 && a->used() == 0;
         return good;
     }
 };
@@ -172,7 +172,7 @@ TEST_CASE("buffers: an account takes a view again while its last one goes", "[bu
         for (int spin = round / 50 % 50; spin != 0; --spin) allot::pause();
         buffer z = y.retain(*t.all[0]);
         turn.arrive_and_wait();
-        good = good && z.valid() && t.all[0]->figures().buffers == 1 &&
+        good = good && z.valid() && t.all[0]->stats().buffers == 1 &&
                (z.charged() == t.all[0].get() || z.charged() == t.all[1].get());
         y.release();
         good = good && z.charged() == t.all[0].get() && t.all[0]->used() == 64;
@@ -318,8 +318,7 @@ TEST_CASE("buffers: an account closes while a view comes to it", "[buffer][threa
         view.release();
         good = good && from.used() == 0 && to->used() == 0 && other.used() == (shared ? 64U : 0U);
         shared.release();
-        good =
-            good && root.used() == 0 && pool.live == 0 && from.figures().buffers == 0 && other.figures().buffers == 0;
+        good = good && root.used() == 0 && pool.live == 0 && from.stats().buffers == 0 && other.stats().buffers == 0;
     }
     CHECK(good);
     CHECK(root.verify());
@@ -358,7 +357,7 @@ TEST_CASE("buffers: an account closes while two views come to it", "[buffer][thr
         }
         mine.release(), theirs.release(), view.release(), shared.release(), kept.release();
         good = good && root.used() == 0 && pool.live == 0;
-        for (const account* const a : {&from, &other, &last}) good = good && a->figures().buffers == 0;
+        for (const account* const a : {&from, &other, &last}) good = good && a->stats().buffers == 0;
     }
     CHECK(good);
     CHECK(root.verify());

@@ -72,7 +72,7 @@ TEMPLATE_LIST_TEST_CASE("blocks go from thread to thread, while caches are empti
         });
     std::thread reports{[&] {
         while (!done) {
-            static_cast<void>(blocks.figures());
+            static_cast<void>(blocks.stats());
             blocks.trim();
         }
     }};
@@ -85,10 +85,10 @@ TEMPLATE_LIST_TEST_CASE("blocks go from thread to thread, while caches are empti
             blocks.deallocate(p);
         }
     CHECK(broken == 0);
-    CHECK(blocks.figures().live == 0);
+    CHECK(blocks.stats().live == 0);
     CHECK(blocks.valid());
     blocks.release_empty_pages();
-    CHECK(blocks.figures().held == 0);
+    CHECK(blocks.stats().held == 0);
 }
 
 TEMPLATE_LIST_TEST_CASE("threads that come and go leave nothing, whoever ends first", "[chunks][threads]", sets) {
@@ -145,7 +145,7 @@ TEST_CASE("at the limit threads take turns, and never see more than it", "[chunk
     CHECK(met != 0);
     CHECK(refused != 0);
     CHECK(broken == 0);
-    CHECK(blocks.figures().live == 0);
+    CHECK(blocks.stats().live == 0);
     const allot::block whole = blocks.try_allocate(8_MiB);
     CHECK(whole);
     blocks.deallocate(whole.address);

@@ -60,7 +60,7 @@ TEST_CASE("threads share device rows, under a limit, with trims between", "[thre
         rows.trim();
         CHECK(rows.used() == 0);
         CHECK(rows.arena().valid());
-        CHECK(rows.arena().figures().committed == 0);
+        CHECK(rows.arena().stats().committed == 0);
     }
     CHECK(gpu.leaks() == 0);
     CHECK(gpu.hazards() == 0);

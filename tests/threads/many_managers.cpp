@@ -41,7 +41,7 @@ double cpu_ns() {
     return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-struct figures {
+struct stats {
     std::size_t managers = 0, threads = 0;
     std::size_t resident = 0, address = 0; // bytes that a thread more costs in a manager
     std::size_t of_manager = 0;            // bytes that a manager with one thread costs
@@ -49,12 +49,12 @@ struct figures {
     bool good = true;
 };
 
-template <class Set> figures measure(std::size_t managers, std::size_t threads, bool keep, std::size_t each = 1) {
+template <class Set> stats measure(std::size_t managers, std::size_t threads, bool keep, std::size_t each = 1) {
     mallopt(M_ARENA_MAX, 1); // or each thread has a range of addresses for small blocks
     using rows_type = allot::row_manager<Set>;
     allot::arena<> pages{allot::page_bytes{64_KiB}};
     std::vector<std::unique_ptr<rows_type>> all(managers);
-    figures f{.managers = managers, .threads = threads};
+    stats f{.managers = managers, .threads = threads};
     std::vector<std::vector<void*>> held(threads, std::vector<void*>(managers));
     const std::size_t before = bytes_now("VmRSS:");
     for (auto& m : all)
@@ -125,8 +125,8 @@ template <class Set, class Plain> void check(std::size_t managers, std::size_t t
     };
     for (const auto [keep, each, most] :
          {use{false, 1, shared + 256}, use{true, 1, shared + 256}, use{false, 50, both + 256}}) {
-        const figures plain = measure<Plain>(managers, threads, keep, each);
-        const figures f = measure<Set>(managers, threads, keep, each);
+        const stats plain = measure<Plain>(managers, threads, keep, each);
+        const stats f = measure<Set>(managers, threads, keep, each);
         INFO(managers << " managers, " << threads << " threads, " << each << " rows each, "
                       << (keep ? "kept" : "released") << ": " << f.resident << " bytes resident and " << f.address
                       << " of address space a thread and manager, " << f.of_manager << " a manager, " << f.ns

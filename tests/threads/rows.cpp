@@ -239,7 +239,7 @@ TEST_CASE("managers of threads that share a short arena live on each other's emp
         }
     });
     CHECK(served > 0);
-    CHECK(pages.figures().taken == 0);
+    CHECK(pages.stats().taken == 0);
     CHECK(pages.valid());
 }
 

@@ -69,7 +69,7 @@ class trace {
         }
         finish();
         all_.operations += operations;
-        const auto f = gpu_.figures();
+        const auto f = gpu_.stats();
         all_.frees += f.frees, all_.events += f.events, all_.waits += f.waits, all_.steals += f.steals,
             all_.refused += f.refused;
         all_.joined += f.joined, all_.given_back += f.given_back;

@@ -78,7 +78,7 @@ template <class Api> class device_columns {
         std::array<std::uint64_t, columns> there{}, back{};
         for (std::size_t c = 0; c != chunks_.size(); ++c) copy_back(c, there, back);
         for (std::size_t i = 0; i != columns; ++i) out_.equal_columns += there[i] == back[i];
-        out_.afterwards = gpu_.figures();
+        out_.afterwards = gpu_.stats();
         return std::move(out_);
     }
 

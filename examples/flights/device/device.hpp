@@ -3,7 +3,7 @@
 #pragma once
 #include "../options.hpp"
 #include "../tables.hpp"
-#include <allot/device_allocator/device_figures.hpp>
+#include <allot/device_allocator/device_stats.hpp>
 #include <memory>
 #include <memory_resource>
 #include <stdexcept>
@@ -20,11 +20,11 @@ struct device_outcome {
     std::string device;                         // empty: none was asked for
     std::size_t columns = 0, equal_columns = 0; // those that came back as they had been copied there
     std::uint64_t rows = 0, chunks = 0, streams = 0;
-    std::uint64_t copied = 0;         // bytes to the device
-    std::uint64_t dropped = 0;        // chunks that made room for others, and were copied again
-    std::uint64_t hazards = 0;        // uses of memory that were not ordered: what the simulated device found
-    std::string report, report_json;  // of the device allocator, when all that fits was there
-    allot::device_figures afterwards; // when nothing was left there
+    std::uint64_t copied = 0;        // bytes to the device
+    std::uint64_t dropped = 0;       // chunks that made room for others, and were copied again
+    std::uint64_t hazards = 0;       // uses of memory that were not ordered: what the simulated device found
+    std::string report, report_json; // of the device allocator, when all that fits was there
+    allot::device_stats afterwards;  // when nothing was left there
 
     bool good() const { return equal_columns == columns && hazards == 0; }
 };

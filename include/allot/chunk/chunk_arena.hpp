@@ -16,9 +16,9 @@
 #pragma once
 
 #include <allot/chunk/chunk_core.hpp>
-#include <allot/chunk/chunk_figures.hpp>
 #include <allot/chunk/chunk_policies.hpp>
 #include <allot/chunk/chunk_reports.hpp>
+#include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/diagnose.hpp>
@@ -65,7 +65,7 @@ template <class Set> class chunk_arena {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
         if (core_.open()) {
-            if constexpr (policies::in_tree) ledger_.tells(this, &tell_account<item_figures>);
+            if constexpr (policies::in_tree) ledger_.tells(this, &tell_account<item_stats>);
             return;
         }
         holder_.leave();
@@ -200,15 +200,15 @@ template <class Set> class chunk_arena {
     {
         ledger_.set_limit(bytes);
     }
-    charge_figures charges() const noexcept
+    charge_stats charges() const noexcept
         requires(policies::counts)
     {
         return ledger_.charges();
     }
 
     // Exact while no other thread allocates or gives back.
-    chunk_figures figures() const noexcept {
-        chunk_figures f;
+    chunk_stats stats() const noexcept {
+        chunk_stats f;
         const auto now = core_.heap().now();
         f.large = now.large_pages << arena().page_shift();
         f.held = now.bytes + f.large;
@@ -219,7 +219,7 @@ template <class Set> class chunk_arena {
         f.free = now.bytes - now.out;
         f.limit = limit_bytes();
         if constexpr (policies::charges) f.peak = ledger_.peak();
-        else f.peak = arena().figures().peak_taken;
+        else f.peak = arena().stats().peak_taken;
         usage_of(now, [&](const class_usage& u) {
             f.cached += u.cached * u.bytes;
             f.live_blocks -= detail::min(u.cached, f.live_blocks);
@@ -252,7 +252,7 @@ template <class Set> class chunk_arena {
     // The invariants of its books; no other thread may use it meanwhile.
     bool valid() const noexcept {
         if (!core_.heap().valid()) return false;
-        if constexpr (policies::charges) return ledger_.used() == figures().held;
+        if constexpr (policies::charges) return ledger_.used() == stats().held;
         else return true;
     }
 
@@ -267,10 +267,10 @@ template <class Set> class chunk_arena {
         return static_cast<const chunk_arena*>(self)->core_.heap().held_bytes();
     }
     // What the system gives to an arena of its own; one that is shared is nobody's alone.
-    template <class Figures> static Figures tell_account(const void* self) noexcept {
+    template <class Stats> static Stats tell_account(const void* self) noexcept {
         const auto& blocks = *static_cast<const chunk_arena*>(self);
         if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
-        else return {blocks.ledger_.used(), blocks.arena().figures().committed, blocks.arena().resident()};
+        else return {blocks.ledger_.used(), blocks.arena().stats().committed, blocks.arena().resident()};
     }
     static std::size_t reclaim_for_others(const void* self) noexcept {
         return static_cast<const chunk_arena*>(self)->core_.heap().reclaim_for_others();
@@ -386,7 +386,7 @@ class chunk_arena<Set> : public detail::refused<Set, product::chunk_arena> {
     template <class... As> block allocate(As&&...) const noexcept; // whose members are asked for
     template <class... As> block try_allocate(As&&...) const noexcept;
     template <class... As> block resize(As&&...) const noexcept;
-    template <class... As> chunk_figures figures(As&&...) const noexcept;
+    template <class... As> chunk_stats stats(As&&...) const noexcept;
 };
 
 } // namespace allot::inline ALLOT_ABI

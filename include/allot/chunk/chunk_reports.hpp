@@ -4,7 +4,7 @@
 // thread uses the arena.
 #pragma once
 
-#include <allot/chunk/chunk_figures.hpp>
+#include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
@@ -16,7 +16,7 @@
 namespace allot::inline ALLOT_ABI {
 
 /// The lines of a report under its headline.
-inline void write(text_writer& out, const chunk_figures& f) noexcept {
+inline void write(text_writer& out, const chunk_stats& f) noexcept {
     out.put("  limit ");
     if (f.limit == SIZE_MAX) out.put("none");
     else out.bytes(f.limit);
@@ -35,7 +35,7 @@ namespace detail {
 template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks, const char* set) noexcept {
     out.put("chunk arena ").put(blocks.name()).put(" (set ").put(set).put("), chunks of ");
     out.bytes(blocks.chunk_bytes()).newline();
-    write(out, blocks.figures());
+    write(out, blocks.stats());
     class_usage top[4]{};
     blocks.usage([&](class_usage u) {
         for (class_usage& t : top)
@@ -51,7 +51,7 @@ template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks
 template <class Blocks>
 [[noreturn]] ALLOT_COLD void raise_no_block(const Blocks& blocks, const char* set, std::size_t bytes,
                                             std::size_t align) {
-    const chunk_figures f = blocks.figures();
+    const chunk_stats f = blocks.stats();
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(set);
@@ -66,7 +66,7 @@ template <class Blocks>
 
 template <class Blocks>
 ALLOT_COLD void tell_leaked_blocks(const Blocks& blocks, const char* set, const leak_sink& sink) noexcept {
-    const chunk_figures f = blocks.figures();
+    const chunk_stats f = blocks.stats();
     if (f.live_blocks == 0) return;
     char page[out_of_memory::report_bytes];
     text_writer out{page};

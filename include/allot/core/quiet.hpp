@@ -75,7 +75,7 @@ struct words {
     template <class... As> anything pages(As&&...) const noexcept;
     template <class... As> anything resident(As&&...) const noexcept;
     template <class... As> anything usage(As&&...) const noexcept;
-    template <class... As> anything figures(As&&...) const noexcept;
+    template <class... As> anything stats(As&&...) const noexcept;
     template <class... As> anything report(As&&...) const noexcept;
     template <class... As> anything usage_by_type(As&&...) const noexcept;
     template <class... As> anything usage_at_peak(As&&...) const noexcept;

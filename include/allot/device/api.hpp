@@ -112,7 +112,7 @@ template <class A>
 concept devices = requires(const A& api, device_id device, device_id peer) {
     { api.device_count() } noexcept -> detail::gives<int>;
     { api.properties_of(device) } noexcept -> detail::gives<properties>;
-    { api.memory_of(device) } noexcept -> detail::gives<memory_figures>;
+    { api.memory_of(device) } noexcept -> detail::gives<memory_stats>;
     { api.can_access_peer(device, peer) } noexcept -> detail::gives<bool>;
     { api.enable_peer(device, peer) } noexcept -> detail::gives<void>; // twice is no error
 };

@@ -202,10 +202,10 @@ class cuda {
         p.virtual_memory = p.granularity != 0;
         return p;
     }
-    result<memory_figures> memory_of(device_id device) const noexcept {
+    result<memory_stats> memory_of(device_id device) const noexcept {
         const on_device here{device};
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
-        memory_figures m{};
+        memory_stats m{};
         const auto code = cudaMemGetInfo(&m.free_bytes, &m.total_bytes);
         return give(code, "cudaMemGetInfo", m);
     }

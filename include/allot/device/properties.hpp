@@ -1,4 +1,4 @@
-// What is known about a device: facts that stay (properties), and how much memory it has left (memory_figures).
+// What is known about a device: facts that stay (properties), and how much memory it has left (memory_stats).
 #pragma once
 
 #include <allot/config.hpp>
@@ -20,7 +20,7 @@ struct properties {
     bool memory_pools = false;   // allocate_async
 };
 
-struct memory_figures {
+struct memory_stats {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
 };

@@ -91,7 +91,7 @@ class simulated {
     // --- devices -----------------------------------------------------------------------------------------------
     result<int> device_count() const noexcept { return machine_->device_count(); }
     result<properties> properties_of(device_id device) const noexcept { return machine_->properties_of(device); }
-    result<memory_figures> memory_of(device_id device) const noexcept { return machine_->memory_of(device); }
+    result<memory_stats> memory_of(device_id device) const noexcept { return machine_->memory_of(device); }
     result<bool> can_access_peer(device_id device, device_id peer) const noexcept {
         return machine_->can_access_peer(device, peer);
     }

@@ -27,10 +27,10 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/device/given_api.hpp>
-#include <allot/device_allocator/device_figures.hpp>
 #include <allot/device_allocator/device_growth.hpp>
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_report.hpp>
+#include <allot/device_allocator/device_stats.hpp>
 #include <allot/ledger/forward.hpp>
 
 #include <cstddef>
@@ -198,10 +198,10 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
         ledger_.set_limit(bytes);
     }
 
-    device_figures figures() const noexcept {
+    device_stats stats() const noexcept {
         const guard slow{growing_};
         const guard hold{books_};
-        device_figures f;
+        device_stats f;
         f.live = runs_.live_bytes();
         f.live_blocks = runs_.live_runs();
         f.limit = limit_now();
@@ -231,14 +231,14 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
         }
         return f;
     }
-    // Visits (stream_figures) of each stream that was seen and has not left, or has free runs. It must not call back.
+    // Visits (stream_stats) of each stream that was seen and has not left, or has free runs. It must not call back.
     template <class Visit> void visit_streams(Visit visit) const {
         const guard hold{books_};
         for (key_type k = stream_tag::first; k < book_.keys(); ++k) {
             const auto& e = book_[k];
             if (!e.gone || runs_.free_runs(k) != 0)
-                visit(stream_figures{e.id, runs_.free_bytes(k), runs_.free_runs(k), runs_.largest(k).bytes, e.freed,
-                                     e.recorded, e.gone});
+                visit(stream_stats{e.id, runs_.free_bytes(k), runs_.free_runs(k), runs_.largest(k).bytes, e.freed,
+                                   e.recorded, e.gone});
         }
     }
     // One page: limit, live, reserved, the largest free run, the streams that hold most of what is free.

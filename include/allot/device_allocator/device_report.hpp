@@ -1,6 +1,6 @@
 // The page of text that a device allocator makes of its figures, and the out_of_memory that carries it.
 //
-// It goes by the allocator's public members alone. Nothing allocates. Cost: that of figures() and visit_streams().
+// It goes by the allocator's public members alone. Nothing allocates. Cost: that of stats() and visit_streams().
 // Threads: any.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
-#include <allot/device_allocator/device_figures.hpp>
+#include <allot/device_allocator/device_stats.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -25,13 +25,13 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
         .put(type_name_c_str<typename Gpu::set>())
         .put(") on device ");
     out.number(static_cast<std::uint64_t>(gpu.device().index)).newline();
-    write(out, gpu.figures());
-    stream_figures top[4]{};
-    gpu.visit_streams([&](stream_figures f) {
-        for (stream_figures& t : top)
+    write(out, gpu.stats());
+    stream_stats top[4]{};
+    gpu.visit_streams([&](stream_stats f) {
+        for (stream_stats& t : top)
             if (t.free_bytes < f.free_bytes) std::swap(t, f);
     });
-    for (const stream_figures& t : top) {
+    for (const stream_stats& t : top) {
         if (t.free_bytes == 0) break;
         out.put("    stream ")
             .number(t.id)
@@ -51,7 +51,7 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
 
 template <class Gpu>
 [[noreturn]] ALLOT_COLD void raise_out_of_device_memory(const Gpu& gpu, std::size_t bytes, std::size_t align) {
-    const device_figures f = gpu.figures();
+    const device_stats f = gpu.stats();
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     text.put("allot: out of device memory: ")

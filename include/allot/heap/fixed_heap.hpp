@@ -185,7 +185,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         return u;
     }
 
-    void census(type_census& into, const census_budget& budget) noexcept override {
+    void count_types(type_histogram& into, const histogram_budget& budget) noexcept override {
         const detail::lock_guard hold(lock_);
         const std::size_t all = pages_.size(), look = all < budget.pages ? all : budget.pages;
         if (look == 0) return;
@@ -193,7 +193,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         const std::size_t quota = many_types ? budget.slots / look + 1 : 0; // of a page
         std::uint64_t used = 0, picked = 0;
         std::int64_t live = 0;
-        type_census shares; // of types, in 1/256 rows
+        type_histogram shares; // of types, in 1/256 rows
         slot_sampler sampler;
         for (std::size_t i = 0; i < look; ++i) {
             page& p = pages_.next_of_walk();

@@ -5,7 +5,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/row_type.hpp>
-#include <allot/watch/type_census.hpp>
+#include <allot/watch/type_histogram.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -50,7 +50,7 @@ class heap_base {
     virtual std::size_t reclaim(bool forced) noexcept = 0;
     virtual heap_usage usage() noexcept = 0;
     // Adds the heap's rows by type. Holds the heap's lock while it looks at what the budget allows.
-    virtual void census(type_census& into, const census_budget& budget) noexcept = 0;
+    virtual void count_types(type_histogram& into, const histogram_budget& budget) noexcept = 0;
     // Visits the heap's pages, holding its lock.
     using page_visitor = void (*)(void* context, const page_use& use);
     virtual void visit_pages(page_visitor visit, void* context) noexcept = 0;

@@ -124,7 +124,7 @@ class alignas(64) account : detail::tree_node {
     void set_limit(std::size_t bytes) noexcept;
     void set_grace(std::size_t bytes) noexcept;
     std::size_t limit() const noexcept { return totals().limit(); }
-    // What counts against the limit: own charges, and the claims of children (see account_figures).
+    // What counts against the limit: own charges, and the claims of children (see account_stats).
     std::size_t used() const noexcept;
     std::size_t peak() const noexcept;
     // The largest charge that would fit now, without the credit of other leaves; 0 if a limit is exceeded.
@@ -135,7 +135,7 @@ class alignas(64) account : detail::tree_node {
     bool fits(std::size_t bytes) noexcept;
     // Whether the account's own credit covers a charge. Takes no lock.
     ALLOT_ALWAYS_INLINE bool has_ahead(std::size_t bytes) const noexcept { return credit().serves(bytes); }
-    account_figures figures() const noexcept;
+    account_stats stats() const noexcept;
 
     const char* name() const noexcept { return tree_node::name(); }
     account* parent() const noexcept { return of(tree_node::parent()); }
@@ -183,14 +183,14 @@ class alignas(64) account : detail::tree_node {
 
     // ---- the tree -------------------------------------------------------------------------------------------
 
-    // Calls visit(account_figures, account) for this account and all below, parents first. Accounts may charge
+    // Calls visit(account_stats, account) for this account and all below, parents first. Accounts may charge
     // meanwhile; none is opened or closed, and no item added. The visitor must do none of that, and may ask the
     // account only for its name, log and items.
     template <class Visit> void visit(Visit visit) const {
         const detail::lock_guard whole(shape());
         walk([&](const tree_node& n) {
             const account& a = *of(&n);
-            visit(static_cast<const account_figures&>(a.figures_now()), a);
+            visit(static_cast<const account_stats&>(a.stats_now()), a);
         });
     }
     // Calls visit(account_item) for the items of this account alone; from a visitor of the tree.
@@ -275,8 +275,8 @@ class alignas(64) account : detail::tree_node {
     void tell_children(account& parent, bool added) noexcept;
 
     // ---- account_watch.hpp, account_peak.hpp
-    account_figures figures_now() const noexcept;
-    account_figures figures_locked() const noexcept;
+    account_stats stats_now() const noexcept;
+    account_stats stats_locked() const noexcept;
     static void copy_peak(const account& root, account_peak& to) noexcept;
 
     detail::account_lifetime life_;

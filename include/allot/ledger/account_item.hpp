@@ -16,7 +16,7 @@
 namespace allot::inline ALLOT_ABI {
 
 /// In bytes; 0 if unknown.
-struct item_figures {
+struct item_stats {
     std::size_t charged = 0;
     std::size_t committed = 0; // promised by the system
     std::size_t resident = 0;  // in memory now
@@ -24,7 +24,7 @@ struct item_figures {
 
 class account_item {
   public:
-    using teller = item_figures (*)(const account_item&) noexcept;
+    using teller = item_stats (*)(const account_item&) noexcept;
 
     // The texts must outlive the item.
     account_item(const char* kind, const char* name, teller tell) noexcept : kind_(kind), name_(name), tell_(tell) {}
@@ -33,7 +33,7 @@ class account_item {
 
     const char* kind() const noexcept { return kind_; } // "buffer", "row manager"
     const char* name() const noexcept { return name_; }
-    item_figures figures() const noexcept { return tell_ != nullptr ? tell_(*this) : item_figures{}; }
+    item_stats stats() const noexcept { return tell_ != nullptr ? tell_(*this) : item_stats{}; }
 
     list_place<account_item> place; // the account's
 

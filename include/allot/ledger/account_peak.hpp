@@ -23,7 +23,7 @@ namespace allot::inline ALLOT_ABI {
 
 /// Room for one account's figures and its name, which may be cut.
 struct account_line {
-    account_figures figures;
+    account_stats stats;
     char name[48];
 };
 
@@ -37,12 +37,12 @@ class account_peak {
     std::size_t used() const noexcept { return used_; }
     std::size_t size() const noexcept { return n_; }
     std::size_t missing() const noexcept { return missing_; }
-    // Visits (account_figures) the root and all below, parents first. Committed and resident bytes are 0.
+    // Visits (account_stats) the root and all below, parents first. Committed and resident bytes are 0.
     template <class Visit> void visit(Visit visit) const {
         for (const account_line& line : room_.first(n_)) {
-            account_figures f = line.figures;
+            account_stats f = line.stats;
             f.name = line.name;
-            visit(static_cast<const account_figures&>(f));
+            visit(static_cast<const account_stats&>(f));
         }
     }
 
@@ -50,10 +50,10 @@ class account_peak {
     friend class account;
 
     void begin(std::size_t used) noexcept { used_ = used, n_ = missing_ = 0; }
-    void add(const account_figures& f) noexcept {
+    void add(const account_stats& f) noexcept {
         if (n_ == room_.size()) return void(++missing_);
         account_line& line = room_[n_++];
-        line.figures = f;
+        line.stats = f;
         text_writer{line.name}.put(f.name);
     }
 
@@ -66,7 +66,7 @@ inline void account::copy_peak(const account& root, account_peak& to) noexcept {
     if (root.totals().met() <= to.used_) return;
     to.begin(root.totals().met());
     root.walk([&](const tree_node& n) {
-        account_figures f = of(&n)->figures_locked();
+        account_stats f = of(&n)->stats_locked();
         f.used = n.totals().met();
         f.claimed = n.totals().met_claim();
         f.own = n.met_own();

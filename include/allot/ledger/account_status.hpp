@@ -68,7 +68,7 @@ struct charge_status {
 };
 
 /// An account's figures at a moment, in bytes unless said otherwise.
-struct account_figures {
+struct account_stats {
     const char* name = "";
     std::size_t used = 0;    // what counts against its limit: own charges, and the claims of the children
     std::size_t own = 0;     // the part that is charged to it and not to a child

@@ -28,27 +28,27 @@ inline bool account::over_limit() const noexcept {
     const locked scope(*this, false);
     return first_beyond(this) != nullptr;
 }
-inline account_figures account::figures() const noexcept {
+inline account_stats account::stats() const noexcept {
     const detail::lock_guard whole(shape());
-    return figures_now();
+    return stats_now();
 }
 // Requires the mutex.
-inline account_figures account::figures_now() const noexcept {
+inline account_stats account::stats_now() const noexcept {
     std::size_t committed = 0, resident = 0;
     each_item([&](const account_item& i) {
-        const item_figures its = i.figures();
+        const item_stats its = i.stats();
         committed += its.committed;
         resident += its.resident;
     });
     const locked scope(*this, false);
-    account_figures f = figures_locked();
+    account_stats f = stats_locked();
     f.committed = committed;
     f.resident = resident;
     return f;
 }
 // Requires the lock.
-inline account_figures account::figures_locked() const noexcept {
-    account_figures f = tree_node::figures();
+inline account_stats account::stats_locked() const noexcept {
+    account_stats f = tree_node::stats();
     f.buffers = life_.counts().now(detail::open_counts::buffers);
     f.reservations = life_.counts().now(detail::open_counts::reservations);
     return f;

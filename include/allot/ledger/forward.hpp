@@ -6,6 +6,6 @@
 namespace allot::inline ALLOT_ABI {
 
 class account;
-struct item_figures;
+struct item_stats;
 
 } // namespace allot::inline ALLOT_ABI

@@ -89,8 +89,8 @@ class level_totals {
     void count_refusal() noexcept { ++refused_; }
     void count_beyond() noexcept { ++beyond_; }
     // Without those of the credit and of the tree's shape.
-    account_figures figures() const noexcept {
-        account_figures f;
+    account_stats stats() const noexcept {
+        account_stats f;
         f.claimed = claim();
         f.limit = limit();
         f.grace = grace_;

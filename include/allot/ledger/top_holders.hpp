@@ -25,20 +25,20 @@ inline void write(text_writer& out, const charge_status& s) noexcept {
 
 class top_holders {
   public:
-    void add(const account_figures& f) noexcept {
+    void add(const account_stats& f) noexcept {
         if (f.own == 0 && f.reservation == 0) return;
         ++all_;
         std::size_t at = n_ < kept_.size() ? n_++ : kept_.size();
         const std::size_t bytes = weight(f);
-        for (; at > 0 && weight(kept_[at - 1].figures) < bytes; --at)
+        for (; at > 0 && weight(kept_[at - 1].stats) < bytes; --at)
             if (at < kept_.size()) kept_[at] = kept_[at - 1];
         if (at == kept_.size()) return;
-        kept_[at].figures = f;
+        kept_[at].stats = f;
         text_writer{kept_[at].name}.put(f.name);
     }
     void write(text_writer& out) const noexcept {
         for (std::size_t i = 0; i != n_; ++i) {
-            const account_figures& f = kept_[i].figures;
+            const account_stats& f = kept_[i].stats;
             out.put("    ").put(static_cast<const char*>(kept_[i].name)).put(": ").bytes(f.own).put(" charged");
             if (f.reservation != 0) out.put(", ").bytes(f.reservation).put(" reserved");
             out.put(", peak ").bytes(f.peak);
@@ -48,15 +48,15 @@ class top_holders {
         if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more accounts").newline();
     }
     std::size_t size() const noexcept { return n_; }
-    const account_figures& operator[](std::size_t i) const noexcept { return kept_[i].figures; }
+    const account_stats& operator[](std::size_t i) const noexcept { return kept_[i].stats; }
 
   private:
     // Bytes that become free if the account ends: its own charges, or its unused reservation.
-    static std::size_t weight(const account_figures& f) noexcept {
+    static std::size_t weight(const account_stats& f) noexcept {
         return f.children == 0 && f.reservation > f.own ? f.reservation : f.own;
     }
     struct entry {
-        account_figures figures;
+        account_stats stats;
         char name[48];
     };
     std::array<entry, 8> kept_{};
@@ -66,8 +66,8 @@ class top_holders {
 // "  accounts: root uses .. of .., peak ..", then a line for each of the largest.
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
     top_holders top;
-    account_figures whole;
-    root.visit([&](const account_figures& f, const account&) {
+    account_stats whole;
+    root.visit([&](const account_stats& f, const account&) {
         if (f.depth == 0) whole = f;
         top.add(f);
     });

@@ -75,7 +75,7 @@ class tree_ledger {
 
     allot::account& account() const noexcept { return account_; }
     // Who is asked for committed and resident bytes when the tree is looked at; null: nobody any more.
-    void tells(const void* self, item_figures (*ask)(const void*) noexcept) noexcept {
+    void tells(const void* self, item_stats (*ask)(const void*) noexcept) noexcept {
         if (item_.self != nullptr) account_.remove(item_);
         item_.self = self;
         item_.ask = ask;
@@ -87,12 +87,12 @@ class tree_ledger {
   private:
     struct pages : account_item {
         explicit pages(const char* name) noexcept : account_item("pages", name, &tell) {}
-        static item_figures tell(const account_item& item) noexcept {
+        static item_stats tell(const account_item& item) noexcept {
             const auto& own = static_cast<const pages&>(item);
             return own.ask(own.self);
         }
         const void* self = nullptr;
-        item_figures (*ask)(const void*) noexcept = nullptr;
+        item_stats (*ask)(const void*) noexcept = nullptr;
     };
 
     mutable allot::account account_;

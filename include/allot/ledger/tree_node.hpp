@@ -68,7 +68,7 @@ class tree_node {
     std::size_t used() const noexcept { return totals_.total() - credit_.unused(); }
     std::size_t peak() const noexcept { return totals_.peak(credit_.word().least()); }
     std::size_t headroom() const noexcept;
-    account_figures figures() const noexcept;
+    account_stats stats() const noexcept;
     // Bytes that were met and that no child counts.
     std::size_t met_own() const noexcept;
 
@@ -199,8 +199,8 @@ inline std::size_t tree_node::met_own() const noexcept {
     each_child([&](const tree_node& c) { own -= c.totals_.met_claim(); });
     return own;
 }
-inline account_figures tree_node::figures() const noexcept {
-    account_figures f = totals_.figures();
+inline account_stats tree_node::stats() const noexcept {
+    account_stats f = totals_.stats();
     f.peak = peak();
     f.name = name_;
     f.used = used();

@@ -34,9 +34,9 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
     // The pages of the last charges stand where they are used.
     void settled() noexcept { counters_.settled(); }
     auto charges() const noexcept
-        requires requires(const Counters& c) { c.figures(); }
+        requires requires(const Counters& c) { c.stats(); }
     {
-        return counters_.figures();
+        return counters_.stats();
     }
     Counters& recorder() noexcept { return counters_; }
     const Counters& recorder() const noexcept { return counters_; }

@@ -18,9 +18,9 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/page/arena_figures.hpp>
 #include <allot/page/arena_metadata.hpp>
 #include <allot/page/arena_range.hpp>
+#include <allot/page/arena_stats.hpp>
 #include <allot/page/idle_pages.hpp>
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_bitmap.hpp>
@@ -159,8 +159,8 @@ class arena_base {
     bool locked() const noexcept { return system_.are_locked(); }
     std::size_t limit() const noexcept { return limit_pages_ << shift_; }
 
-    arena_figures figures() const noexcept {
-        arena_figures f;
+    arena_stats stats() const noexcept {
+        arena_stats f;
         f.reserved = bytes_;
         f.limit = limit();
         f.taken = taken_.load(std::memory_order_relaxed) << shift_;

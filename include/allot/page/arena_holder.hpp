@@ -102,7 +102,7 @@ inline std::size_t arena_base::ask_holders() noexcept {
 }
 
 inline void arena_base::report(text_writer& out) const noexcept {
-    const arena_figures f = figures();
+    const arena_stats f = stats();
     out.put("  arena ").put(name_).put(" (").put(got_).put(" pages of ").bytes(page_bytes()).put("): taken ");
     out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
     out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);

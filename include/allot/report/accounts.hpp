@@ -17,11 +17,11 @@
 namespace allot::inline ALLOT_ABI {
 
 /// How much of an account is written.
-enum class account_detail : unsigned char { figures, items, events };
+enum class account_detail : unsigned char { stats, items, events };
 
 namespace detail {
 
-inline void write_account(text_writer& out, const account_figures& f) noexcept {
+inline void write_account(text_writer& out, const account_stats& f) noexcept {
     for (unsigned i = 0; i <= f.depth; ++i) out.put("  ");
     out.put(f.name).put(": ").bytes(f.used).put(" used");
     if (f.limit != SIZE_MAX) out.put(" of ").bytes(f.limit);
@@ -37,7 +37,7 @@ inline void write_account(text_writer& out, const account_figures& f) noexcept {
     if (f.beyond != 0) out.put(", beyond its limit ").number(f.beyond);
     out.newline();
 }
-inline void put_account(json_writer& json, const account_figures& f) noexcept {
+inline void put_account(json_writer& json, const account_stats& f) noexcept {
     json.put("name", f.name)
         .put("used", f.used)
         .put("own", f.own)
@@ -51,14 +51,13 @@ inline void put_account(json_writer& json, const account_figures& f) noexcept {
 
 } // namespace detail
 
-inline void write_accounts(text_writer& out, const account& top,
-                           account_detail more = account_detail::figures) noexcept {
+inline void write_accounts(text_writer& out, const account& top, account_detail more = account_detail::stats) noexcept {
     out.put("accounts of ").put(top.name()).newline();
-    top.visit([&](const account_figures& f, const account& a) {
+    top.visit([&](const account_stats& f, const account& a) {
         detail::write_account(out, f);
-        if (more == account_detail::figures) return;
+        if (more == account_detail::stats) return;
         a.each_item([&](const account_item& i) {
-            const item_figures its = i.figures();
+            const item_stats its = i.stats();
             for (unsigned n = 0; n <= f.depth; ++n) out.put("  ");
             out.put("  - ").put(i.kind()).put(' ').put(i.name());
             if (its.charged != 0) out.put(": ").bytes(its.charged);
@@ -71,11 +70,11 @@ inline void write_accounts(text_writer& out, const account& top,
 
 namespace detail {
 
-// visit(f) calls f(account_figures) for each account, parents first.
+// visit(f) calls f(account_stats) for each account, parents first.
 template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept {
     json_writer json{out};
     unsigned open = 0, base = 0; // accounts whose children are being written
-    visit([&](const account_figures& f) {
+    visit([&](const account_stats& f) {
         if (open == 0) base = f.depth;
         for (; open > f.depth - base; --open) json.close(']').close();
         json.open();
@@ -89,12 +88,12 @@ template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept
 } // namespace detail
 
 inline void write_accounts_json(text_writer& out, const account& top) noexcept {
-    detail::put_accounts(out, [&](auto put) { top.visit([&](const account_figures& f, const account&) { put(f); }); });
+    detail::put_accounts(out, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
 }
 
 // The same for the tree at its peak, where all lines are of one moment.
 inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
-    at.visit([&](const account_figures& f) {
+    at.visit([&](const account_stats& f) {
         if (f.depth == 0) out.put("accounts of ").put(f.name).put(" at the peak").newline();
         detail::write_account(out, f);
     });

@@ -7,7 +7,7 @@
 // Source: Netty's arena metrics, 2015.
 #pragma once
 
-#include <allot/chunk/chunk_figures.hpp>
+#include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
@@ -26,7 +26,7 @@ template <class Set> void write_report(text_writer& out, const chunk_arena<Set>&
         .put("), chunks of ")
         .bytes(blocks.chunk_bytes())
         .newline();
-    write(out, blocks.figures());
+    write(out, blocks.stats());
     blocks.arena().report(out);
     out.put("  classes").newline();
     blocks.usage([&](const class_usage& u) {
@@ -37,8 +37,8 @@ template <class Set> void write_report(text_writer& out, const chunk_arena<Set>&
 
 template <class Set> void write_report_json(text_writer& out, const chunk_arena<Set>& blocks) noexcept {
     json_writer json{out};
-    const chunk_figures f = blocks.figures();
-    const auto pages = blocks.arena().figures();
+    const chunk_stats f = blocks.stats();
+    const auto pages = blocks.arena().stats();
     json.open().put("chunk_arena", blocks.name()).put("set", type_name<Set>()).put("chunk_bytes", blocks.chunk_bytes());
     json.put("limit", f.limit)
         .put("held", f.held)

@@ -4,7 +4,7 @@
 // Nothing allocates. Figures and streams are read one after the other and need not fit each other. Where the buffer is
 // too small the text is cut, which was_cut() tells: 700 characters, and some 100 a stream. Members that do not hold are
 // left out: `limit` where there is none, `device_said` while nothing failed.
-// Cost: that of figures() and visit_streams(). Threads: any, at any time.
+// Cost: that of stats() and visit_streams(). Threads: any, at any time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,7 +19,7 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Set> void write_report_json(text_writer& out, const device_allocator<Set>& gpu) noexcept {
     json_writer json{out};
-    const device_figures f = gpu.figures();
+    const device_stats f = gpu.stats();
     json.open().put("allocator", gpu.name()).put("set", type_name<Set>());
     json.put("device", static_cast<std::uint64_t>(gpu.device().index));
     if (f.limit != SIZE_MAX) json.put("limit", f.limit);
@@ -30,7 +30,7 @@ template <class Set> void write_report_json(text_writer& out, const device_alloc
     json.put("refused", f.refused).put("steals", f.steals).put("joined", f.joined);
     json.put("grown", f.grown).put("given_back", f.given_back).put("host_metadata", f.metadata);
     json.key("streams").open('[');
-    gpu.visit_streams([&](const stream_figures& s) {
+    gpu.visit_streams([&](const stream_stats& s) {
         json.open().put("id", s.id).put("gone", s.gone).put("free", s.free_bytes).put("runs", s.free_runs);
         json.put("largest", s.largest).put("frees", s.frees).put("covered_by_events", s.covered).close();
     });

@@ -14,7 +14,7 @@
 #include <allot/heap/heap_base.hpp>
 #include <allot/page/arena_holder.hpp>
 #include <allot/report/json.hpp>
-#include <allot/watch/type_census.hpp>
+#include <allot/watch/type_histogram.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ inline std::uint64_t share(std::size_t part, std::size_t whole) noexcept {
                : static_cast<std::uint64_t>(static_cast<double>(part) / static_cast<double>(whole) * 10000.0 + 0.5);
 }
 
-inline void write_types(text_writer& out, const type_census& types) noexcept {
+inline void write_types(text_writer& out, const type_histogram& types) noexcept {
     out.put(types.exact() ? "" : ", estimated").newline();
     const std::size_t all = types.bytes();
     types.for_each([&](const type_usage& u) {
@@ -45,7 +45,7 @@ inline void write_types(text_writer& out, const type_census& types) noexcept {
         out.hundredths(share(u.bytes, all)).put(" %").newline();
     });
 }
-inline void write_types(json_writer& json, const type_census& types) noexcept {
+inline void write_types(json_writer& json, const type_histogram& types) noexcept {
     json.put("exact", types.exact()).key("types").open('[');
     types.for_each([&](const type_usage& u) {
         json.open().put("type", type_text(u)).put("rows", u.rows).put("bytes", u.bytes).close();
@@ -56,8 +56,8 @@ inline void write_types(json_writer& json, const type_census& types) noexcept {
 } // namespace detail
 
 template <class Rows> void write_report(text_writer& out, const Rows& rows) noexcept {
-    const auto now = rows.figures();
-    const auto pages = rows.arena().figures();
+    const auto now = rows.stats();
+    const auto pages = rows.arena().stats();
     out.put("row manager ").put(rows.name()).put(" (set ").put(type_name<typename Rows::set>()).put(")").newline();
     out.put("  limit ").bytes(now.limit).put(", charged ").bytes(now.charged).put(", peak ").bytes(now.peak).newline();
     out.put("  live ").number(now.live_rows).put(" rows of ").bytes(now.live_bytes).put(", ");
@@ -92,8 +92,8 @@ template <class Rows> void write_report(text_writer& out, const Rows& rows) noex
 
 template <class Rows> void write_report_json(text_writer& out, const Rows& rows) noexcept {
     json_writer json{out};
-    const auto now = rows.figures();
-    const auto pages = rows.arena().figures();
+    const auto now = rows.stats();
+    const auto pages = rows.arena().stats();
     json.open().put("manager", rows.name()).put("set", type_name<typename Rows::set>());
     json.put("limit", now.limit).put("charged", now.charged).put("peak", now.peak);
     json.put("live_rows", now.live_rows).put("live_bytes", now.live_bytes);

@@ -56,11 +56,11 @@ class any_rows {
     template <class M> static M& as(void* manager) noexcept { return *static_cast<M*>(manager); }
     template <class M> static std::size_t used_of(const M& manager) noexcept {
         if constexpr (requires { manager.used(); }) return manager.used();
-        else return manager.figures().charged;
+        else return manager.stats().charged;
     }
     template <class M> static std::size_t limit_of(const M& manager) noexcept {
         if constexpr (requires { manager.limit(); }) return manager.limit();
-        else return manager.figures().limit;
+        else return manager.stats().limit;
     }
     template <class M>
     static constexpr calls calls_of{

@@ -21,7 +21,7 @@
 #include <allot/row/row_seal.hpp>
 #include <allot/sys/secret.hpp>
 #include <allot/sys/wipe.hpp>
-#include <allot/watch/type_census.hpp>
+#include <allot/watch/type_histogram.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -145,7 +145,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             }
         return n;
     }
-    void census(type_census& into, std::size_t most) const noexcept {
+    void count_types(type_histogram& into, std::size_t most) const noexcept {
         const std::size_t all = rows(), held = pages();
         std::size_t known = 0;
         const std::size_t seen = visit(most, [&](const std::byte*, std::size_t n, const row_type* type) {

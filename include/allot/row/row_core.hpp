@@ -258,7 +258,7 @@ template <class Set> class row_core {
     }
     std::size_t peak_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.peak();
-        else return arena().figures().peak_taken;
+        else return arena().stats().peak_taken;
     }
     std::size_t limit_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.limit();

@@ -25,7 +25,7 @@
 namespace allot::inline ALLOT_ABI {
 
 // A manager's figures at a moment, in bytes.
-struct row_figures {
+struct row_stats {
     std::size_t charged = 0;    // pages held x page size
     std::size_t peak = 0;       // the most that was charged; its arena's where the set charges nobody
     std::size_t limit = 0;      // its arena's where the set charges nobody
@@ -59,8 +59,8 @@ template <class Set> class row_manager {
         core_.context().write_report = [](void* self, text_writer& out) noexcept {
             static_cast<row_manager*>(self)->report(out);
         };
-        if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&census_for_peak, this);
-        if constexpr (policies::in_tree) core_.ledger().tells(this, &tell_account<item_figures>);
+        if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&histogram_for_peak, this);
+        if constexpr (policies::in_tree) core_.ledger().tells(this, &tell_account<item_stats>);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
@@ -169,7 +169,7 @@ template <class Set> class row_manager {
         return core_.ledger().limit();
     }
     // What happened at the limit so far.
-    charge_figures charges() const noexcept
+    charge_stats charges() const noexcept
         requires(policies::watch::counts)
     {
         return core_.ledger().charges();
@@ -200,8 +200,8 @@ template <class Set> class row_manager {
         });
         if (core_.huge().rows() != 0) visit(huge_usage());
     }
-    row_figures figures() const noexcept {
-        const auto arena_now = arena().figures();
+    row_stats stats() const noexcept {
+        const auto arena_now = arena().stats();
         std::size_t live = 0, bytes = 0;
         usage([&](const heap_usage& u) {
             live += u.live_rows;
@@ -218,9 +218,9 @@ template <class Set> class row_manager {
     }
     // Rows and bytes by row type now. Types are exact up to 64 Ki slots in use a heap with rows of many types, and
     // estimated from as many beyond; a heap is kept from taking slots while it is looked at.
-    type_census usage_by_type() const noexcept {
-        type_census all;
-        take_census(all, census_now);
+    type_histogram usage_by_type() const noexcept {
+        type_histogram all;
+        count_types(all, histogram_now);
         return all;
     }
     // The same when most was charged, to 1/16.
@@ -297,25 +297,25 @@ template <class Set> class row_manager {
         return static_cast<const row_manager*>(self)->core_.held_bytes();
     }
     // What the system gives to an arena of its own; one that is shared is nobody's alone.
-    template <class Figures> static Figures tell_account(const void* self) noexcept {
+    template <class Stats> static Stats tell_account(const void* self) noexcept {
         const auto& rows = *static_cast<const row_manager*>(self);
         if constexpr (policies::shares_arena) return {rows.core_.held_bytes(), 0, 0};
-        else return {rows.core_.held_bytes(), rows.arena().figures().committed, rows.arena().resident()};
+        else return {rows.core_.held_bytes(), rows.arena().stats().committed, rows.arena().resident()};
     }
     static std::size_t reclaim_for_others(const void* self) noexcept {
         return static_cast<const row_manager*>(self)->core_.heaps().reclaim(true);
     }
 
-    static void census_for_peak(void* self, type_census& into) noexcept {
-        static_cast<const row_manager*>(self)->take_census(into, census_at_peak);
+    static void histogram_for_peak(void* self, type_histogram& into) noexcept {
+        static_cast<const row_manager*>(self)->count_types(into, histogram_at_peak);
     }
-    void take_census(type_census& into, const census_budget& budget) const noexcept {
+    void count_types(type_histogram& into, const histogram_budget& budget) const noexcept {
         std::size_t heaps = 0;
         core_.heaps().for_each([&](heap_base& heap) {
-            if (heaps++ < budget.heaps) heap.census(into, budget);
+            if (heaps++ < budget.heaps) heap.count_types(into, budget);
             else into.estimated();
         });
-        core_.huge().census(into, budget.slots);
+        core_.huge().count_types(into, budget.slots);
     }
     heap_usage huge_usage() const noexcept {
         heap_usage u;

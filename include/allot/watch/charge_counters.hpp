@@ -15,7 +15,7 @@
 namespace allot::inline ALLOT_ABI {
 
 // Since the manager was made.
-struct charge_figures {
+struct charge_stats {
     std::uint64_t charges = 0;  // requests for pages that were met
     std::uint64_t refused = 0;  // that the limit forbade; most are tried again after empty pages were collected
     std::uint64_t charged = 0;  // bytes
@@ -31,7 +31,7 @@ class charge_counters {
     void refunded(std::size_t bytes) noexcept { refunded_.fetch_add(bytes, std::memory_order_relaxed); }
     void settled() const noexcept {}
     void refused(std::size_t) noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
-    charge_figures figures() const noexcept {
+    charge_stats stats() const noexcept {
         return {charges_.load(), refused_.load(), charged_.load(), refunded_.load()};
     }
 

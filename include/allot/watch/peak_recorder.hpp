@@ -2,7 +2,7 @@
 //
 // The snapshot is taken at the page request that lifts the charge more than 1/16 above that of the snapshot before, so
 // it tells of a moment within 6.25 % (or a page) of the peak. What makes it is asked for by a hook: a walk over the
-// heaps whose work is bounded (census_at_peak). A page of slots that made the peak holds no rows yet.
+// heaps whose work is bounded (histogram_at_peak). A page of slots that made the peak holds no rows yet.
 // Invariant: the snapshot that readers get is whole, and its charge never falls.
 // Cost: 3.4 KiB a manager; two additions a page more than the counters. Threads: any; whoever finds a snapshot being
 // taken goes on without. Source: HPCC roxiemem's setActivityTracking, 2010, which walks at every new peak.
@@ -12,7 +12,7 @@
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/watch/charge_counters.hpp>
-#include <allot/watch/type_census.hpp>
+#include <allot/watch/type_histogram.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -22,16 +22,16 @@ namespace allot::inline ALLOT_ABI {
 // The rows by type when `charged` bytes were.
 struct peak_usage {
     std::size_t charged = 0;
-    type_census types;
+    type_histogram types;
 };
 
 class peak_recorder : public charge_counters {
   public:
-    using census_hook = void (*)(void* manager, type_census& into) noexcept;
+    using histogram_source = void (*)(void* manager, type_histogram& into) noexcept;
 
     // Before anything is charged.
-    void ask(census_hook census, void* manager) noexcept {
-        census_ = census;
+    void ask(histogram_source count_types, void* manager) noexcept {
+        source_ = count_types;
         manager_ = manager;
     }
     void charged(std::size_t bytes) noexcept {
@@ -55,11 +55,11 @@ class peak_recorder : public charge_counters {
 
   private:
     ALLOT_COLD void look(std::size_t held) noexcept {
-        if (census_ == nullptr || looking_.exchange(true, std::memory_order_acquire)) return;
+        if (source_ == nullptr || looking_.exchange(true, std::memory_order_acquire)) return;
         if (held > next_.load(std::memory_order_relaxed)) {
             peak_usage now;
             now.charged = held;
-            census_(manager_, now.types);
+            source_(manager_, now.types);
             {
                 const detail::lock_guard hold(lock_);
                 kept_ = now;
@@ -71,7 +71,7 @@ class peak_recorder : public charge_counters {
 
     std::atomic<std::size_t> held_{0};
     std::atomic<std::size_t> next_{0}; // a snapshot is taken above this
-    census_hook census_ = nullptr;
+    histogram_source source_ = nullptr;
     void* manager_ = nullptr;
     std::atomic<bool> looking_{false};
     mutable spin_lock lock_;

@@ -62,7 +62,7 @@ TEST_CASE("any_rows of a manager that charges nobody tells the arena's figures",
     allot::row_manager<unlimited> rows{allot::reserve_bytes{16_MiB}};
     const allot::any_rows any(rows);
     void* const p = any.allocate(100);
-    CHECK(any.used() == rows.arena().figures().taken);
+    CHECK(any.used() == rows.arena().stats().taken);
     CHECK(any.limit() == rows.arena().limit());
     any.release(p);
 }

@@ -71,11 +71,11 @@ TEST_CASE("pmr containers live in whole pages of an arena", "[adapt]") {
         memory_resource resource(arena);
         use(resource);
         std::pmr::vector<char> one(1, 'x', &resource);
-        CHECK(arena.figures().taken == 64_KiB);
+        CHECK(arena.stats().taken == 64_KiB);
         one.resize(64_KiB + 1);
-        CHECK(arena.figures().taken == 128_KiB);
+        CHECK(arena.stats().taken == 128_KiB);
     }
-    CHECK(arena.figures().taken == 0);
+    CHECK(arena.stats().taken == 0);
 }
 
 TEST_CASE("a pmr resource gives every alignment up to 64, also of no bytes", "[adapt]") {

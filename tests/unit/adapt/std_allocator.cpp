@@ -69,7 +69,7 @@ TEST_CASE("containers live in a local handle", "[adapt]") {
 TEST_CASE("containers live in whole pages of an arena", "[adapt]") {
     allot::arena<> arena{allot::limit{16_MiB}, allot::page_bytes{64_KiB}};
     use(arena);
-    CHECK(arena.figures().taken == 0);
+    CHECK(arena.stats().taken == 0);
 }
 
 TEST_CASE("containers live in rows whose set was forgotten", "[adapt]") {

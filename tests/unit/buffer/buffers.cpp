@@ -7,7 +7,7 @@ TEST_CASE_METHOD(fixture, "a buffer is charged by what its memory takes", "[buff
     CHECK(x.block_bytes() == 256);
     CHECK(x.charged_bytes() == 256);
     CHECK(a.used() == 256);
-    CHECK(a.figures().buffers == 1);
+    CHECK(a.stats().buffers == 1);
     CHECK(x.room() == 256);
     CHECK(x.holder() == &a);
     CHECK(x.valid());
@@ -38,7 +38,7 @@ TEST_CASE_METHOD(fixture, "the empty buffer is free", "[buffer]") {
     CHECK_FALSE(view.reallocate_if_needed(1));
     buffer x = memory.allocate(a, 10);
     CHECK_FALSE(x.slice(10, 0)); // at the end
-    CHECK(a.figures().buffers == 1);
+    CHECK(a.stats().buffers == 1);
 }
 
 TEST_CASE_METHOD(fixture, "slices are views of the same block", "[buffer]") {
@@ -49,7 +49,7 @@ TEST_CASE_METHOD(fixture, "slices are views of the same block", "[buffer]") {
     CHECK(z.get<std::uint8_t>(0) == 15);
     CHECK(z.get<std::uint8_t>(44) == 59);
     CHECK(all.size() == 100);
-    CHECK(a.figures().buffers == 1); // one ledger
+    CHECK(a.stats().buffers == 1); // one ledger
     CHECK(x.is_shared());
     CHECK(y.room() == 50); // others have views
     x.release(), all.release(), y.release();
@@ -69,7 +69,7 @@ TEST_CASE_METHOD(fixture, "retain leaves the charge, and who inherits it is the 
     root.add(ears);
     buffer away_first = x.retain(away), z = x.retain(c), y = x.retain(b), y2 = x.retain(b), mine = x.retain(a);
     CHECK(mine.holder() == &a);
-    CHECK(b.figures().buffers == 1);
+    CHECK(b.stats().buffers == 1);
     CHECK(y.holder() == &b);
     CHECK(y.charged() == &a);
     CHECK(y.charged_bytes() == 0);
@@ -101,7 +101,7 @@ TEST_CASE_METHOD(fixture, "a transfer charges one account, and nobody above both
     CHECK_FALSE(x);
     CHECK(how.fitted());
     CHECK(a.used() == 0);
-    CHECK(a.figures().buffers == 0);
+    CHECK(a.stats().buffers == 0);
     CHECK(b.used() == 256);
     CHECK(y.holder() == &b);
     CHECK(y.charged() == &b);

@@ -26,7 +26,7 @@ TEST_CASE("buffers over a device allocator, at a stream", "[buffer]") {
         buffer x = memory.allocate(scan, 1000);
         CHECK(scan.used() == 1024);
         CHECK_FALSE(x.host_access());
-        CHECK(gpu.figures().live == 1024);
+        CHECK(gpu.stats().live == 1024);
         buffer part = x.slice(10, 100), theirs = part.retain(join);
         (void)m.api.fill_async(theirs.data(), 1, theirs.size(), m.a);
         x.release(), part.release();
@@ -46,7 +46,7 @@ TEST_CASE("buffers over a device allocator, at a stream", "[buffer]") {
         CHECK(query.peak() <= 4096);
     }
     CHECK(query.used() == 0);
-    CHECK(gpu.figures().live == 0);
+    CHECK(gpu.stats().live == 0);
     CHECK(m.sim.hazards() == 0);
 }
 

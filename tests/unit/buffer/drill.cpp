@@ -50,7 +50,7 @@ TEST_CASE("buffers of use::drill charge their accounts once, by the block", "[bu
     buffer batch = memory.allocate(scan, 100'000);
     CHECK(scan.used() == 128_KiB);
     CHECK(query.used() == 128_KiB);
-    CHECK(query.figures().own == 0);
+    CHECK(query.stats().own == 0);
     CHECK(pool.used() >= 128_KiB);                   // its own limit, beside the tree
     CHECK_FALSE(memory.try_allocate(sort, 200'000)); // 256 KiB
     CHECK(sort.peak() == 0);

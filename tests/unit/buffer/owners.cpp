@@ -94,7 +94,7 @@ struct three {
         for (int i = 0; i != 3; ++i) {
             const account& a = *all[static_cast<unsigned>(i)];
             if (a.used() != (model.charged == i ? 64 : 0)) wrong = "another account is charged";
-            if (a.figures().buffers != (model.of(i) != nullptr)) wrong = "ledgers";
+            if (a.stats().buffers != (model.of(i) != nullptr)) wrong = "ledgers";
         }
         for (const auto& [view, who] : views) {
             if (view.holder() != all[static_cast<unsigned>(who)] || !view.valid()) wrong = "a view";
@@ -183,7 +183,7 @@ TEST_CASE("who inherits may let go in the call that tells it", "[buffer][owners]
         CHECK(ears.behind == 64);
         CHECK(t.x.used() == 0);
         CHECK(t.y.used() == 0);
-        CHECK(t.y.figures().buffers == 0);
+        CHECK(t.y.stats().buffers == 0);
         CHECK(t.z.used() == (third ? 64 : 0));
         other.release();
         CHECK(t.root.used() == 0);
@@ -202,7 +202,7 @@ TEST_CASE("who inherits may let go in the call that tells it", "[buffer][owners]
         CHECK(t.x.used() == 0);
         CHECK(t.y.used() == 0);
         CHECK(t.z.used() == (third ? 64 : 0));
-        CHECK(t.y.figures().buffers == 0);
+        CHECK(t.y.stats().buffers == 0);
         CHECK((!third || last.valid()));
         last.release();
         CHECK(t.root.used() == 0);
@@ -389,6 +389,6 @@ TEST_CASE("foreign memory of 0 bytes is nobody's", "[buffer][owners]") {
         &why);
     CHECK_FALSE(none);
     CHECK(why.fitted());
-    CHECK(root.figures().buffers == 0);
+    CHECK(root.stats().buffers == 0);
     CHECK(released == 0);
 }

@@ -133,7 +133,7 @@ TEST_CASE_METHOD(fixture, "one operator scans, a second keeps a slice, a third g
         CHECK(w.append(std::to_string(i)));
     }
     const std::size_t all = scan.used();
-    CHECK(scan.figures().buffers == 2); // a block each
+    CHECK(scan.stats().buffers == 2); // a block each
     auto kept = v.slice(11, 100).retain(join);
     auto names = w.slice(11, 100).retain(join);
     CHECK(kept.holder() == &join);
@@ -146,7 +146,7 @@ TEST_CASE_METHOD(fixture, "one operator scans, a second keeps a slice, a third g
     CHECK(v.empty());
     CHECK(w.empty());
     CHECK(scan.used() == 0);
-    CHECK(scan.figures().buffers == 0);
+    CHECK(scan.stats().buffers == 0);
     CHECK(sort.used() == all);
     CHECK(query.peak() == peak);
     CHECK(q.view.append_null() == false); // full

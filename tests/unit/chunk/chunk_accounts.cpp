@@ -45,13 +45,13 @@ TEST_CASE("a chunk arena charges its pages to the account that it was given", "[
     {
         allot::chunk_arena<quiet> one{query, name{"one"}, small, chunk},
             two{name{"two"}, chunk, small, limit{512_KiB}, query};
-        CHECK(query.figures().children == 2);
+        CHECK(query.stats().children == 2);
         CHECK(one.account().parent() == &query);
         CHECK(one.account().name() == std::string_view{"one"});
         std::vector<void*> held, large;
         while (const allot::block b = two.allocate(60'000)) held.push_back(b.address);
         CHECK(two.used() == 512_KiB); // its own limit
-        CHECK(query.used() == two.figures().held);
+        CHECK(query.used() == two.stats().held);
         while (const allot::block b = one.allocate(1_MiB)) large.push_back(b.address); // runs of pages
         CHECK(large.size() == 3);
         while (const allot::block b = one.allocate(10'000)) large.push_back(b.address);
@@ -72,7 +72,7 @@ TEST_CASE("a chunk arena charges its pages to the account that it was given", "[
         CHECK(query.used() == 0);
         CHECK(query.verify());
     }
-    CHECK(query.figures().children == 0);
+    CHECK(query.stats().children == 0);
 }
 
 TEST_CASE("a large block that grows is charged, and refunded as it shrinks", "[accounts][chunks]") {
@@ -106,7 +106,7 @@ TEST_CASE("a reservation over a chunk arena is charged what its buffer will take
     CHECK(b.block_bytes() == blocks.capacity_for(90'000));
     CHECK(query.used() == rest + b.block_bytes());
     CHECK_FALSE(memory.try_allocate(query, 70'000));
-    CHECK(blocks.figures().live == b.block_bytes());
+    CHECK(blocks.stats().live == b.block_bytes());
     b.release();
     query.refund(rest);
     CHECK(query.peak() == 200'000);
@@ -150,7 +150,7 @@ TEST_CASE("pages that the arena cannot give are in no account's peak", "[account
     CHECK_FALSE(blocks.allocate(1_MiB));
     CHECK(query.used() <= 512_KiB);
     CHECK(query.peak() <= 512_KiB);
-    CHECK(query.used() == blocks.figures().held);
+    CHECK(query.used() == blocks.stats().held);
     for (void* const p : held) blocks.deallocate(p);
 }
 
@@ -191,7 +191,7 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
     } hears{pages, two, leaver, next};
     std::vector<void*> held;
     for (int i = 0; i != 4; ++i) held.push_back(two.allocate(256_KiB).address);
-    REQUIRE(one.arena().figures().free == 0);
+    REQUIRE(one.arena().stats().free == 0);
     two.deallocate(held.back());
     held.pop_back();
     two.account().add(hears);
@@ -205,7 +205,7 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
     for (void* const p : held) two.deallocate(p);
     one.release_empty_pages();
     two.release_empty_pages();
-    CHECK(pages.figures().taken == 0);
+    CHECK(pages.stats().taken == 0);
     CHECK(query.verify());
 }
 
@@ -220,7 +220,7 @@ TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and it
                              &told}};
         auto* const p = static_cast<unsigned char*>(blocks.allocate(200'000).address);
         for (int i = 0; i != 200'000; i += 1000) p[i] = 1;
-        const allot::account_figures f = blocks.account().figures();
+        const allot::account_stats f = blocks.account().stats();
         CHECK(f.own == 256_KiB);
         CHECK(f.committed >= 256_KiB);
         CHECK(f.resident >= 128_KiB);
@@ -228,7 +228,7 @@ TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and it
     }
     CHECK(told.find("1 block not given back") != std::string::npos);
     CHECK(query.used() == 0); // and its account has gone with it, in this order
-    CHECK(query.figures().children == 0);
+    CHECK(query.stats().children == 0);
 }
 
 TEST_CASE("chunk arenas of one account share its limit under threads, while the tree is looked at",

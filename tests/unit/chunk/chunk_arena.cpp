@@ -75,8 +75,8 @@ TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
         for (int i = 0; i != 100; ++i)
             all.push_back(blocks.allocate(64 + random() % (std::size_t{1} << random() % 21)).address);
         for (void* const p : all) blocks.deallocate(p);
-        REQUIRE(blocks.figures().cached <= blocks.chunk_bytes() / 2); // one thread, one of the arena's caches
-        REQUIRE(blocks.figures().live == 0);
+        REQUIRE(blocks.stats().cached <= blocks.chunk_bytes() / 2); // one thread, one of the arena's caches
+        REQUIRE(blocks.stats().live == 0);
     }
     CHECK(blocks.valid());
 }
@@ -85,24 +85,24 @@ TEST_CASE("the last large block is kept until memory is short", "[chunks]") {
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}};
     const auto live_after = [&](std::size_t bytes) {
         blocks.deallocate(blocks.allocate(bytes).address);
-        return blocks.figures();
+        return blocks.stats();
     };
     const std::size_t quarter = blocks.chunk_bytes() / 4;
     CHECK(live_after(quarter).cached == quarter);
     CHECK(live_after(quarter / 2).cached == quarter / 2); // instead
     CHECK(live_after(2 * quarter).cached == quarter / 2); // too large
-    CHECK(blocks.figures().live_blocks == 0);
+    CHECK(blocks.stats().live_blocks == 0);
     const allot::block again = blocks.allocate(quarter / 2);
-    CHECK(blocks.figures().cached == 0);
+    CHECK(blocks.stats().cached == 0);
     const allot::block small = blocks.allocate(quarter / 2); // not the same one
     CHECK(small.address != again.address);
     blocks.deallocate(again.address);
     blocks.deallocate(small.address);
-    CHECK(blocks.figures().cached == quarter / 2);
+    CHECK(blocks.stats().cached == quarter / 2);
     const allot::block all = blocks.allocate(64_MiB); // nothing else may stay
     CHECK(all);
     blocks.deallocate(all.address);
-    CHECK(blocks.figures().cached == 0);
+    CHECK(blocks.stats().cached == 0);
     CHECK(blocks.valid());
 }
 
@@ -110,31 +110,31 @@ TEST_CASE("a block of a page keeps its page, not its chunk", "[chunks]") {
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
     std::vector<void*> all;
     for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(100'000).address);
-    CHECK(blocks.figures().held >= 10_MiB);
+    CHECK(blocks.stats().held >= 10_MiB);
     void* const last = all.back();
     all.pop_back();
     for (void* const p : all) blocks.deallocate(p);
     blocks.release_empty_pages();
-    CHECK(blocks.figures().held <= 512_KiB); // two pages where it lies across their edge
-    CHECK(blocks.figures().live_blocks == 1);
+    CHECK(blocks.stats().held <= 512_KiB); // two pages where it lies across their edge
+    CHECK(blocks.stats().live_blocks == 1);
     blocks.deallocate(last);
     blocks.release_empty_pages();
-    CHECK(blocks.figures().held == 0);
+    CHECK(blocks.stats().held == 0);
 }
 
 TEST_CASE("under buddy a chunk goes whole", "[chunks]") {
     allot::chunk_arena<buddies> blocks{allot::limit{64_MiB}, small_pages};
     std::vector<void*> all;
     for (int i = 0; i != 64; ++i) all.push_back(blocks.allocate(128_KiB).address);
-    const std::size_t full = blocks.figures().held;
+    const std::size_t full = blocks.stats().held;
     CHECK(full == 8_MiB);
     void* const one = all[0];
     for (std::size_t i = 1; i != all.size(); ++i) blocks.deallocate(all[i]);
     blocks.release_empty_pages();
-    CHECK(blocks.figures().held == blocks.chunk_bytes());
+    CHECK(blocks.stats().held == blocks.chunk_bytes());
     blocks.deallocate(one);
     blocks.release_empty_pages();
-    CHECK(blocks.figures().held == 0);
+    CHECK(blocks.stats().held == 0);
 }
 
 TEST_CASE("what is free beyond a chunk goes back by itself, and never where the set says so", "[chunks]") {
@@ -146,7 +146,7 @@ TEST_CASE("what is free beyond a chunk goes back by itself, and never where the 
             all[static_cast<std::size_t>(i)] =
                 blocks.allocate(30'000 + 10'000 * static_cast<std::size_t>(i)).address; // looks into the chunks
         for (int i = 0; i != 3; ++i) blocks.deallocate(all[static_cast<std::size_t>(i)]);
-        return blocks.figures().held;
+        return blocks.stats().held;
     };
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
     CHECK(after(blocks) <= 2 * blocks.chunk_bytes());
@@ -170,18 +170,18 @@ TEST_CASE("blocks resize where they stand", "[chunks]") {
     CHECK(fewer.bytes >= 1);
     CHECK(fewer.bytes < 100'000);
     CHECK_FALSE(blocks.resize(a.address, 3_MiB)); // more than a chunk
-    CHECK(blocks.figures().live == fewer.bytes);
+    CHECK(blocks.stats().live == fewer.bytes);
     const allot::block slot = blocks.allocate(1000);
     CHECK(blocks.resize(slot.address, 1024).bytes == 1024);
     CHECK_FALSE(blocks.resize(slot.address, 1025));
     CHECK(blocks.resize(slot.address, 10).bytes == 1024); // a slot has one size
     const allot::block large = blocks.allocate(10_MiB);
     CHECK(blocks.resize(large.address, 5_MiB).bytes == 5_MiB);
-    CHECK(blocks.figures().large == 5_MiB);
+    CHECK(blocks.stats().large == 5_MiB);
     CHECK(blocks.resize(large.address, 6_MiB).bytes == 6_MiB);
     CHECK(blocks.valid());
     for (void* const p : {a.address, slot.address, large.address}) blocks.deallocate(p);
-    CHECK(blocks.figures().live == 0);
+    CHECK(blocks.stats().live == 0);
     CHECK(blocks.valid());
 }
 
@@ -191,9 +191,9 @@ TEST_CASE("a large block that shrinks is more than a chunk still, and may be giv
         const allot::block b = blocks.allocate(10_MiB), less = blocks.resize(b.address, to);
         REQUIRE(less.address == b.address);
         CHECK(less.bytes == 4_MiB + 256_KiB);
-        CHECK(blocks.figures().held == less.bytes);
+        CHECK(blocks.stats().held == less.bytes);
         blocks.deallocate(b.address, less.bytes);
-        CHECK(blocks.figures().held == 0);
+        CHECK(blocks.stats().held == 0);
         CHECK(blocks.valid());
     }
 }
@@ -221,7 +221,7 @@ TEST_CASE("a large block grows no further than the limit", "[chunks]") {
     CHECK_FALSE(blocks.resize(a.address, 6_MiB));
     CHECK(blocks.capacity(a.address) == 1_MiB);
     CHECK(blocks.resize(a.address, 2_MiB));
-    CHECK(blocks.figures().held == 8_MiB);
+    CHECK(blocks.stats().held == 8_MiB);
     CHECK(blocks.used() == 8_MiB);
     CHECK(blocks.valid());
     blocks.deallocate(a.address);
@@ -242,16 +242,16 @@ TEST_CASE("an idle thread's blocks come back without its help, an ended one's at
         for (void* const p : all) blocks.deallocate(p);
     }};
     step.wait(0);
-    CHECK(blocks.figures().cached > 50'000);
+    CHECK(blocks.stats().cached > 50'000);
     CHECK(blocks.trim() != 0);
-    CHECK(blocks.figures().cached == 0);
-    CHECK(blocks.figures().held == 0);
+    CHECK(blocks.stats().cached == 0);
+    CHECK(blocks.stats().held == 0);
     step = 2;
     step.notify_all();
     idle.join();
-    CHECK(blocks.figures().live == 0);
-    CHECK(blocks.figures().cached <= blocks.chunk_bytes() / 4); // what its first blocks left in the arena's own
-    CHECK(blocks.figures().allocations == 200);
+    CHECK(blocks.stats().live == 0);
+    CHECK(blocks.stats().cached <= blocks.chunk_bytes() / 4); // what its first blocks left in the arena's own
+    CHECK(blocks.stats().allocations == 200);
     CHECK(blocks.valid());
 }
 
@@ -268,7 +268,7 @@ TEST_CASE("what a thread keeps is not what another's request fails for", "[chunk
         step.wait(1);
     }};
     step.wait(0);
-    REQUIRE(blocks.figures().cached != 0);
+    REQUIRE(blocks.stats().cached != 0);
     const allot::block all = blocks.allocate(8_MiB);
     CHECK(all);
     blocks.deallocate(all.address);
@@ -308,7 +308,7 @@ TEST_CASE("random requests fill nine tenths of an arena before the first is refu
             asked += n;
             all.push_back(b.address);
         }
-        const auto f = blocks.figures();
+        const auto f = blocks.stats();
         const double live = static_cast<double>(f.live) / static_cast<double>(blocks.limit());
         for (void* const p : all) blocks.deallocate(p);
         return std::pair{live, static_cast<double>(asked) / static_cast<double>(blocks.limit())};

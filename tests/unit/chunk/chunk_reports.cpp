@@ -48,7 +48,7 @@ TEST_CASE("a report tells what is live, cached, free and wasted, by class; as JS
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages, allot::name{"query"}};
     const allot::block a = blocks.allocate(900), b = blocks.allocate(900), large = blocks.allocate(5_MiB);
     blocks.deallocate(b.address);
-    const auto f = blocks.figures();
+    const auto f = blocks.stats();
     CHECK(f.live == 1024 + 5_MiB);
     CHECK(f.live_blocks == 2);
     CHECK(f.large == 5_MiB);

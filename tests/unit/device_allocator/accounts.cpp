@@ -28,7 +28,7 @@ template <class Set> struct user : allot::account_listener {
 
     user(allot::device_allocator<Set>& of, allocator_machine::stream s) : gpu{of}, stream{s} {}
     void use() {
-        (void)gpu.figures();
+        (void)gpu.stats();
         char page[1024];
         allot::text_writer out{page};
         gpu.report(out);
@@ -53,7 +53,7 @@ TEST_CASE("device allocator: what it holds of the device is charged to the accou
             two{m.api, task, name{"two"}, allot::limit{4_MiB}, unheard};
         void* const p = one.try_allocate(6_MiB, m.a);
         REQUIRE(p != nullptr);
-        CHECK(task.used() == one.figures().reserved);
+        CHECK(task.used() == one.stats().reserved);
         CHECK(one.account().parent() == &task);
         CHECK(two.try_allocate(4_MiB, m.a) == nullptr); // its limit allows it, the task's does not
         CHECK(task.peak() == task.used());              // and nothing is left of it

@@ -102,7 +102,7 @@ TEST_CASE(
     SECTION("and still is") {}
     gpu.deallocate(q, m.b);
     scarce_metadata::left = -1;
-    CHECK(gpu.figures().live == 1_MiB);
+    CHECK(gpu.stats().live == 1_MiB);
     REQUIRE(m.api.synchronize(allot::device_id{0}));
     (void)gpu.release_held(m.b);
     CHECK(m.used(gpu, 1_MiB, m.b) == q);
@@ -122,7 +122,7 @@ TEST_CASE("device allocator: what a capture frees is not lost where the host was
         REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::relaxed));
         gpu.deallocate(p, m.a);
         REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.a))));
-        CHECK(gpu.figures().held == 2_MiB);
+        CHECK(gpu.stats().held == 2_MiB);
         CHECK(gpu.release_held(m.b) == 2_MiB);
         CHECK(m.used(gpu, 2_MiB, m.b) == p);
     }
@@ -143,7 +143,7 @@ TEST_CASE("device allocator: a request that the host was too short of memory for
     CHECK(gpu.try_allocate(4_MiB, m.a) == nullptr); // in place of both, which the books cannot say now
     scarce_metadata::left = -1;
     CHECK(m.used(gpu, 4_MiB, m.a) != nullptr);
-    CHECK(gpu.figures().given_back == 2);
+    CHECK(gpu.stats().given_back == 2);
     CHECK(m.sim.hazards() == 0);
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("device allocator: a piece that rested for the span goes back at a req
     CHECK(gpu.used() == 18_MiB);
     test_clock::pass(10);
     look(); // what a freed is found to be done
-    CHECK(gpu.figures().resting == 16_MiB);
+    CHECK(gpu.stats().resting == 16_MiB);
     CHECK(gpu.used() == 18_MiB);
     test_clock::pass(9);
     look();
@@ -47,8 +47,8 @@ TEST_CASE("device allocator: a piece that rested for the span goes back at a req
     test_clock::pass(1);
     look();
     CHECK(gpu.used() == 2_MiB);
-    CHECK(gpu.figures().given_back != 0);
-    CHECK(gpu.figures().live == 1_MiB);
+    CHECK(gpu.stats().given_back != 0);
+    CHECK(gpu.stats().live == 1_MiB);
     CHECK(waits_of_the_host(m) == 0);
     CHECK(m.sim.hazards() == 0);
     CHECK(gpu.valid());
@@ -65,17 +65,17 @@ TEST_CASE("device allocator: a piece that was used between two looks stays") {
         test_clock::pass(1);
         gpu.deallocate(p, m.a);
     }
-    CHECK(gpu.figures().given_back == 0);
-    CHECK(gpu.figures().grown == 1);
+    CHECK(gpu.stats().given_back == 0);
+    CHECK(gpu.stats().grown == 1);
     CHECK(gpu.used() == 16_MiB);
     // and one that serves before its rest is over, too
     test_clock::pass(20);
     (void)gpu.trim_idle();
-    CHECK(gpu.figures().resting == 16_MiB);
+    CHECK(gpu.stats().resting == 16_MiB);
     test_clock::pass(9);
     void* const p = m.used(gpu, 256, m.b);
     gpu.deallocate(p, m.b);
-    CHECK(gpu.figures().grown == 1);
+    CHECK(gpu.stats().grown == 1);
     test_clock::pass(1);
     (void)gpu.trim_idle();
     CHECK(gpu.used() == 16_MiB);
@@ -90,11 +90,11 @@ TEST_CASE("device allocator: what rests serves like what is free, also joined wi
     gpu.deallocate(q, m.a);
     test_clock::pass(10);
     (void)gpu.trim_idle();
-    CHECK(gpu.figures().resting == 8_MiB);
+    CHECK(gpu.stats().resting == 8_MiB);
     gpu.deallocate(p, m.a);
     void* const r = m.used(gpu, 12_MiB, m.b); // over both: one is not done yet, one rests
-    CHECK(gpu.figures().grown == 2);
-    CHECK(gpu.figures().resting == 0);
+    CHECK(gpu.stats().grown == 2);
+    CHECK(gpu.stats().resting == 0);
     CHECK(waits_of_the_host(m) == 0);
     gpu.deallocate(r, m.b);
     CHECK(m.sim.hazards() == 0);
@@ -107,16 +107,16 @@ TEST_CASE("device allocator: at most eight pieces go back at a request, and the 
     std::vector<void*> all;
     for (int i = 0; i != 28; ++i) all.push_back(m.used(gpu, 2_MiB, m.a));
     for (void* p : all) gpu.deallocate(p, m.a);
-    const auto pieces = gpu.figures().pieces;
+    const auto pieces = gpu.stats().pieces;
     REQUIRE(pieces > 8);
     test_clock::pass(10);
     CHECK(gpu.trim_idle() == 0);
     CHECK(gpu.trim_idle() == 0); // not due
     test_clock::pass(10);
     CHECK(gpu.trim_idle() != 0);
-    CHECK(gpu.figures().pieces == pieces - 8);
+    CHECK(gpu.stats().pieces == pieces - 8);
     CHECK(gpu.trim_idle() != 0);
-    CHECK(gpu.figures().pieces == 0);
+    CHECK(gpu.stats().pieces == 0);
     CHECK(gpu.used() == 0);
     CHECK(m.sim.hazards() == 0);
 }
@@ -128,7 +128,7 @@ TEST_CASE(
     gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
     for (int i = 0; i != 50 && gpu.used() != 0; ++i) {
         test_clock::pass(10);
-        const std::size_t before = gpu.figures().stranded;
+        const std::size_t before = gpu.stats().stranded;
         CHECK((gpu.trim_idle() == 0 || before == 0));
     }
     CHECK(waits_of_the_host(m) == 0);
@@ -172,7 +172,7 @@ TEST_CASE("device allocator: a stream of another device in a left one's place ha
     test_clock::pass(10);
     (void)gpu.trim_idle();
     CHECK(m.sim.count(call::query_event) == asked + 1); // the one that is recorded now
-    CHECK(gpu.figures().resting == 14_MiB);
+    CHECK(gpu.stats().resting == 14_MiB);
     gpu.deallocate(p, m.b);
 }
 
@@ -184,8 +184,8 @@ TEST_CASE("device allocator: a capture, which cannot wait, is served by what res
     gpu.deallocate(m.used(gpu, 8_MiB, m.a), m.a); // a piece of its own
     test_clock::pass(10);
     (void)gpu.trim_idle();
-    CHECK(gpu.figures().clean == 14_MiB);
-    CHECK(gpu.figures().resting == 8_MiB);
+    CHECK(gpu.stats().clean == 14_MiB);
+    CHECK(gpu.stats().resting == 8_MiB);
     REQUIRE(m.api.begin_capture(m.b, allot::device::capture_mode::global));
     CHECK(m.used(gpu, 12_MiB, m.b) == static_cast<std::byte*>(front) + 2_MiB);
     REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.b))));
@@ -198,11 +198,11 @@ TEST_CASE("device allocator: a capture neither looks nor is disturbed by a look,
     gpu.deallocate(m.used(gpu, 16_MiB, m.b), m.b);
     test_clock::pass(10);
     (void)gpu.trim_idle();
-    CHECK(gpu.figures().resting == 16_MiB);
+    CHECK(gpu.stats().resting == 16_MiB);
     test_clock::pass(10);
     REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::global));
     void* const p = m.used(gpu, 4_MiB, m.a); // due, but not by a stream that is captured
-    CHECK(gpu.figures().given_back == 0);
+    CHECK(gpu.stats().given_back == 0);
     CHECK(gpu.trim_idle() == 0); // nothing is wholly free any more
     CHECK(gpu.used() == 16_MiB);
     const auto graph = m.got(m.api.end_capture(m.a));

@@ -26,9 +26,9 @@ TEST_CASE("device allocator: what grows side by side is one") {
     std::vector<void*> all;
     for (int i = 0; i != 4; ++i) all.push_back(m.used(gpu, 16_MiB, m.a));
     CHECK(gpu.used() == 64_MiB);
-    CHECK(gpu.figures().mapped == 64_MiB);
+    CHECK(gpu.stats().mapped == 64_MiB);
     for (void* p : all) gpu.deallocate(p, m.a);
-    CHECK(gpu.figures().largest_free_run == 64_MiB);
+    CHECK(gpu.stats().largest_free_run == 64_MiB);
     CHECK(m.used(gpu, 64_MiB, m.a) == all[0]);
     CHECK(gpu.valid());
     CHECK(m.sim.hazards() == 0);
@@ -42,12 +42,12 @@ TEST_CASE("device allocator: without virtual memory there are plain segments, un
         void* const p = m.used(gpu, 4_MiB, m.a);
         void* const q = m.used(gpu, 4_MiB, m.b);
         CHECK(gpu.try_allocate(1, m.a) == nullptr);
-        CHECK(gpu.figures().mapped == 0);
-        CHECK(gpu.figures().pieces == 2);
+        CHECK(gpu.stats().mapped == 0);
+        CHECK(gpu.stats().pieces == 2);
         gpu.deallocate(p, m.a);
         gpu.deallocate(q, m.b);
         CHECK(m.used(gpu, 8_MiB, m.a) != nullptr); // in place of both, which lie apart
-        CHECK(gpu.figures().given_back == 2);
+        CHECK(gpu.stats().given_back == 2);
         CHECK(gpu.valid());
         CHECK(m.sim.hazards() == 0);
     }
@@ -63,7 +63,7 @@ TEST_CASE("device allocator: a plain segment where the range is full has room fo
         REQUIRE(p != nullptr);
         CHECK(reinterpret_cast<std::uintptr_t>(p) % 1_MiB == 0);
     }
-    CHECK(gpu.figures().mapped == 4_MiB);
+    CHECK(gpu.stats().mapped == 4_MiB);
     CHECK(gpu.valid());
 }
 
@@ -71,10 +71,10 @@ TEST_CASE("device allocator: the limit is hard, and a refused request changes no
     allocator_machine m;
     allocator gpu{m.api, unheard, allot::limit{9_MiB}};
     void* const p = m.used(gpu, 5_MiB, m.a);
-    const auto before = gpu.figures();
+    const auto before = gpu.stats();
     CHECK(gpu.try_allocate(4_MiB, m.a) == nullptr); // 2 MiB at a time: 6 are held, 8 are all
     CHECK(gpu.try_allocate(100_MiB, m.a) == nullptr);
-    const auto after = gpu.figures();
+    const auto after = gpu.stats();
     CHECK(after.reserved == before.reserved);
     CHECK(after.peak == before.peak);
     CHECK(after.live == before.live);
@@ -97,7 +97,7 @@ TEST_CASE("device allocator: a driver call that fails leaves nothing behind") {
             void* p = gpu.try_allocate(5_MiB, m.a); // some are done without
             if (p == nullptr) {
                 CHECK(gpu.used() == 0);
-                CHECK(gpu.figures().pieces == 0);
+                CHECK(gpu.stats().pieces == 0);
                 p = gpu.try_allocate(5_MiB, m.a);
             }
             REQUIRE(p != nullptr);
@@ -135,7 +135,7 @@ TEST_CASE("device allocator: no bytes, odd alignments, sizes beyond all") {
     CHECK(gpu.allocate(0, m.a) == nullptr);
     CHECK(gpu.try_allocate(0, m.a) == nullptr);
     gpu.deallocate(nullptr, m.a);
-    CHECK(gpu.figures().refused == 0);
+    CHECK(gpu.stats().refused == 0);
     for (const std::size_t align : {std::size_t{1}, std::size_t{256}, 4_KiB, 2_MiB, 8_MiB}) {
         void* const odd = gpu.try_allocate(1, m.a);
         void* const p = gpu.try_allocate(1000, align, m.a);
@@ -149,7 +149,7 @@ TEST_CASE("device allocator: no bytes, odd alignments, sizes beyond all") {
         for (const std::size_t align : {std::size_t{1}, std::size_t{256}, 2_MiB, std::size_t{1} << 63})
             CHECK(gpu.try_allocate(bytes, align, m.a) == nullptr);
     CHECK(gpu.try_allocate(1, std::size_t{1} << 63, m.a) == nullptr);
-    CHECK(gpu.figures().live == 0);
+    CHECK(gpu.stats().live == 0);
     CHECK(gpu.valid());
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("device allocator: plain segments go back until a new one has room for
     std::vector<void*> all;
     for (int i = 0; i != 5; ++i) all.push_back(m.used(gpu, 2_MiB, m.a));
     for (void* p : all) gpu.deallocate(p, m.a);
-    REQUIRE(gpu.figures().pieces == 5);
+    REQUIRE(gpu.stats().pieces == 5);
     void* const p = gpu.try_allocate(4_MiB, 4_KiB, m.a); // 6 MiB are asked for
     REQUIRE(p != nullptr);
     CHECK(reinterpret_cast<std::uintptr_t>(p) % 4_KiB == 0);
@@ -194,7 +194,7 @@ TEST_CASE("device allocator: many runs that do not serve an aligned request hide
         all.push_back(m.used(gpu, 2_MiB, m.b));
     }
     void* const whole = gpu.try_allocate(2_MiB, 2_MiB, m.a);
-    while (gpu.figures().largest_free_run != 0) (void)m.used(gpu, gpu.figures().largest_free_run, m.b);
+    while (gpu.stats().largest_free_run != 0) (void)m.used(gpu, gpu.stats().largest_free_run, m.b);
     gpu.deallocate(whole, m.a);
     REQUIRE(m.used(gpu, 1_MiB, m.a) == whole);
     void* const half = m.used(gpu, 1_MiB, c);
@@ -219,7 +219,7 @@ TEST_CASE("device allocator: many runs that do not serve an aligned request hide
     gpu.deallocate(whole, m.a);
     gpu.deallocate(half, c);
     CHECK(gpu.try_allocate(2_MiB, 2_MiB, m.b) == whole);
-    CHECK(gpu.figures().joined == 1);
+    CHECK(gpu.stats().joined == 1);
     CHECK(gpu.valid());
     CHECK(m.sim.hazards() == 0);
 }
@@ -239,8 +239,8 @@ TEST_CASE("device allocator: a request as large as all that is free is joined, w
             m.writes(c, all, 64_MiB);
             gpu.deallocate(all, c);
         }
-        CHECK(gpu.figures().joined == (untold ? 0 : 1));
-        CHECK(gpu.figures().given_back == 0);
+        CHECK(gpu.stats().joined == (untold ? 0 : 1));
+        CHECK(gpu.stats().given_back == 0);
         CHECK(m.sim.hazards() == 0);
     }
 }

@@ -90,7 +90,7 @@ TEST_CASE("device allocator: one event and one wait stand for all frees before t
         CHECK(m.waits() == 3);
     }
     CHECK(m.sim.hazards() == 0);
-    const auto f = gpu.figures();
+    const auto f = gpu.stats();
     CHECK(f.events == m.events());
     CHECK(f.waits == m.waits());
 }
@@ -118,7 +118,7 @@ TEST_CASE("device allocator: all that is free is joined for one stream when that
     const auto c = m.make_stream();
     CHECK(m.used(gpu, 2_MiB, c) != nullptr);
     CHECK(m.waits() == 2);
-    CHECK(gpu.figures().joined == 1);
+    CHECK(gpu.stats().joined == 1);
     CHECK(m.sim.hazards() == 0);
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("device allocator: a stream that left can be waited for, and its place
     CHECK(m.used(gpu, 2_MiB, m.b) == p);
     CHECK(m.events() == 1);
     gpu.deallocate(p, m.b);
-    CHECK(gpu.figures().streams == 1);
+    CHECK(gpu.stats().streams == 1);
     // c has the place of a: what b waited for then says nothing of c, and what a waited for nothing to c
     const auto c = m.make_stream();
     CHECK(m.used(gpu, 2_MiB, c) == p);
@@ -247,10 +247,10 @@ TEST_CASE("device allocator: on no stream nothing is allocated, and what is free
     REQUIRE(m.api.destroy_stream(m.a));
     CHECK(gpu.try_allocate(1, m.a) == nullptr);
     gpu.deallocate(p, m.a);
-    CHECK(gpu.figures().held == 1_MiB);
+    CHECK(gpu.stats().held == 1_MiB);
     REQUIRE(m.api.synchronize(allot::device_id{0}));
     CHECK(gpu.release_held(m.b) == 1_MiB);
-    CHECK(gpu.figures().held == 0);
+    CHECK(gpu.stats().held == 0);
     CHECK(gpu.try_allocate(2_MiB, m.b) == p);
     CHECK(m.sim.hazards() == 0);
 }
@@ -267,7 +267,7 @@ TEST_CASE("device allocator: what is left of a joined run is waited for anew") {
     gpu.deallocate(second, m.b);
     gpu.deallocate(third, c);
     CHECK(m.used(gpu, 768_KiB, m.a) == second); // by joining what b and c freed
-    CHECK(gpu.figures().joined == 1);
+    CHECK(gpu.stats().joined == 1);
     CHECK(m.used(gpu, 256_KiB, u) != nullptr); // of what c freed: after a's wait for it
     CHECK(m.sim.hazards() == 0);
 }
@@ -291,9 +291,9 @@ TEST_CASE("device allocator: a span begins where the asking stream can come afte
     gpu.deallocate(beside, m.a);
     gpu.deallocate(first, m.b);
     gpu.deallocate(second, c);
-    REQUIRE(gpu.figures().live == 1_MiB);
+    REQUIRE(gpu.stats().live == 1_MiB);
     CHECK(m.used(gpu, 2_MiB, m.make_stream()) == first);
-    CHECK(gpu.figures().joined == 1);
+    CHECK(gpu.stats().joined == 1);
     CHECK(m.sim.count(allocator_machine::call::synchronize_event) +
               m.sim.count(allocator_machine::call::synchronize_device) ==
           0); // the host waits for nobody
@@ -311,5 +311,5 @@ TEST_CASE("device allocator: nobody waits for what does not lie side by side") {
     const auto c = m.make_stream();
     CHECK(gpu.try_allocate(1_MiB + 256, c) == nullptr);
     CHECK(m.waits() == 0);
-    CHECK(gpu.figures().joined == 0);
+    CHECK(gpu.stats().joined == 0);
 }

@@ -27,7 +27,7 @@ TEST_CASE("device allocator: a set that charges and counts nothing is bounded by
     allot::device_allocator<counts_nothing> gpu{m.api, unheard};
     void* const p = m.used(gpu, 10_MiB, m.a);
     CHECK(gpu.try_allocate(10_MiB, m.a) == nullptr);
-    const auto f = gpu.figures();
+    const auto f = gpu.stats();
     CHECK(f.limit == SIZE_MAX);
     CHECK(f.allocations == 0);
     CHECK(f.reserved == 10_MiB);

@@ -81,7 +81,7 @@ TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupanc
             h.provider.heaps().reclaim(true);
             CHECK(h.ledger.used() == 0);
             CHECK(h.arena.trim() > 0);
-            CHECK(h.arena.figures().committed == 0);
+            CHECK(h.arena.stats().committed == 0);
             h.heap->leave(cache);
         }
 }

@@ -25,7 +25,7 @@ TEST_CASE("a charge counts at every level, and a refund too", "[accounts]") {
     CHECK(query.try_charge(10));
     CHECK(scan.used() == 50);
     CHECK(query.used() == 60);
-    CHECK(query.figures().own == 10);
+    CHECK(query.stats().own == 10);
     CHECK(root.used() == 60);
     CHECK(root.verify());
     scan.refund(50);
@@ -58,8 +58,8 @@ TEST_CASE("a refused charge names the level, and is in no figure", "[accounts]")
     }
     CHECK(root.used() == 40);
     CHECK(root.peak() == 40);
-    CHECK(root.figures().refused == 1);
-    CHECK(scan.figures().refused == 1);
+    CHECK(root.stats().refused == 1);
+    CHECK(scan.stats().refused == 1);
     CHECK(scan.try_charge(60).fitted());
     scan.refund(60);
     other.refund(40);
@@ -162,7 +162,7 @@ TEST_CASE("force goes beyond every limit, and says so", "[accounts]") {
     CHECK(leaf.over_limit());
     CHECK(leaf.headroom() == 0);
     CHECK_FALSE(leaf.try_charge(1));
-    CHECK(root.figures().beyond == 1);
+    CHECK(root.stats().beyond == 1);
     leaf.refund(120);
     CHECK_FALSE(leaf.over_limit());
 }
@@ -179,7 +179,7 @@ TEST_CASE("grace is used when nothing else helps, and each such charge says so",
     CHECK(root.used() == 109);
     CHECK(leaf.try_charge(1).outcome == charge_outcome::in_grace);
     CHECK_FALSE(leaf.try_charge(1));
-    CHECK(root.figures().beyond == 2);
+    CHECK(root.stats().beyond == 2);
     leaf.refund(109);
     other.refund(1);
     CHECK(root.used() == 0);
@@ -225,7 +225,7 @@ TEST_CASE("transfer climbs to the lowest common ancestor, and charges nothing tw
     CHECK(s.at == &right);
     CHECK(right.used() == 70);
     CHECK(account::transfer(b, left, 20).fitted()); // to an ancestor
-    CHECK(left.figures().own == 20);
+    CHECK(left.stats().own == 20);
     CHECK(account::transfer(left, b, 20).fitted());
     CHECK(left.used() == 20);
     CHECK(root.peak() == 90);

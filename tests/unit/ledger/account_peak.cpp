@@ -13,20 +13,20 @@
 #include <vector>
 
 using allot::account;
-using allot::account_figures;
+using allot::account_stats;
 using allot::limit;
 using allot::name;
 
 namespace {
 
-std::vector<account_figures> lines_of(const allot::account_peak& at) {
-    std::vector<account_figures> all;
-    at.visit([&](const account_figures& f) { all.push_back(f); });
+std::vector<account_stats> lines_of(const allot::account_peak& at) {
+    std::vector<account_stats> all;
+    at.visit([&](const account_stats& f) { all.push_back(f); });
     return all;
 }
 
 // Every line's used is its own and what the lines one deeper have of it; the root's is its peak.
-bool adds_up(const std::vector<account_figures>& lines) {
+bool adds_up(const std::vector<account_stats>& lines) {
     bool good = !lines.empty() && lines[0].used == lines[0].peak;
     for (std::size_t i = 0; i != lines.size(); ++i) {
         std::size_t sum = lines[i].own;
@@ -122,9 +122,9 @@ TEST_CASE("leaves take no room ahead while a peak is kept; too few lines are tol
     account other{root, name{"other"}};
     account leaf{root, name{"leaf"}, allot::steps{1000}}; // the newest child comes first
     CHECK(leaf.try_charge(10));
-    CHECK(leaf.figures().ahead == 990);
+    CHECK(leaf.stats().ahead == 990);
     root.keep_peak(&at);
-    CHECK(leaf.figures().ahead == 0);
+    CHECK(leaf.stats().ahead == 0);
     CHECK(leaf.try_charge(10));
     CHECK(at.used() == 20);
     CHECK(lines_of(at)[1].used == 20);
@@ -132,7 +132,7 @@ TEST_CASE("leaves take no room ahead while a peak is kept; too few lines are tol
     CHECK(at.missing() == 1);
     root.keep_peak(nullptr);
     CHECK(leaf.try_charge(10));
-    CHECK(leaf.figures().ahead == 970);
+    CHECK(leaf.stats().ahead == 970);
     leaf.refund(30);
 }
 

@@ -29,7 +29,7 @@ struct told {
     bool has(const char* part) const { return text.find(part) != std::string::npos; }
 };
 
-allot::item_figures some(const allot::account_item&) noexcept { return {4096, 8192, 2048}; }
+allot::item_stats some(const allot::account_item&) noexcept { return {4096, 8192, 2048}; }
 
 } // namespace
 
@@ -252,7 +252,7 @@ TEST_CASE("what is counted keeps a closing account, though nothing is charged", 
         leaf.count(what, 1);
         leaf.count(what, 1);
         REQUIRE(!leaf.close_when_drained(&owner::end, &o));
-        const auto f = leaf.figures();
+        const auto f = leaf.stats();
         CHECK(f.buffers + f.reservations == 2);
         leaf.count(what, 1); // one more while it closes
         leaf.count(what, -1);

@@ -26,15 +26,15 @@ TEST_CASE("single pages come from the low end, runs from the high end", "[arena]
     }
     std::memset(run, 1, 5_MiB);
     std::memset(a, 1, 1_MiB);
-    CHECK(pages.figures().taken == 7_MiB);
+    CHECK(pages.stats().taken == 7_MiB);
     pages.give(a, 1);
     CHECK(pages.take() == a);
     CHECK(pages.valid());
     pages.give(a, 1);
     pages.give(b, 1);
     pages.give(run, 5);
-    CHECK(pages.figures().taken == 0);
-    CHECK(pages.figures().peak_taken == 7_MiB);
+    CHECK(pages.stats().taken == 0);
+    CHECK(pages.stats().peak_taken == 7_MiB);
 }
 
 TEST_CASE("a run grows and shrinks in place, and not over its neighbours", "[arena]") {
@@ -45,7 +45,7 @@ TEST_CASE("a run grows and shrinks in place, and not over its neighbours", "[are
     CHECK(lower == run - 256_KiB);
     std::memset(lower, 1, 512_KiB);
     pages.shrink(lower, 8, 2);
-    CHECK(pages.figures().taken == 128_KiB);
+    CHECK(pages.stats().taken == 128_KiB);
     CHECK(pages.grow_up(lower, 2, 8));
     CHECK_FALSE(pages.grow_up(lower, 8, 9));
     std::byte* const neighbour = pages.take(1);
@@ -54,7 +54,7 @@ TEST_CASE("a run grows and shrinks in place, and not over its neighbours", "[are
     CHECK(pages.valid());
     pages.give(lower, 8);
     pages.give(neighbour, 1);
-    CHECK(pages.figures().taken == 0);
+    CHECK(pages.stats().taken == 0);
 }
 
 TEST_CASE("an arena's limit is hard, and a refused take changes nothing", "[arena]") {
@@ -64,8 +64,8 @@ TEST_CASE("an arena's limit is hard, and a refused take changes nothing", "[aren
     CHECK(all.size() == 16);
     CHECK(pages.take(1000000) == nullptr);
     CHECK(pages.take(0) == nullptr);
-    CHECK(pages.figures().taken == 1_MiB);
-    CHECK(pages.figures().peak_taken == 1_MiB);
+    CHECK(pages.stats().taken == 1_MiB);
+    CHECK(pages.stats().peak_taken == 1_MiB);
     pages.give(all.back(), 1);
     CHECK(pages.take(2) == nullptr);
     CHECK(pages.take() != nullptr);
@@ -84,11 +84,11 @@ TEST_CASE("pages are committed on demand and go back to the system on call", "[a
     CHECK(pages.resident() >= 20_MiB);
     CHECK(pages.trim() == 0);
     for (int i = 0; i < 10; ++i) pages.give(all[static_cast<std::size_t>(2 * i)], 1);
-    CHECK(pages.figures().committed == 20_MiB);
+    CHECK(pages.stats().committed == 20_MiB);
     CHECK(pages.trim() == 10_MiB);
-    CHECK(pages.figures().committed == 10_MiB);
+    CHECK(pages.stats().committed == 10_MiB);
     CHECK(pages.resident() < 13_MiB);
-    CHECK(pages.figures().taken == 10_MiB);
+    CHECK(pages.stats().taken == 10_MiB);
     for (int i = 0; i < 10; ++i) pages.give(all[static_cast<std::size_t>(2 * i + 1)], 1);
     CHECK(pages.trim() == 10_MiB);
     CHECK(pages.valid());

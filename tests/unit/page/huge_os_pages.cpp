@@ -97,7 +97,7 @@ TEST_CASE("whatever was taken and given at random, a trim leaves only what is he
                 for (std::size_t i = 0; i < r.pages; ++i)
                     huge.insert(reinterpret_cast<std::uintptr_t>(r.at + i * 256_KiB) / 2_MiB);
             REQUIRE(pages.resident() <= huge.size() * 2_MiB);
-            REQUIRE(pages.figures().committed == bytes);
+            REQUIRE(pages.stats().committed == bytes);
         }
     }
     bool kept = true;

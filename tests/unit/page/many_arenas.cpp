@@ -96,8 +96,8 @@ TEST_CASE("ten thousand pages are all different, and come back", "[arena]") {
     bool good = true;
     for (std::uint32_t i = 0; i < 10000; ++i) good = good && std::memcmp(all[i], &i, sizeof i) == 0;
     CHECK(good);
-    CHECK(pages.figures().taken == 12000 * 64_KiB);
-    CHECK(pages.figures().largest_free_run == (16384 - 12000) * 64_KiB);
+    CHECK(pages.stats().taken == 12000 * 64_KiB);
+    CHECK(pages.stats().largest_free_run == (16384 - 12000) * 64_KiB);
     for (std::size_t i = 0; i < all.size(); ++i) pages.give(all[i], i % 10 == 0 ? 3 : 1);
     CHECK(pages.trim() == 12000 * 64_KiB);
     CHECK(pages.resident() == 0);
@@ -180,6 +180,6 @@ TEST_CASE("a locked arena gives memory back as another does", "[arena]") {
     std::memset(p, 1, 64_KiB);
     pages.give(p, 1);
     const std::size_t back = pages.trim(); // 0 before Linux 5.18
-    CHECK(pages.figures().committed == 64_KiB - back);
+    CHECK(pages.stats().committed == 64_KiB - back);
     CHECK(pages.valid());
 }

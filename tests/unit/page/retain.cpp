@@ -50,12 +50,12 @@ TEST_CASE("never, and on call: when free pages go back", "[arena][retain]") {
     allot::arena<never_set> never{allot::page_bytes{64_KiB}};
     give(never, take(never, 3));
     CHECK(never.trim() == 0);
-    CHECK(never.figures().committed == 3 * 64_KiB);
+    CHECK(never.stats().committed == 3 * 64_KiB);
     allot::arena<on_call_set> on_call{allot::page_bytes{64_KiB}};
     give(on_call, take(on_call, 3));
     CHECK(on_call.trim() == 3 * 64_KiB);
-    CHECK(on_call.figures().committed == 0);
-    CHECK(on_call.figures().returned == 3 * 64_KiB);
+    CHECK(on_call.stats().committed == 0);
+    CHECK(on_call.stats().returned == 3 * 64_KiB);
 }
 
 TEST_CASE("idle pages go back at a page request, not before their time and not long after", "[arena][retain]") {
@@ -65,15 +65,15 @@ TEST_CASE("idle pages go back at a page request, not before their time and not l
     std::memset(held, 3, 64_KiB);
     test_clock::ms += 4900; // shortly before a walk, if walks came in half the time
     give(pages, all);
-    const std::size_t full = pages.figures().committed;
+    const std::size_t full = pages.stats().committed;
     CHECK(full == 9 * 64_KiB);
     for (int s = 0; s < 9; ++s) { // less than the span: nothing goes
         request(pages, 1000);
-        CHECK(pages.figures().returned == 0);
+        CHECK(pages.stats().returned == 0);
     }
     for (int s = 9; s < 21; ++s) request(pages, 1000); // the page that the requests used stays, the others have gone
-    CHECK(pages.figures().returned >= 7 * 64_KiB);
-    CHECK(pages.figures().committed <= 2 * 64_KiB);
+    CHECK(pages.stats().returned >= 7 * 64_KiB);
+    CHECK(pages.stats().committed <= 2 * 64_KiB);
     CHECK(pages.resident() <= 2 * 64_KiB);
     CHECK(held[64_KiB - 1] == std::byte{3});
     pages.give(held, 1);
@@ -83,7 +83,7 @@ TEST_CASE("idle pages go back at a page request, not before their time and not l
 TEST_CASE("a page that is used again and again never goes", "[arena][retain]") {
     allot::arena<idle_set> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{64_MiB}};
     for (int i = 0; i < 50; ++i) request(pages, 9000);
-    CHECK(pages.figures().returned == 0);
+    CHECK(pages.stats().returned == 0);
     test_clock::ms += 100'000;
     CHECK(pages.trim_idle() == 0); // it was used since the last look
     test_clock::ms += 10'000;
@@ -93,7 +93,7 @@ TEST_CASE("a page that is used again and again never goes", "[arena][retain]") {
 TEST_CASE("idle pages go back a few at a time, and all of them in the end", "[arena][retain]") {
     allot::arena<idle_set> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{256_MiB}};
     give(pages, take(pages, 3000));
-    REQUIRE(pages.figures().committed == 3000 * 64_KiB);
+    REQUIRE(pages.stats().committed == 3000 * 64_KiB);
     std::size_t steps = 0, most = 0;
     for (int walk = 0; walk < 4; ++walk, test_clock::ms += 10'000)
         for (int i = 0; i < 1000; ++i) {
@@ -103,7 +103,7 @@ TEST_CASE("idle pages go back a few at a time, and all of them in the end", "[ar
         }
     CHECK(most <= allot::detail::idle_pages::pages_a_step * 64_KiB);
     CHECK(steps >= 375);
-    CHECK(pages.figures().committed == 0);
+    CHECK(pages.stats().committed == 0);
     CHECK(pages.resident() == 0);
     CHECK(pages.valid());
 }
@@ -115,7 +115,7 @@ TEST_CASE("giving reads no clock and gives nothing back by itself", "[arena][ret
     const auto reads = test_clock::reads;
     give(pages, all);
     CHECK(test_clock::reads == reads);
-    CHECK(pages.figures().returned == 0);
+    CHECK(pages.stats().returned == 0);
 }
 
 TEST_CASE("rows of a manager never read the clock; its page requests do, and give back", "[row_manager][retain]") {
@@ -130,21 +130,21 @@ TEST_CASE("rows of a manager never read the clock; its page requests do, and giv
     for (int i = 0; i < 100'000; ++i) rows.release(rows.allocate(1000));
     CHECK(test_clock::reads == reads);
     rows.release_empty_pages();
-    const std::size_t before = rows.figures().committed;
+    const std::size_t before = rows.stats().committed;
     REQUIRE(before >= 5_MiB);
     for (int i = 0; i < 400; ++i) {
         test_clock::ms += 500;
         rows.release(rows.allocate(300'000)); // a page request each
     }
-    CHECK(rows.figures().committed <= 1_MiB);
+    CHECK(rows.stats().committed <= 1_MiB);
     CHECK(rows.arena().valid());
 }
 
 TEST_CASE("with the system's clock, too", "[arena][retain]") {
     allot::arena<real_clock_set> pages{allot::page_bytes{64_KiB}};
     give(pages, take(pages, 4));
-    while (pages.figures().committed != 0) pages.trim_idle();
-    CHECK(pages.figures().returned == 4 * 64_KiB);
+    while (pages.stats().committed != 0) pages.trim_idle();
+    CHECK(pages.stats().returned == 4 * 64_KiB);
 }
 
 TEST_CASE("an arena that looks for nothing carries nothing for it", "[arena][retain]") {

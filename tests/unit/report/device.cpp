@@ -28,7 +28,7 @@ TEST_CASE("device allocator: its report as JSON") {
     void* const p = m.used(gpu, 3_MiB, m.a);
     gpu.deallocate(m.used(gpu, 1_MiB, m.a), m.a);
     gpu.deallocate(m.used(gpu, 512_KiB, m.b), m.b);
-    const auto f = gpu.figures();
+    const auto f = gpu.stats();
     auto all = told(gpu);
     CHECK(all["allocator"].text == "a \"quoted\" name");
     CHECK(all["set"].text == "task_memory");

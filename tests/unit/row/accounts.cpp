@@ -34,7 +34,7 @@ TEST_CASE("a row manager charges its pages to the account that it was given", "[
     account query{name{"query"}, limit{1_MiB}};
     {
         allot::row_manager<quiet> one{query, name{"one"}, small}, two{name{"two"}, small, limit{256_KiB}, query};
-        CHECK(query.figures().children == 2);
+        CHECK(query.stats().children == 2);
         CHECK(one.account().parent() == &query);
         std::vector<void*> rows;
         while (void* const row = two.allocate(1000)) rows.push_back(row);
@@ -55,7 +55,7 @@ TEST_CASE("a row manager charges its pages to the account that it was given", "[
         CHECK(query.used() == 0);
         CHECK(query.verify());
     }
-    CHECK(query.figures().children == 0);
+    CHECK(query.stats().children == 0);
 }
 
 TEST_CASE("without an account a manager is a tree of its own", "[accounts][rows]") {
@@ -100,7 +100,7 @@ TEST_CASE("committed and resident bytes of a manager are in the tree", "[account
     allot::row_manager<quiet> rows{query, name{"rows"}, small};
     auto* const row = static_cast<unsigned char*>(rows.allocate(40'000));
     for (int i = 0; i != 40'000; i += 1000) row[i] = 1;
-    const allot::account_figures f = rows.account().figures();
+    const allot::account_stats f = rows.account().stats();
     CHECK(f.own == 64_KiB);
     CHECK(f.committed >= 64_KiB);
     CHECK(f.resident >= 32_KiB);

@@ -20,9 +20,10 @@ constexpr allot::row_type order{.name = "order"}, line{.name = "line"}, part{.na
 
 template <class Rows> concept knows_its_peak = requires(const Rows& rows) { rows.usage_at_peak(); };
 
-std::map<std::string, std::size_t> rows_of(const allot::type_census& census) {
+std::map<std::string, std::size_t> rows_of(const allot::type_histogram& count_types) {
     std::map<std::string, std::size_t> rows;
-    census.for_each([&](const allot::type_usage& u) { rows[u.type != nullptr ? u.type->name : "others"] = u.rows; });
+    count_types.for_each(
+        [&](const allot::type_usage& u) { rows[u.type != nullptr ? u.type->name : "others"] = u.rows; });
     return rows;
 }
 
@@ -43,7 +44,7 @@ TEST_CASE("rows are told by type, those in shared heaps too, exactly when they a
     }
     for (int i = 0; i < 3; ++i) all.push_back(rows.allocate(1'000'000, part));
     for (int i = 0; i < 7; ++i) all.push_back(rows.allocate(40));
-    const allot::type_census now = rows.usage_by_type();
+    const allot::type_histogram now = rows.usage_by_type();
     CHECK(now.exact());
     CHECK(rows_of(now) == std::map<std::string, std::size_t>{{"order", 334}, {"part", 669}, {"line", 500}, {"row", 7}});
     CHECK(now.rows() == rows.live_rows());
@@ -63,7 +64,7 @@ TEST_CASE("rows beyond the budget are estimated, and it is said", "[report]") {
     std::vector<void*> all;
     for (int i = 0; i < 400'000; ++i) all.push_back(rows.allocate(24, i % 8 == 0 ? order : line)); // in turns
     for (std::size_t i = 0; i < all.size(); i += 5) rows.release(all[i]);
-    const allot::type_census now = rows.usage_by_type();
+    const allot::type_histogram now = rows.usage_by_type();
     CHECK_FALSE(now.exact());
     auto found = rows_of(now);
     CHECK(about(found["order"], 40'000, 0.05));
@@ -77,15 +78,15 @@ TEST_CASE("more types than entries are told together", "[report]") {
     static std::vector<allot::row_type> types(100, allot::row_type{.name = "one of many"});
     std::vector<void*> all;
     for (const auto& type : types) all.push_back(rows.allocate(8, type));
-    const allot::type_census now = rows.usage_by_type();
+    const allot::type_histogram now = rows.usage_by_type();
     CHECK(now.rows() == 100);
     std::size_t entries = 0, others = 0;
     now.for_each([&](const allot::type_usage& u) {
         ++entries;
         if (u.type == nullptr) others = u.rows;
     });
-    CHECK(entries == allot::type_census::most_types + 1);
-    CHECK(others == 100 - allot::type_census::most_types);
+    CHECK(entries == allot::type_histogram::most_types + 1);
+    CHECK(others == 100 - allot::type_histogram::most_types);
     for (void* p : all) rows.release(p);
 }
 
@@ -102,7 +103,7 @@ TEMPLATE_TEST_CASE("the peak is remembered by type when the rows have gone", "[r
     CHECK(rows.usage_by_type().rows() == 0);
     for (int i = 0; i < 1000; ++i) rows.release(rows.allocate(40, part)); // no new peak
     const allot::peak_usage peak = rows.usage_at_peak();
-    const std::size_t most = rows.figures().peak;
+    const std::size_t most = rows.stats().peak;
     CHECK(peak.charged <= most);
     CHECK(static_cast<double>(peak.charged) >= 0.93 * static_cast<double>(most));
     auto found = rows_of(peak.types);
@@ -121,7 +122,7 @@ TEST_CASE("a look that ended within a heap goes on when the page where it ended 
     for (int round = 0; round < 4; ++round) {
         for (int i = 0; i < 9000 + 2000 * round; ++i)
             all.push_back(lines.allocate()); // more pages than a look at the peak has
-        REQUIRE(lines.pages() > 2 * allot::census_at_peak.pages);
+        REQUIRE(lines.pages() > 2 * allot::histogram_at_peak.pages);
         CHECK(rows.usage_by_type().rows() == all.size());
         for (void* p : all) lines.release(p);
         all.clear();
@@ -149,11 +150,11 @@ TEST_CASE("figures tell live bytes and the largest free run", "[report]") {
     allot::row_manager<plain> rows{allot::limit{16_MiB}, allot::page_bytes{64_KiB}};
     std::vector<void*> all;
     for (int i = 0; i < 100; ++i) all.push_back(rows.allocate(56));
-    const auto f = rows.figures();
+    const auto f = rows.stats();
     CHECK(f.live_rows == 100);
     CHECK(f.live_bytes == 5600);
     CHECK(f.charged == 64_KiB);
-    CHECK(f.largest_free_run + f.charged == rows.arena().figures().reserved);
+    CHECK(f.largest_free_run + f.charged == rows.arena().stats().reserved);
     for (void* p : all) rows.release(p);
 }
 

@@ -53,11 +53,11 @@ template <class Rows> void ends_empty(Rows& rows) {
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
     rows.release_empty_pages();
-    CHECK(rows.figures().charged == 0);
-    CHECK(rows.arena().figures().taken == 0);
+    CHECK(rows.stats().charged == 0);
+    CHECK(rows.arena().stats().taken == 0);
     CHECK(rows.arena().valid());
     rows.trim();
-    CHECK(rows.arena().figures().committed == 0);
+    CHECK(rows.arena().stats().committed == 0);
     const auto view = rows.arena().view();
     bool somebodys = false;
     for (std::size_t at = 0; at < view.bytes; at += rows.arena().page_bytes())
@@ -160,7 +160,7 @@ TEST_CASE("device rows: a trim unmaps units without rows, and only those", "[dev
     const support::rescue ends{"a trim"};
     machine gpu{no_memory}; // of 2 MiB, 8 pages
     rows_of<on_device> rows{gpu.api, allot::limit{64_MiB}, allot::page_bytes{256_KiB}};
-    const auto committed = [&] { return rows.arena().figures().committed; };
+    const auto committed = [&] { return rows.arena().stats().committed; };
     auto heap = rows.heap(allot::as<allot::heap::unique>, 4096, some);
     std::vector<void*> all;
     for (std::size_t i = 0; i < 32 * 64; ++i) all.push_back(heap.allocate()); // 32 pages, 4 units
@@ -241,7 +241,7 @@ TEST_CASE("device rows: what cannot be mapped whole is not mapped at all", "[dev
     machine gpu{options};
     rows_of<quiet> rows{gpu.api, allot::limit{64_MiB}, allot::reserve_bytes{64_MiB}, allot::page_bytes{1_MiB}};
     CHECK(rows.allocate(20_MiB) == nullptr);
-    CHECK(rows.arena().figures().committed == 0);
+    CHECK(rows.arena().stats().committed == 0);
     CHECK(rows.used() == 0);
     CHECK(rows.peak() == 0);
     void* const p = rows.allocate(7_MiB);

@@ -26,7 +26,7 @@ TEST_CASE("ten thousand rows of 64 bytes stay far below a huge OS page", "[memor
         all.push_back(heap.allocate());
         *static_cast<char*>(all.back()) = 1;
     }
-    CHECK(rows.figures().resident < 1300 * 640); // 1.3 resident bytes a payload byte
+    CHECK(rows.stats().resident < 1300 * 640); // 1.3 resident bytes a payload byte
     for (void* p : all) heap.release(p);
 }
 
@@ -34,18 +34,18 @@ TEST_CASE("charged, committed and resident are three figures", "[memory]") {
     allot::row_manager<sets::bitmap> rows{allot::limit{256_MiB}, allot::page_bytes{1_MiB}};
     std::vector<void*> all;
     for (int i = 0; i < 100000; ++i) all.push_back(rows.allocate(500));
-    const auto full = rows.figures();
+    const auto full = rows.stats();
     CHECK(full.charged >= 100000 * 508);
     CHECK(full.committed >= full.charged);
     CHECK(full.resident > 0);
     CHECK(full.resident <= full.committed + 2_MiB);
     for (void* p : all) rows.release(p);
     CHECK(rows.release_empty_pages() == full.charged);
-    CHECK(rows.figures().charged == 0);
-    CHECK(rows.figures().committed >= full.charged);
-    CHECK(rows.figures().peak == full.charged);
+    CHECK(rows.stats().charged == 0);
+    CHECK(rows.stats().committed >= full.charged);
+    CHECK(rows.stats().peak == full.charged);
     rows.arena().trim();
-    CHECK(rows.figures().committed == 0);
+    CHECK(rows.stats().committed == 0);
 }
 
 TEST_CASE("a row can be as large as the limit lets it", "[memory]") {

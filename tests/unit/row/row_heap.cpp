@@ -46,7 +46,7 @@ TEST_CASE("rows outlive the handle of their unique heap, and its pages go with t
     for (void* p : left) rows.release(p);
     CHECK(rows.live_rows() == 0);
     rows.release(rows.allocate(8)); // a page request collects what became empty
-    CHECK(rows.used() == rows.arena().figures().taken);
+    CHECK(rows.used() == rows.arena().stats().taken);
     CHECK(rows.used() <= 128_KiB);
     allot::release(nullptr);
     std::size_t heaps = 0;

@@ -138,9 +138,9 @@ TEMPLATE_TEST_CASE("after everything is released, flushed and trimmed, no memory
     local.flush();
     rows.release_empty_pages();
     CHECK(rows.used() == 0);
-    CHECK(rows.arena().figures().taken == 0);
+    CHECK(rows.arena().stats().taken == 0);
     rows.arena().trim();
-    CHECK(rows.arena().figures().committed == 0);
+    CHECK(rows.arena().stats().committed == 0);
 }
 
 TEST_CASE("the report tells how far was looked where somebody looks", "[rows]") {

@@ -25,7 +25,7 @@ TEST_CASE("managers that share an arena release each other's rows", "[shared_are
     CHECK(a.live_rows() == 0);
     CHECK(b.live_rows() == 0);
     a.release_empty_pages();
-    CHECK(pages.figures().taken == 0);
+    CHECK(pages.stats().taken == 0);
 }
 
 TEST_CASE("pages that one manager gives back serve the other", "[shared_arena]") {

@@ -119,12 +119,12 @@ class memory_layer : public stream_layer {
         p.memory_pools = options_.memory_pools;
         return p;
     }
-    result<memory_figures> memory_of(device_id device) {
+    result<memory_stats> memory_of(device_id device) {
         const entry in{*this, call::memory};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
-        return memory_figures{options_.total_bytes - devices_[static_cast<std::size_t>(device.index)].used,
-                              options_.total_bytes};
+        return memory_stats{options_.total_bytes - devices_[static_cast<std::size_t>(device.index)].used,
+                            options_.total_bytes};
     }
     result<bool> can_access_peer(device_id device, device_id peer) {
         const entry in{*this, call::can_access_peer};

@@ -14,7 +14,7 @@
 namespace allot::inline ALLOT_ABI {
 
 /// Bytes unless said otherwise. live + free = reserved.
-struct device_figures {
+struct device_stats {
     std::size_t live = 0;             // in blocks that are handed out, rounded up to 256
     std::size_t live_blocks = 0;      // in number
     std::size_t reserved = 0;         // memory of the device that is held: what the limit bounds
@@ -39,7 +39,7 @@ struct device_figures {
 };
 
 /// What is free under one stream.
-struct stream_figures {
+struct stream_stats {
     std::uint64_t id = 0;
     std::size_t free_bytes = 0;
     std::size_t free_runs = 0;
@@ -50,7 +50,7 @@ struct stream_figures {
 };
 
 /// The lines of a report under its headline.
-inline void write(text_writer& out, const device_figures& f) noexcept {
+inline void write(text_writer& out, const device_stats& f) noexcept {
     out.put("  limit ");
     if (f.limit == SIZE_MAX) out.put("none");
     else out.bytes(f.limit);

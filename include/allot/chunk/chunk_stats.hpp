@@ -18,7 +18,7 @@ struct block {
 };
 
 /// Bytes unless said otherwise. live + cached + free = held.
-struct chunk_figures {
+struct chunk_stats {
     std::size_t live = 0;        // in blocks that somebody has, what they may use beyond what they asked for included
     std::size_t live_blocks = 0; // in number
     std::size_t cached = 0;      // free, in the caches of threads and of the arena

@@ -21,7 +21,7 @@ struct type_usage {
     std::size_t bytes = 0;
 };
 
-class type_census {
+class type_histogram {
   public:
     static constexpr std::size_t most_types = 64;
 
@@ -69,15 +69,15 @@ class type_census {
 };
 
 // How much of a heap is looked at: what lies beyond is estimated from it.
-struct census_budget {
+struct histogram_budget {
     std::size_t heaps; // of a manager
     std::size_t pages; // of a heap
     std::size_t slots; // of a heap with rows of many types
 };
 
 // For a report that somebody asked for: pages as usage() counts them, rows of many types exact up to 64 Ki of a heap.
-inline constexpr census_budget census_now{SIZE_MAX, SIZE_MAX, 65536};
+inline constexpr histogram_budget histogram_now{SIZE_MAX, SIZE_MAX, 65536};
 // At a page request: some microseconds a heap.
-inline constexpr census_budget census_at_peak{256, 64, 512};
+inline constexpr histogram_budget histogram_at_peak{256, 64, 512};
 
 } // namespace allot::inline ALLOT_ABI

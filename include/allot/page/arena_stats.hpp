@@ -11,7 +11,7 @@
 namespace allot::inline ALLOT_ABI {
 
 // An arena's figures at a moment, in bytes.
-struct arena_figures {
+struct arena_stats {
     std::size_t reserved = 0;
     std::size_t limit = 0;
     std::size_t taken = 0;
