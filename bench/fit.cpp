@@ -5,7 +5,7 @@
 // A steady state in one range: so many live runs, and a third as much free; each step releases a random one, of all or
 // of 64 (hot), and allocates another. Subjects take turns, round by round, on the same requests; thread CPU time,
 // medians. Sizes: one; 24 classes from 256 bytes to 512 KiB; lognormal about 8 KiB. No memory is touched but metadata.
-#include <allot/fit/best_fit.hpp>
+#include <allot/fit/best.hpp>
 
 #include <harness/measure.hpp>
 #include <harness/mimalloc.hpp>
@@ -70,9 +70,9 @@ template <class Self> struct looped : subject {
 };
 
 struct ours : looped<ours> {
-    std::unique_ptr<allot::best_fit<>> fit;
+    std::unique_ptr<allot::best_fit_runs<>> fit;
     bool start(std::size_t bytes, std::size_t) override {
-        fit = std::make_unique<allot::best_fit<>>(256);
+        fit = std::make_unique<allot::best_fit_runs<>>(256);
         return fit->add(base, bytes, 0);
     }
     std::uintptr_t take(std::size_t n, std::uint32_t) { return fit->allocate(n, 256).address; }
@@ -82,10 +82,10 @@ struct ours : looped<ours> {
 
 // A run belongs to a stream for good: own free runs first, then anybody's.
 template <std::uint32_t Streams> struct ours_tagged : looped<ours_tagged<Streams>> {
-    std::unique_ptr<allot::best_fit<stream_tag>> fit;
+    std::unique_ptr<allot::best_fit_runs<stream_tag>> fit;
     std::uint64_t ticket = 0;
     bool start(std::size_t bytes, std::size_t) override {
-        fit = std::make_unique<allot::best_fit<stream_tag>>(256);
+        fit = std::make_unique<allot::best_fit_runs<stream_tag>>(256);
         for (std::uint32_t s = 0; s != Streams; ++s)
             if (!fit->open(s)) return false;
         return fit->add(base, bytes, 0);

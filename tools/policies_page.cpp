@@ -4,9 +4,9 @@
 #include <allot/core/describe.hpp>
 #include <allot/device/on_device.hpp>
 #include <allot/device/simulated.hpp>
-#include <allot/fit/best_fit.hpp>
-#include <allot/fit/buddy_fit.hpp>
-#include <allot/fit/runs_fit.hpp>
+#include <allot/fit/best.hpp>
+#include <allot/fit/buddy.hpp>
+#include <allot/fit/slabs.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
@@ -81,7 +81,7 @@ void answers(category::refill) {
 }
 void answers(category::count) {
     answer<count::links>("links");
-    answer<count::links_aside>("links_aside");
+    answer<count::links_out_of_band>("links_out_of_band");
     answer<count::none>("none");
 }
 void answers(category::order) {

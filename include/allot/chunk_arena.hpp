@@ -4,9 +4,9 @@
 
 #include <allot/chunk/chunk_arena.hpp>
 #include <allot/core/units.hpp>
-#include <allot/fit/best_fit.hpp>
-#include <allot/fit/buddy_fit.hpp>
-#include <allot/fit/runs_fit.hpp>
+#include <allot/fit/best.hpp>
+#include <allot/fit/buddy.hpp>
+#include <allot/fit/slabs.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>

@@ -6,4 +6,4 @@
 #include <allot/core/units.hpp>
 #include <allot/device/on_device.hpp>
 #include <allot/device_allocator/device_allocator.hpp>
-#include <allot/fit/best_fit.hpp>
+#include <allot/fit/best.hpp>

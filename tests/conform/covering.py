@@ -31,7 +31,7 @@ QUESTIONS = {
     "heap": {"shared": "allot::heap::shared", "unique": "allot::heap::unique",
              "per_thread": "allot::heap::per_thread", "shared_by": "allot::heap::shared_by<2>"},
     "refill": {"single": "allot::refill::single", "blocked": "allot::refill::blocked<16>"},
-    "count": {"links": "allot::count::links", "links_aside": "allot::count::links_aside",
+    "count": {"links": "allot::count::links", "links_out_of_band": "allot::count::links_out_of_band",
               "uncounted": "allot::count::none"},
     "ledger": {"counter": "allot::ledger::counter", "no_ledger": "allot::ledger::none", "tree": "allot::ledger::tree"},
     "oom": {"null": "allot::oom::null", "raise": "allot::oom::raise"},

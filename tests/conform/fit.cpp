@@ -4,9 +4,9 @@
 #include <support/failing_metadata.hpp>
 #include <support/stream_tag.hpp>
 
-#include <allot/fit/best_fit.hpp>
-#include <allot/fit/buddy_fit.hpp>
-#include <allot/fit/runs_fit.hpp>
+#include <allot/fit/best.hpp>
+#include <allot/fit/buddy.hpp>
+#include <allot/fit/slabs.hpp>
 
 #include <algorithm>
 #include <cstdint>

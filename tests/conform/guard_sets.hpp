@@ -31,15 +31,16 @@ using coded_sets = std::tuple<a_set<linked, guard::encoded>, a_set<linked, every
 using canary_sets =
     std::tuple<a_set<linked, guard::canary>, a_set<bitmap, guard::canary>, a_set<bitmap, everything>,
                a_set<linked, guard::canary, allot::size::packed>, a_set<guard::canary, allot::size::exact>,
-               a_set<guard::canary, allot::heap::per_thread>, a_set<guard::canary, allot::count::links_aside>,
+               a_set<guard::canary, allot::heap::per_thread>, a_set<guard::canary, allot::count::links_out_of_band>,
                a_set<guard::all<guard::canary, guard::zero>, allot::count::none>,
                a_set<everything, allot::heap::unique>>;
 using waiting_sets = std::tuple<a_set<guard::quarantine<16>>, a_set<bitmap, guard::quarantine<16>>,
                                 a_set<linked, everything>, a_set<guard::quarantine<16>, allot::count::none>,
-                                a_set<guard::quarantine<16>, allot::count::links_aside>>;
-using wiping_sets = std::tuple<a_set<linked, guard::zero>, a_set<bitmap, guard::zero>, a_set<linked, everything>,
-                               a_set<guard::zero, allot::size::packed>, a_set<guard::zero, allot::heap::per_thread>,
-                               a_set<guard::zero, allot::count::none>, a_set<guard::zero, allot::count::links_aside>>;
+                                a_set<guard::quarantine<16>, allot::count::links_out_of_band>>;
+using wiping_sets =
+    std::tuple<a_set<linked, guard::zero>, a_set<bitmap, guard::zero>, a_set<linked, everything>,
+               a_set<guard::zero, allot::size::packed>, a_set<guard::zero, allot::heap::per_thread>,
+               a_set<guard::zero, allot::count::none>, a_set<guard::zero, allot::count::links_out_of_band>>;
 using guards = std::tuple<guard::none, guard::encoded, guard::canary, guard::quarantine<>, guard::zero, everything>;
 
 const allot::row_type order{"order"};

@@ -15,7 +15,7 @@ using namespace allot::literals;
 namespace {
 
 using heaps = std::tuple<allot::heap::shared, allot::heap::unique, allot::heap::per_thread>;
-using counts = std::tuple<allot::count::links, allot::count::links_aside, allot::count::none>;
+using counts = std::tuple<allot::count::links, allot::count::links_out_of_band, allot::count::none>;
 using ooms = std::tuple<allot::oom::null, allot::oom::raise>;
 
 template <class Policy> struct a_set : allot::policies<Policy> {};
@@ -73,7 +73,7 @@ TEMPLATE_LIST_TEST_CASE("count: holders, destructors and what a row carries", "[
     sets::home<a_set<TestType>> home;
     auto& rows = home.rows;
     auto unique = rows.heap(allot::as<allot::heap::unique, allot::size::packed, allot::guard::none>, 60, some);
-    CHECK(unique.usage().slot_bytes == (TestType::counted && !TestType::aside ? 64 : 60));
+    CHECK(unique.usage().slot_bytes == (TestType::counted && !TestType::out_of_band ? 64 : 60));
     if constexpr (TestType::counted) {
         for (const std::size_t n : {40u, 500u, 200000u}) {
             ended = 0;
@@ -105,7 +105,7 @@ TEMPLATE_LIST_TEST_CASE("count: holders, destructors and what a row carries", "[
 }
 
 TEST_CASE("count: links aside write nothing beside the row", "[count]") {
-    sets::home<a_set<allot::count::links_aside>> home;
+    sets::home<a_set<allot::count::links_out_of_band>> home;
     auto heap = home.rows.heap(allot::as<allot::heap::unique, allot::size::packed, allot::guard::none>, 64, some);
     std::set<std::uintptr_t> seen;
     std::vector<unsigned char*> all;

@@ -37,7 +37,7 @@ template <class Slots> class bench_page {
         : memory_(new(std::align_val_t{4096}) std::byte[page_bytes]),
           cut(allot::cut(page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
               const std::size_t stride = allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
-              return allot::align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});
+              return allot::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
           })) {
         std::memset(base(), 0xff, page_bytes);
         slots.reset(base() + 192, cut);
@@ -116,12 +116,13 @@ TEMPLATE_LIST_TEST_CASE("slots: a heaplet's policy stands in its category", "[sl
     STATIC_REQUIRE(TestType::min_row_bytes >= 1);
     for (const std::size_t header : {0u, 4u, 8u})
         for (const std::size_t stride : {8u, 16u, 20u, 24u, 64u, 4096u}) {
-            CHECK(TestType::aside_bytes(0, stride, header) == 0);
+            CHECK(TestType::out_of_band_bytes(0, stride, header) == 0);
             for (std::size_t n = 1; n < 300000; n = n * 3 / 2 + 1) {
-                CHECK(TestType::aside_bytes(n, stride, header) >= TestType::aside_bytes(n - 1, stride, header));
+                CHECK(TestType::out_of_band_bytes(n, stride, header) >=
+                      TestType::out_of_band_bytes(n - 1, stride, header));
                 // out of band at most 1.6 % of the slots, and four words; marks without a header: a byte
                 const std::size_t marks = searches<TestType> && header == 0 ? n + 8 : 0;
-                CHECK(TestType::aside_bytes(n, stride, header) <= n * stride * 16 / 1000 + 32 + marks);
+                CHECK(TestType::out_of_band_bytes(n, stride, header) <= n * stride * 16 / 1000 + 32 + marks);
             }
         }
 }

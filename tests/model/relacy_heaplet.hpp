@@ -173,7 +173,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
     void thread(unsigned index) {
         if (index == 0) {
             const unsigned both[] = {2, 0};
-            if (Delays) { // slot_tally: marked one by one, told together
+            if (Delays) { // deferred_frees: marked one by one, told together
                 mark(both, 1);
                 mark(both + 1, 1);
                 count(2);

@@ -1,5 +1,5 @@
-// heap/held_count.hpp with slots/state.hpp and the heap's place among its family's noted heaps: one page of three
-// slots, two given back under the lock, one without it, a collector, and one who looks for slots.
+// heap/locked_free_count.hpp with slots/state.hpp and the heap's place among its family's noted heaps: one page of
+// three slots, two given back under the lock, one without it, a collector, and one who looks for slots.
 //
 // Held: only the lock's holder counts as held; no page that became empty is forgotten: when all is done it was
 // collected, or its heap is noted and the next collection gives it back; nobody is inside a page that was given back.
@@ -18,9 +18,9 @@ std::int64_t count_of(std::uint64_t word) {
 template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
     rl::atomic<std::uint64_t> word; // slots/state.hpp
     rl::mutex lock;
-    rl::var<unsigned> slots, look_at; // held_count
+    rl::var<unsigned> slots, look_at; // locked_free_count
     rl::var<bool> owing;
-    rl::atomic<unsigned> empties; // page_lists::empties_, of one page
+    rl::atomic<unsigned> empties; // page_queues::empties_, of one page
     rl::atomic<bool> noted;       // heap_base::noted
     bool gone;                    // ghost
 
@@ -51,7 +51,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         } while (!word($).compare_exchange_weak(was, now, mo_acq_rel, mo_acquire));
         return {empty, (was & owed) != 0};
     }
-    void put() { // fixed_heap::count and page_lists::count
+    void put() { // fixed_heap::count and page_queues::count
         const change c = give_back(1);
         if (c.note) {
             inside();
@@ -59,7 +59,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         }
         if (c.note || (c.owes && !noted($).load(mo_relaxed))) note();
     }
-    bool settle() { // page_lists::settle
+    bool settle() { // page_queues::settle
         owing($) = false;
         look_at($) = 1;
         const unsigned n = slots($);
@@ -71,7 +71,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         if (c.note) empties($).fetch_add(1, mo_release);
         return c.note;
     }
-    void put_held() { // fixed_heap::count_held and page_lists::look
+    void put_held() { // fixed_heap::count_held and page_queues::look
         inside();
         slots($) = slots($) + 1;
         if (slots($) < look_at($)) return;
@@ -79,12 +79,12 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
             owing($) = true;
             word($).fetch_or(owed, mo_acq_rel);
         }
-        const std::uint64_t now = word($).load(mo_acquire); // held_count::put_off
+        const std::uint64_t now = word($).load(mo_acquire); // locked_free_count::put_off
         const std::int64_t due = (now & noted_page) != 0 ? 1000 : slot_count - count_of(now);
         look_at($) = due > 0 ? static_cast<unsigned>(due) : 1;
         if (due <= static_cast<std::int64_t>(slots($)) && settle()) note();
     }
-    void collect() { // page_lists::collect
+    void collect() { // page_queues::collect
         if (owing($)) settle();
         if (empties($).load(mo_relaxed) == 0) return;
         empties($).exchange(0, mo_acquire);

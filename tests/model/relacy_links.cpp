@@ -13,7 +13,7 @@ struct drops : rl::test_suite<drops, 3> {
         row($) = 1;
         ended = 0;
     }
-    // link_word::drop_only, then link_word::drop
+    // link_word::release_if_sole, then link_word::drop
     void release() {
         if (word($).load(mo_acquire) == 1) {
             word($).store(0, mo_relaxed);
@@ -26,7 +26,7 @@ struct drops : rl::test_suite<drops, 3> {
         word($).store(0, mo_relaxed);
         end();
     }
-    // A release that reads the count first: link_word::drop_shared, then as above.
+    // A release that reads the count first: link_word::release_shared, then as above.
     void release_by_count() {
         if (word($).load(mo_acquire) > 1) {
             if (word($).fetch_sub(1, mo_acq_rel) != 1) return;

@@ -202,21 +202,22 @@ template <class Set> class trace {
 
 struct linked : allot::policies<allot::slots::linked, allot::oom::null> {};
 struct bitmap : allot::policies<allot::slots::bitmap, allot::size::bucketed<allot::size::list::fine>> {};
-struct aside : allot::policies<allot::slots::bitmap, allot::count::links_aside, allot::size::packed> {};
+struct out_of_band : allot::policies<allot::slots::bitmap, allot::count::links_out_of_band, allot::size::packed> {};
 struct uncounted : allot::policies<allot::count::none, allot::slots::linked, allot::size::exact> {};
 struct threads : allot::policies<allot::heap::per_thread, allot::slots::bitmap> {};
 struct unlimited : allot::policies<allot::ledger::none, allot::heap::unique> {};
 struct lent : allot::policies<allot::page::borrowed, allot::slots::bitmap> {};
 struct scanned : allot::policies<allot::slots::scanning, allot::oom::null> {};
-struct scanned_aside : allot::policies<allot::slots::scanning, allot::count::links_aside, allot::size::packed> {};
+struct scanned_aside : allot::policies<allot::slots::scanning, allot::count::links_out_of_band, allot::size::packed> {};
 struct delayed : allot::policies<allot::slots::delay_release, allot::size::bucketed<allot::size::list::fine>> {};
 struct delayed_threads : allot::policies<allot::slots::delay_release, allot::heap::per_thread, allot::size::packed> {};
 struct delayed_uncounted : allot::policies<allot::slots::delay_release, allot::count::none, allot::size::exact> {};
 
 } // namespace
 
-TEMPLATE_TEST_CASE("random traces of a row manager agree with the model", "[model]", linked, bitmap, aside, uncounted,
-                   threads, unlimited, lent, scanned, scanned_aside, delayed, delayed_threads, delayed_uncounted) {
+TEMPLATE_TEST_CASE("random traces of a row manager agree with the model", "[model]", linked, bitmap, out_of_band,
+                   uncounted, threads, unlimited, lent, scanned, scanned_aside, delayed, delayed_threads,
+                   delayed_uncounted) {
     const char* const one = std::getenv("MODEL_SEED");
     const unsigned first = one != nullptr ? static_cast<unsigned>(std::atoi(one)) : 1;
     const unsigned last = one != nullptr ? first : ALLOT_ASAN || ALLOT_TSAN ? 4 : 24;

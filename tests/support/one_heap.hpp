@@ -30,7 +30,7 @@ template <class Slots> struct one_heap {
         CHECK(arena.stats().taken == 0);
     }
     std::unique_ptr<heap_type> make(std::size_t row_bytes) {
-        allot::heap_plan plan;
+        allot::heap_config plan;
         plan.name = "one";
         plan.row_bytes = row_bytes;
         return std::make_unique<heap_type>(provider, plan);

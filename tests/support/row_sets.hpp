@@ -13,7 +13,7 @@ struct plain : allot::policies<> {};
 struct linked : allot::policies<allot::slots::linked> {};
 struct bitmap : allot::policies<allot::slots::bitmap> {};
 struct scanning : allot::policies<allot::slots::scanning> {};
-struct scanning_aside : allot::policies<allot::slots::scanning, allot::count::links_aside> {};
+struct scanning_aside : allot::policies<allot::slots::scanning, allot::count::links_out_of_band> {};
 struct delayed : allot::policies<allot::slots::delay_release> {};
 struct packed : allot::policies<allot::size::packed, allot::slots::bitmap> {};
 struct quiet : allot::policies<allot::oom::null> {};

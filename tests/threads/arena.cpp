@@ -79,16 +79,16 @@ TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[thr
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::limit{1_MiB}};
     place last, gone, first;
     last.go = gone.go = true;
-    allot::arena_holder third{pages, "third", &place::held, &last, &place::give_back};
-    allot::arena_holder second{pages, "second", &place::held, &gone, &place::give_back};
-    allot::arena_holder one{pages, "first", &place::held, &first, &place::give_back};
+    allot::arena_client third{pages, "third", &place::held, &last, &place::give_back};
+    allot::arena_client second{pages, "second", &place::held, &gone, &place::give_back};
+    allot::arena_client one{pages, "first", &place::held, &first, &place::give_back};
     std::size_t came = 0;
     std::thread asks{[&] { came = pages.ask_holders(); }};
     while (!first.inside) std::this_thread::yield();
     second.leave(); // the next one to be asked
     place fourth;
     fourth.go = true;
-    const allot::arena_holder late{pages, "late", &place::held, &fourth, &place::give_back};
+    const allot::arena_client late{pages, "late", &place::held, &fourth, &place::give_back};
     std::atomic<bool> leaves{false};
     std::thread lets_go{[&] {
         while (!leaves) std::this_thread::yield();
@@ -109,7 +109,7 @@ TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[thr
 
 TEST_CASE("a holder may go while its own thread asks it", "[threads]") {
     struct place {
-        allot::arena_holder* holder = nullptr;
+        allot::arena_client* holder = nullptr;
         static std::size_t held(const void*) { return 0; }
         static std::size_t give_back(const void* self) noexcept {
             if (auto* const h = static_cast<const place*>(self)->holder) h->leave();
@@ -119,8 +119,8 @@ TEST_CASE("a holder may go while its own thread asks it", "[threads]") {
     const support::rescue ends{"a holder that goes while it is asked"};
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::limit{1_MiB}};
     place goes, stays;
-    const allot::arena_holder second{pages, "stays", &place::held, &stays, &place::give_back};
-    allot::arena_holder first{pages, "goes", &place::held, &goes, &place::give_back};
+    const allot::arena_client second{pages, "stays", &place::held, &stays, &place::give_back};
+    allot::arena_client first{pages, "goes", &place::held, &goes, &place::give_back};
     goes.holder = &first;
     CHECK(pages.ask_holders() == 2);
     CHECK(pages.ask_holders() == 1);

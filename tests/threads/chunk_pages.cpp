@@ -136,7 +136,7 @@ TEST_CASE("nobody is refused for pages of which the holders that were asked knew
             return 0;
         }
     } o{pages, pages.take(16)};
-    const allot::arena_holder holder{pages, "other", &other::held, &o, &other::give_back};
+    const allot::arena_client holder{pages, "other", &other::held, &o, &other::give_back};
     const allot::block b = blocks.allocate(1_MiB);
     CHECK(b);
     blocks.deallocate(b.address);

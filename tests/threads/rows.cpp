@@ -99,7 +99,8 @@ struct null_threads : allot::policies<allot::heap::per_thread, allot::slots::bit
 struct null_scanning : allot::policies<allot::slots::scanning, allot::oom::null> {};
 struct null_delayed : allot::policies<allot::slots::delay_release, allot::oom::null> {};
 struct delayed_threads : allot::policies<allot::heap::per_thread, allot::slots::delay_release, allot::oom::null> {};
-struct delayed_aside : allot::policies<allot::count::links_aside, allot::slots::delay_release, allot::oom::null> {};
+struct delayed_aside : allot::policies<allot::count::links_out_of_band, allot::slots::delay_release, allot::oom::null> {
+};
 
 } // namespace
 

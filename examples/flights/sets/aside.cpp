@@ -4,12 +4,11 @@
 
 namespace flights::sets {
 
-struct aside_rows
-    : allot::policies<allot::size::bucketed<allot::size::list::fine>, allot::slots::bitmap, allot::count::links_aside> {
-};
+struct aside_rows : allot::policies<allot::size::bucketed<allot::size::list::fine>, allot::slots::bitmap,
+                                    allot::count::links_out_of_band> {};
 
-extern const set_entry aside;
-const set_entry aside{"aside", run_job<aside_rows>,
-                      [] { return std::string(allot::describe<charged<aside_rows>>().text()); }};
+extern const set_entry out_of_band;
+const set_entry out_of_band{"aside", run_job<aside_rows>,
+                            [] { return std::string(allot::describe<charged<aside_rows>>().text()); }};
 
 } // namespace flights::sets

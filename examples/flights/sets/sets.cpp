@@ -4,12 +4,12 @@ namespace flights {
 
 // Each is defined in the file of its name.
 namespace sets {
-extern const set_entry roxie, thor, fine, packed, exact, aside, per_thread;
+extern const set_entry roxie, thor, fine, packed, exact, out_of_band, per_thread;
 }
 
 std::span<const set_entry> all_sets() {
-    static const set_entry list[] = {sets::roxie, sets::thor,  sets::fine,      sets::packed,
-                                     sets::exact, sets::aside, sets::per_thread};
+    static const set_entry list[] = {sets::roxie, sets::thor,        sets::fine,      sets::packed,
+                                     sets::exact, sets::out_of_band, sets::per_thread};
     return list;
 }
 

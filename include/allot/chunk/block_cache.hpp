@@ -201,7 +201,7 @@ template <bool Counts> class alignas(64) shared_block_cache : public block_cache
   public:
     ALLOT_ALWAYS_INLINE bool enter() noexcept { return !inside_.exchange(true, std::memory_order_acquire); }
     ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(false, std::memory_order_release); }
-    void enter_slowly() noexcept {
+    void enter_slow() noexcept {
         while (!enter()) yield();
     }
 

@@ -28,7 +28,7 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/ledger/forward.hpp>
-#include <allot/page/arena_holder.hpp>
+#include <allot/page/arena_client.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +40,7 @@ template <class Set> class chunk_arena {
     using policies = detail::chunk_policies<Set>;
     using core_type = detail::chunk_core<policies>;
     using classes = typename policies::classes;
-    using map = detail::block_map;
+    using map = detail::block_table;
 
   public:
     using set = Set;
@@ -109,7 +109,7 @@ template <class Set> class chunk_arena {
                 return {p, core_.plan().bytes[c]};
             }
         }
-        return allocate_slowly(bytes, align);
+        return allocate_slow(bytes, align);
     }
     // The block's memory may be used again, by any thread from now on. Null is nothing; what is no block is told as
     // misuse, and nothing happens. Makes no call to the system.
@@ -119,7 +119,7 @@ template <class Set> class chunk_arena {
             const std::uint8_t s = core_.map().at(at);
             if (ALLOT_LIKELY(map::is_block(s))) return put(map::class_in(s), at, p);
         }
-        deallocate_rare(p);
+        deallocate_slow(p);
     }
     // The same, told the bytes that were asked for, or that it has (since it was resized: that it has), and the
     // alignment where it was more than 64: its class is known before the map is read. Other bytes, or what is no block,
@@ -302,7 +302,7 @@ template <class Set> class chunk_arena {
         if (ALLOT_UNLIKELY(!core_.push(c, start))) core_.give(c, start);
     }
 
-    ALLOT_NOINLINE block allocate_slowly(std::size_t bytes, std::size_t align) noexcept {
+    ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes()))
             return misused(misuse::bad_alignment, nullptr), refused();
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
@@ -323,7 +323,7 @@ template <class Set> class chunk_arena {
         return {};
     }
     // What is no block of a class.
-    ALLOT_NOINLINE void deallocate_rare(const void* p) noexcept {
+    ALLOT_NOINLINE void deallocate_slow(const void* p) noexcept {
         if (p == nullptr) return;
         const std::size_t at = core_.heap().distance(p);
         if (is_unit(at) && core_.map().at(at) == map::large)
@@ -371,7 +371,7 @@ template <class Set> class chunk_arena {
     mutable core_type core_;
     std::atomic<std::uint64_t> refused_{0};
     leak_sink leaks_;
-    arena_holder holder_; // last: others may ask from now on
+    arena_client holder_; // last: others may ask from now on
 };
 
 // A set that makes no chunk arena: its mistake is told once, and everything else is quiet.

@@ -13,10 +13,10 @@
 
 #include <allot/chunk/block_cache.hpp>
 #include <allot/chunk/chunk_heap.hpp>
-#include <allot/chunk/thread_blocks.hpp>
+#include <allot/chunk/thread_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
-#include <allot/heap/thread_places.hpp>
+#include <allot/heap/thread_cache_registry.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/process_fence.hpp>
@@ -38,7 +38,7 @@ template <class Policies> class chunk_core {
     static constexpr bool counts = Policies::counts;
     static constexpr unsigned most_classes = heap_type::most_classes;
     static_assert(most_classes == cache_plan::most_classes && classes::class_of(heap_type::most_chunk) < most_classes);
-    static_assert(most_classes <= block_map::most_classes);
+    static_assert(most_classes <= block_table::most_classes);
 
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
         plan_.make(classes{}, chunk_bytes, chunk_bytes / 4);
@@ -60,7 +60,7 @@ template <class Policies> class chunk_core {
     bool open() noexcept { return heap_.open(); }
     heap_type& heap() noexcept { return heap_; }
     const heap_type& heap() const noexcept { return heap_; }
-    block_map& map() noexcept { return heap_.map(); }
+    block_table& map() noexcept { return heap_.map(); }
     const cache_plan& plan() const noexcept { return plan_; }
     // Threads must fence by themselves.
     bool threads_fence() const noexcept { return threads_fence_; }
@@ -127,8 +127,8 @@ template <class Policies> class chunk_core {
     class_counts counted_elsewhere(unsigned c) const noexcept { return others_.counted(c); }
 
   private:
-    using own = thread_blocks<chunk_core>;
-    using places = thread_places<chunk_core, own>;
+    using own = thread_block_cache<chunk_core>;
+    using places = thread_cache_registry<chunk_core, own>;
     using shared = shared_block_cache<counts>;
 
     ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept { return shared_[multiplicative_hash(sys::thread_token(), 62)]; }
@@ -163,7 +163,7 @@ template <class Policies> class chunk_core {
 
     void flush_shared() noexcept {
         for (auto& cache : shared_) {
-            cache.enter_slowly();
+            cache.enter_slow();
             empty(cache);
             cache.leave();
         }

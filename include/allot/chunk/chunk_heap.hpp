@@ -7,15 +7,15 @@
 // has them whole): all of it when somebody is short of pages; chunks, where an eighth of all and a chunk more is free,
 // at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a
 // request of any size competes for the same pages. When the arena's pages go to the system, its `retain` says. Who
-// moves pages between the two says so meanwhile, and a request is not refused for them (chunk/pages_under_way.hpp).
+// moves pages between the two says so meanwhile, and a request is not refused for them (chunk/pages_in_transit.hpp).
 // Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit
 // costs; a page request where nothing fits. Threads: any, unless a member says otherwise.
 // Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block
 // (#16827).
 #pragma once
 
-#include <allot/chunk/block_map.hpp>
-#include <allot/chunk/pages_under_way.hpp>
+#include <allot/chunk/block_table.hpp>
+#include <allot/chunk/pages_in_transit.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
@@ -54,8 +54,8 @@ template <class Policies> class chunk_heap {
 
     bool open() noexcept { return map_.open(span_, arena().page_count()); }
     arena_base& arena() const noexcept { return pages_.arena(); }
-    block_map& map() noexcept { return map_; }
-    const block_map& map() const noexcept { return map_; }
+    block_table& map() noexcept { return map_; }
+    const block_table& map() const noexcept { return map_; }
     std::size_t chunk_bytes() const noexcept { return chunk_; }
     // From the arena's start; not less than span() for an address outside.
     ALLOT_ALWAYS_INLINE std::size_t distance(const void* p) const noexcept {
@@ -70,7 +70,7 @@ template <class Policies> class chunk_heap {
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, many);
         if (got != 0) return got;
-        pages_under_way::request short_of_pages{under_way_};
+        pages_in_transit::request short_of_pages{under_way_};
         do {
             for (std::size_t chunk = chunk_; got == 0; chunk = max(chunk / 2, least)) {
                 got = add(chunk, c, align, out, many);
@@ -104,18 +104,18 @@ template <class Policies> class chunk_heap {
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
     std::byte* take_pages(std::size_t pages) noexcept {
-        if (pages >= block_map::inside - 1) return nullptr;
-        pages_under_way::request short_of_pages{under_way_};
-        pages_under_way::move taken{under_way_};
+        if (pages >= block_table::inside - 1) return nullptr;
+        pages_in_transit::request short_of_pages{under_way_};
+        pages_in_transit::move taken{under_way_};
         std::byte* p = nullptr;
         do p = take_run(pages, taken);
         while (p == nullptr && short_of_pages.looks_again());
         if (p == nullptr) return nullptr;
         taken.end(); // it is a live block from now on
         const std::size_t first = distance(p) >> arena().page_shift();
-        for (std::size_t i = 1; i != pages; ++i) map_.set_word(first + i, block_map::inside);
+        for (std::size_t i = 1; i != pages; ++i) map_.set_word(first + i, block_table::inside);
         map_.set_word(first, static_cast<std::uint32_t>(pages) + 1);
-        map_.set(distance(p), block_map::large);
+        map_.set(distance(p), block_table::large);
         large_pages_.fetch_add(pages, std::memory_order_relaxed);
         large_.fetch_add(1, std::memory_order_relaxed);
         pages_.settled();
@@ -136,7 +136,7 @@ template <class Policies> class chunk_heap {
     // By the pages behind it, or without its last ones; at least one stays.
     bool resize_pages(std::byte* p, std::size_t pages) noexcept {
         const std::size_t now = pages_of(p), bytes = arena().page_bytes();
-        if (pages >= block_map::inside - 1) return false;
+        if (pages >= block_table::inside - 1) return false;
         if (pages > now) {
             if (!grow_pages(p, now, pages)) return false;
         } else if (pages < now) {
@@ -160,7 +160,7 @@ template <class Policies> class chunk_heap {
     // For another heap of the arena: what this one's threads are just moving is there, too.
     std::size_t reclaim_for_others() noexcept {
         std::size_t pages = reclaim(true);
-        if (pages_under_way::request{under_way_}.wait()) pages += give_back(true, arena().page_bytes());
+        if (pages_in_transit::request{under_way_}.wait()) pages += give_back(true, arena().page_bytes());
         return pages;
     }
     // Nobody may use it any more.
@@ -209,8 +209,8 @@ template <class Policies> class chunk_heap {
             const std::uint8_t s = map_.at(back);
             if (s == 0 && back == 0) return false;
             if (s == 0) continue;
-            return (s & block_map::free_bit) == 0 && s != block_map::large &&
-                   at - back < classes::bytes_of(block_map::class_in(s));
+            return (s & block_table::free_bit) == 0 && s != block_table::large &&
+                   at - back < classes::bytes_of(block_table::class_in(s));
         }
         return false;
     }
@@ -230,7 +230,7 @@ template <class Policies> class chunk_heap {
             const run r = fit_.allocate(bytes, align);
             if (!r) break;
             out[got] = reinterpret_cast<std::byte*>(r.address);
-            map_.set(distance(out[got]), block_map::cached(c));
+            map_.set(distance(out[got]), block_table::cached(c));
         }
         out_[c] += got;
         look_at_ = min(look_at_, look_again());
@@ -242,7 +242,7 @@ template <class Policies> class chunk_heap {
     std::size_t look_again() const noexcept { return max(fit_.free_bytes(), spare()) + chunk_; }
     void give_held(std::byte* block) noexcept {
         const std::size_t at = distance(block);
-        --out_[block_map::class_in(map_.at(at))];
+        --out_[block_table::class_in(map_.at(at))];
         map_.set(at, 0);
         [[maybe_unused]] const std::size_t bytes = fit_.release(reinterpret_cast<std::uintptr_t>(block));
         ALLOT_ASSERT(bytes != 0, "a block in a cache that no chunk has");
@@ -254,7 +254,7 @@ template <class Policies> class chunk_heap {
     // A chunk more for the fit, and what is wanted of it before anybody else can have it, or give it back.
     std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
-        pages_under_way::move taken{under_way_};
+        pages_in_transit::move taken{under_way_};
         std::byte* const p = take_run(pages, taken);
         if (p == nullptr) return 0;
         own(p, pages, 1);
@@ -272,10 +272,10 @@ template <class Policies> class chunk_heap {
         return got;
     }
     bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
-        pages_under_way::move taken{under_way_};
+        pages_in_transit::move taken{under_way_};
         if (!pages_.grow(p, now, pages, taken)) return false;
         taken.end();
-        own(p + (now << arena().page_shift()), pages - now, block_map::inside);
+        own(p + (now << arena().page_shift()), pages - now, block_table::inside);
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
         pages_.settled();
         return true;
@@ -284,7 +284,7 @@ template <class Policies> class chunk_heap {
     std::size_t give_back(bool all, std::size_t step) noexcept {
         std::size_t pages = 0;
         for (;;) {
-            pages_under_way::move given{under_way_};
+            pages_in_transit::move given{under_way_};
             std::byte* first = nullptr;
             std::size_t n = 0;
             {
@@ -333,10 +333,10 @@ template <class Policies> class chunk_heap {
     const std::size_t chunk_;
     const flusher flush_;
     void* const context_;
-    block_map map_;
+    block_table map_;
     std::atomic<std::size_t> large_{0}, large_pages_{0};
     std::atomic<bool> excess_{false};
-    pages_under_way under_way_;
+    pages_in_transit under_way_;
     mutable spin_lock lock_;
     fit_type fit_{unit};
     std::size_t look_at_ = 2 * chunk_;

@@ -3,13 +3,13 @@
 // Cost: none at run time.
 #pragma once
 
-#include <allot/chunk/block_classes.hpp>
-#include <allot/chunk/block_map.hpp>
+#include <allot/chunk/block_size_classes.hpp>
+#include <allot/chunk/block_table.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/policies.hpp>
-#include <allot/fit/best_fit.hpp> // the category's fallback
+#include <allot/fit/best.hpp> // the category's fallback
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/ledger/watched_ledger.hpp>
 #include <allot/page/private_arena.hpp>
@@ -31,7 +31,7 @@ template <class Set> struct chunk_policies {
     template <class Category> using answer = typename resolved<Set, product::chunk_arena>::template answer<Category>;
 
     using fit = typename answer<category::fit>::template of<no_tag>;
-    using classes = block_classes<std::size_t{1} << block_map::unit_shift, answer<category::fit>::classes>;
+    using classes = block_size_classes<std::size_t{1} << block_table::unit_shift, answer<category::fit>::classes>;
     using arena = arena_choice<answer<category::page>, answer<category::retain>>;
     using watch = answer<category::watch>;
     using ledger = watched_ledger<ledger_of<answer<category::ledger>>, recorder_of<watch>>;

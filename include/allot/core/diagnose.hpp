@@ -8,9 +8,9 @@
 // Compile time only.
 #pragma once
 
+#include <allot/core/error_stub.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/product.hpp>
-#include <allot/core/quiet.hpp>
 
 #include <type_traits>
 

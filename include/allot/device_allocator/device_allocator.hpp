@@ -3,8 +3,8 @@
 //   device_allocator -- fit: free and live runs, on the host --.
 //                    -- book: streams, tickets, lazy events ---+-- segments (mapped pieces) -- api (the device)
 //                    -- ledger (limit)                        --'
-// Its parts: device_books.hpp (who asks, and what is there), device_growth.hpp (how memory grows, is joined and goes
-// back), device_report.hpp and device_told.hpp (what it says); this file is what a program calls.
+// Its parts: device_allocator_state.hpp (who asks, and what is there), segment_growth.hpp (how memory grows, is joined
+// and goes back), device_report.hpp and device_diagnostics.hpp (what it says); this file is what a program calls.
 //
 // Memory freed on stream S is free for S at once, and for another stream T after T's wait for an event behind the free,
 // which is recorded only then. A request takes, in this order: what its stream freed; what is free for all; what other
@@ -26,11 +26,11 @@
 #include <allot/core/error.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
-#include <allot/device/given_api.hpp>
-#include <allot/device_allocator/device_growth.hpp>
+#include <allot/device/api_argument.hpp>
 #include <allot/device_allocator/device_policies.hpp>
 #include <allot/device_allocator/device_report.hpp>
 #include <allot/device_allocator/device_stats.hpp>
+#include <allot/device_allocator/segment_growth.hpp>
 #include <allot/ledger/forward.hpp>
 
 #include <cstddef>
@@ -38,8 +38,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Set> class device_allocator : detail::device_growth<Set> {
-    using growth = detail::device_growth<Set>;
+template <class Set> class device_allocator : detail::segment_growth<Set> {
+    using growth = detail::segment_growth<Set>;
     using growth::api_, growth::book_, growth::books_, growth::count, growth::counters_, growth::device_,
         growth::growing_;
     using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_,
@@ -98,7 +98,7 @@ template <class Set> class device_allocator : detail::device_growth<Set> {
             const guard hold{books_};
             r = growth::take(who, bytes, align);
         }
-        if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slowly(who, bytes, align))) return refused();
+        if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slow(who, bytes, align))) return refused();
         void* const p = reinterpret_cast<void*>(r.address);
         if constexpr (policies::tells_blocks) api_.mark_allocated(p, r.bytes, stream);
         return p;

@@ -8,9 +8,9 @@
 #include <allot/core/diagnose.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/device/on_device.hpp>
-#include <allot/device_allocator/idle_looks.hpp>
+#include <allot/device_allocator/idle_trimmer.hpp>
 #include <allot/device_allocator/stream_tag.hpp>
-#include <allot/fit/best_fit.hpp>
+#include <allot/fit/best.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/page/mapped.hpp> // the category's fallback, so that a set without a page is told what it lacks
 
@@ -55,7 +55,7 @@ template <class Set> struct device_policies {
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = answer<category::watch>::counts;
-    using idle = idle_looks<retain>;
+    using idle = idle_trimmer<retain>;
 };
 
 template <class Set> constexpr bool makes_device_allocator() {

@@ -12,7 +12,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/device/api.hpp>
 #include <allot/device/map_new.hpp>
-#include <allot/fit/fit_array.hpp>
+#include <allot/fit/run_array.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -137,7 +137,7 @@ template <class Api> class device_segments {
     std::uintptr_t range_ = 0;
     std::size_t range_bytes_ = 0;
     host_metadata memory_;
-    fit_array<device_piece, host_metadata> pieces_;
+    run_array<device_piece, host_metadata> pieces_;
     std::size_t n_ = 0;
     std::uint32_t plain_ = 0;
     bool started_ = false;

@@ -7,7 +7,7 @@
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/fit/fit_tag.hpp>
+#include <allot/fit/run_tag.hpp>
 
 #include <cstdint>
 
@@ -32,6 +32,6 @@ struct stream_tag {
         return a.bits < b.bits ? b : a;
     }
 };
-static_assert(fit_tag<stream_tag> && sizeof(stream_tag) == 8);
+static_assert(run_tag<stream_tag> && sizeof(stream_tag) == 8);
 
 } // namespace allot::inline ALLOT_ABI

@@ -10,7 +10,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/hash.hpp>
-#include <allot/fit/fit_array.hpp>
+#include <allot/fit/run_array.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -68,7 +68,7 @@ template <class Node, class Memory> class address_hash {
     std::size_t home(std::uintptr_t address) const noexcept { return multiplicative_hash(address, shift_); }
     ALLOT_COLD bool grow(Memory& memory, Node* n, std::size_t all) noexcept {
         const unsigned bits = log2_ceil(all < 32 ? 64 : 2 * all);
-        fit_array<std::uint32_t, Memory> heads;
+        run_array<std::uint32_t, Memory> heads;
         if (!heads.resize(memory, std::size_t{1} << bits)) return false;
         heads.swap(heads_);
         shift_ = 64 - bits;
@@ -83,7 +83,7 @@ template <class Node, class Memory> class address_hash {
         return true;
     }
 
-    fit_array<std::uint32_t, Memory> heads_; // a power of two
+    run_array<std::uint32_t, Memory> heads_; // a power of two
     unsigned shift_ = 63;
     std::size_t used_ = 0;
 };

@@ -7,7 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/page/arena_base.hpp>
-#include <allot/page/arena_holder.hpp>
+#include <allot/page/arena_client.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>

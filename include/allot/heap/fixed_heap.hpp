@@ -30,16 +30,16 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         supply::take_slots, supply::told;
     using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::plan_,
         supply::provider_, supply::scans_;
-    using typename supply::tally_type;
+    using typename supply::deferred_type;
 
   public:
     using typename heap_base::page_visitor, typename heap_base::row_visitor;
     using typename supply::page;
-    using user_cache = tallied_cache<tally_type>;
-    template <std::size_t N> using cache_of = slot_cache<N, tally_type>;
-    using cache_aside = slot_cache_aside<tally_type>;
+    using user_cache = cache_with_frees<deferred_type>;
+    template <std::size_t N> using cache_of = slot_cache<N, deferred_type>;
+    using external_cache = external_slot_cache<deferred_type>;
 
-    fixed_heap(page_provider& provider, const heap_plan& plan) noexcept : supply(provider, plan, this) {
+    fixed_heap(page_provider& provider, const heap_config& plan) noexcept : supply(provider, plan, this) {
         const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
@@ -74,7 +74,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // Fills an empty cache with a batch; false when no memory can be had.
     template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
-        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.tally.settle(told()); });
+        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.settle(told()); });
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
@@ -85,9 +85,9 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     ALLOT_NOINLINE void spill(user_cache& cache, std::byte** rows, std::uint32_t n) noexcept {
         if (lock_.try_lock()) {
             const detail::lock_guard hold(lock_, detail::adopt_lock);
-            put_held(rows, n, cache.tally);
+            put_held(rows, n, cache.deferred);
         } else {
-            put(rows, n, cache.tally);
+            put(rows, n, cache.deferred);
         }
         const std::uint32_t rest = cache.size() - n;
         std::memmove(rows, rows + n, rest * sizeof *rows);
@@ -96,7 +96,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // Gives them all back, and counts what the cache has not told yet.
     template <class Cache> void flush(Cache& cache) noexcept {
         spill(cache, cache.size());
-        cache.tally.settle(told());
+        cache.deferred.settle(told());
     }
 
     // One slot, for whoever has no cache of their own; null when no memory can be had.
@@ -259,7 +259,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         tell_found();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
-            shared.cache.tally.forget();
+            shared.cache.deferred.forget();
         }
         gone_headers<page> gone;
         const detail::lock_guard hold(lock_);
@@ -272,7 +272,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // Caches and handles of one thread that joined, the heap's own not counted.
     std::size_t users() noexcept {
         const detail::lock_guard hold(lock_);
-        return users_ - shared_caches<tally_type>::count;
+        return users_ - shared_caches<deferred_type>::count;
     }
     std::size_t pages() noexcept {
         const detail::lock_guard hold(lock_);
@@ -288,20 +288,20 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
 
   private:
-    static const tally_type& tally(const slot_cache_base& cache) noexcept {
-        return static_cast<const user_cache&>(cache).tally;
+    static const deferred_type& deferred(const slot_cache_base& cache) noexcept {
+        return static_cast<const user_cache&>(cache).deferred;
     }
     // Free slots that no heaplet counts.
     std::size_t cached() noexcept {
         std::size_t n = this->waiting();
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
-            n += c->size() + tally(*c).pending();
+            n += c->size() + deferred(*c).pending();
         return n;
     }
     std::uint32_t uncounted(page& p) noexcept {
         std::uint32_t n = 0;
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
-            n += tally(*c).pending(p.base());
+            n += deferred(*c).pending(p.base());
         return n;
     }
 
@@ -312,7 +312,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     std::size_t users_ = 0; // these two by lock_
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
 
-    shared_caches<tally_type> shared_;
+    shared_caches<deferred_type> shared_;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -4,8 +4,9 @@
 //   | what | given back  | the heap's  | slots'   | link counts  | rows ...
 //   | it is| by releases | own links   | free bits| out of band  |
 //
-// The three lines are apart by who writes them: nobody, releasers, the holder of the heap's lock. With header_aside all
-// but the rows lies in host memory (heap/header_place.hpp), and nothing here touches the page.
+// The three lines are apart by who writes them: nobody, releasers, the holder of the heap's lock. With
+// header_out_of_band all but the rows lies in host memory (heap/header_location.hpp), and nothing here touches the
+// page.
 // Invariant: slots below `fresh` were handed out at least once; those above were never touched.
 // Cost: 192 bytes, the slot policy's bits, and 4 bytes a slot where counts are out of band; its guard's, if any.
 // Source: HPCC roxiemem's ChunkedHeaplet, 2010; split by writer after the figures of a spike, 2026.
@@ -14,9 +15,9 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/category/guard.hpp>
 #include <allot/core/intrusive_list.hpp>
-#include <allot/heap/header_place.hpp>
+#include <allot/heap/header_location.hpp>
 #include <allot/heap/heap_guard.hpp>
-#include <allot/heap/held_count.hpp>
+#include <allot/heap/locked_free_count.hpp>
 #include <allot/heap/page_header.hpp>
 #include <allot/slots/geometry.hpp>
 #include <allot/slots/state.hpp>
@@ -29,7 +30,7 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Slots, class Guard = guard::none, class Place = header_in_page>
 struct alignas(64) heaplet : page_header {
-    using place_type = Place;
+    using location_type = Place;
 
     slot_geometry cut;
     std::uint32_t threshold = 1; // slots given back that make the page worth listing
@@ -42,41 +43,44 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
 
     alignas(64) std::atomic<std::uint32_t> fresh{0};
-    held_count held;              // slots given back under the lock, and not told to `state` yet
+    locked_free_count held;       // slots given back under the lock, and not told to `state` yet
     bool is_ready = false;        // on the heap's list of pages with slots to give
     list_place<heaplet> in_ready; // its place there
     list_place<heaplet> in_all;   // and among all pages of the heap
 
     // Where the page starts.
     std::byte* base() noexcept {
-        if constexpr (Place::aside) return place.memory;
+        if constexpr (Place::out_of_band) return place.memory;
         else return reinterpret_cast<std::byte*>(this);
     }
-    std::byte* aside() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(heaplet); }
+    std::byte* out_of_band() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(heaplet); }
     std::byte* row(std::uint32_t index) noexcept { return base() + cut.offset_of(index); }
     std::uint32_t index(const std::byte* row) noexcept { return cut.index_of(static_cast<std::size_t>(row - base())); }
     std::uint32_t* counts() noexcept {
-        return reinterpret_cast<std::uint32_t*>(aside() + aside_bytes(cut.capacity, cut.stride, cut.header));
+        return reinterpret_cast<std::uint32_t*>(out_of_band() +
+                                                out_of_band_bytes(cut.capacity, cut.stride, cut.header));
     }
 
     static slot_geometry plan(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header,
-                              std::size_t count_bytes_aside) noexcept {
+                              std::size_t out_of_band_count_bytes) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
-        if constexpr (Place::aside)
+        if constexpr (Place::out_of_band)
             return allot::cut(page_bytes, 0, row_bytes, align, header, [](std::size_t) { return std::size_t{0}; });
-        return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header,
-                          [&](std::size_t n) { return aside_bytes(n, stride, header) + n * count_bytes_aside; });
+        return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
+            return out_of_band_bytes(n, stride, header) + n * out_of_band_count_bytes;
+        });
     }
 
     // Of host memory for a header aside.
-    static std::size_t header_bytes(const slot_geometry& cut, std::size_t count_bytes_aside) noexcept {
-        return sizeof(heaplet) + aside_bytes(cut.capacity, cut.stride, cut.header) + cut.capacity * count_bytes_aside;
+    static std::size_t header_bytes(const slot_geometry& cut, std::size_t out_of_band_count_bytes) noexcept {
+        return sizeof(heaplet) + out_of_band_bytes(cut.capacity, cut.stride, cut.header) +
+               cut.capacity * out_of_band_count_bytes;
     }
     // The slot policy's bytes behind the header.
-    static constexpr std::size_t aside_bytes(std::size_t n, std::size_t stride, std::size_t header) noexcept {
-        return align_up(Slots::aside_bytes(n, stride, header), std::size_t{8});
+    static constexpr std::size_t out_of_band_bytes(std::size_t n, std::size_t stride, std::size_t header) noexcept {
+        return align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
     }
 
     // Slots handed out and not counted as given back: below zero for a moment, where counting lags behind.

@@ -8,7 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/row_type.hpp>
-#include <allot/page/page_owners.hpp>
+#include <allot/page/page_map.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ inline std::byte* page_of(const void* address, std::uintptr_t page_mask) noexcep
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) & page_mask);
 }
 // Of an arena whose headers stand aside: the header of an address's page, null while the page holds no rows.
-inline page_header* header_aside_at(const detail::arena_view& arena, const void* address) noexcept {
+inline page_header* out_of_band_header_at(const detail::arena_view& arena, const void* address) noexcept {
     return static_cast<page_header*>(const_cast<void*>(arena.owner_at(arena.offset(address))));
 }
 

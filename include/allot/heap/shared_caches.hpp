@@ -18,8 +18,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Tally = no_tally> class shared_caches {
-    using cache_type = slot_cache<32, Tally>;
+template <class Deferred = no_deferred_frees> class shared_caches {
+    using cache_type = slot_cache<32, Deferred>;
 
   public:
     static constexpr std::size_t count = 4; // a power of two

@@ -8,7 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
-#include <allot/slots/tally.hpp>
+#include <allot/slots/deferred_frees.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -50,12 +50,13 @@ class slot_cache_base {
 };
 
 // A cache with what its heap's slot policy keeps beside it.
-template <class Tally> class tallied_cache : public slot_cache_base {
+template <class Deferred> class cache_with_frees : public slot_cache_base {
   public:
-    ALLOT_NO_UNIQUE_ADDRESS Tally tally;
+    ALLOT_NO_UNIQUE_ADDRESS Deferred deferred;
 };
 
-template <std::size_t Capacity, class Tally = no_tally> class slot_cache : public tallied_cache<Tally> {
+template <std::size_t Capacity, class Deferred = no_deferred_frees>
+class slot_cache : public cache_with_frees<Deferred> {
   public:
     using slot_cache_base::limit;
     using slot_cache_base::set_size;
@@ -74,7 +75,7 @@ template <std::size_t Capacity, class Tally = no_tally> class slot_cache : publi
 };
 
 // A cache with its slots elsewhere: many of them lie side by side, and few are used.
-template <class Tally = no_tally> class slot_cache_aside : public tallied_cache<Tally> {
+template <class Deferred = no_deferred_frees> class external_slot_cache : public cache_with_frees<Deferred> {
   public:
     static constexpr std::size_t capacity = 64; // at most
 

@@ -10,15 +10,15 @@
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/heap/header_place.hpp>
+#include <allot/heap/header_location.hpp>
 #include <allot/heap/heap_base.hpp>
-#include <allot/heap/heap_plan.hpp>
+#include <allot/heap/heap_config.hpp>
+#include <allot/heap/heap_hardening.hpp>
 #include <allot/heap/heaplet.hpp>
-#include <allot/heap/page_lists.hpp>
 #include <allot/heap/page_provider.hpp>
+#include <allot/heap/page_queues.hpp>
 #include <allot/heap/scan_counters.hpp>
 #include <allot/heap/slot_cache.hpp>
-#include <allot/heap/slot_guard.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sys/poison.hpp>
@@ -32,28 +32,28 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class Slots, class Guard, class Place>
-class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard, Place>, Slots, Guard, Place> {
-    using guard_type = slot_guard<slot_supply, Slots, Guard, Place>;
+class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, Guard, Place>, Slots, Guard, Place> {
+    using guard_type = heap_hardening<slot_supply, Slots, Guard, Place>;
 
   public:
     using page = heaplet<Slots, Guard, Place>;
 
     // Slots of one page for a plan; 0 when a row does not fit a page.
-    static std::size_t rows_per_page(const heap_plan& plan, std::size_t page_bytes) noexcept {
+    static std::size_t rows_per_page(const heap_config& plan, std::size_t page_bytes) noexcept {
         return cut_for(plan, page_bytes).capacity;
     }
 
-    const heap_plan& plan() const noexcept { return plan_; }
+    const heap_config& plan() const noexcept { return plan_; }
     const slot_geometry& cut() const noexcept { return cut_; }
     page_provider& provider() const noexcept { return provider_; }
 
   protected:
-    using tally_type = typename decltype(tally_for<Slots>())::type;
+    using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
     // The policy looks for free slots, and says at how many.
     static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.looked(); };
 
     // `owner`: the heap, as the headers of its pages name it.
-    slot_supply(page_provider& provider, const heap_plan& plan, void* owner) noexcept
+    slot_supply(page_provider& provider, const heap_config& plan, void* owner) noexcept
         : guard_type(rows_per_page(plan, provider.page_bytes())), plan_(plan), provider_(provider),
           cut_(cut_for(plan, provider.page_bytes())), owner_(owner) {}
     ~slot_supply() override = default;
@@ -71,11 +71,12 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
     }
 
     // No lock is needed; nothing waits.
-    void put(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
-        tally.sweep(told());
+    void put(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
+        deferred.sweep(told());
         by_pages(rows, n, provider_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
             p.slots.put(p.base(), cut_, of_page, k);
-            tally.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity, told());
+            deferred.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity,
+                         told());
         });
     }
     // Past all caches.
@@ -88,8 +89,8 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
         return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
     // No atomic operation; a page is told now and then.
-    void put_held(std::byte* const* rows, std::size_t n, tally_type& tally) noexcept {
-        tally.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
+    void put_held(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
+        deferred.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
         const std::uintptr_t mask = provider_.arena().page_mask();
         const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
         if (near(rows[0], rows[n - 1])) {
@@ -118,11 +119,11 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
         p.ops = nullptr;
         provider_.arena().set_owner(memory, nullptr);
         gone.add(p);
-        if constexpr (!Place::aside) sys::unpoison(memory, provider_.page_bytes());
+        if constexpr (!Place::out_of_band) sys::unpoison(memory, provider_.page_bytes());
         provider_.give(memory, 1);
     }
 
-    const heap_plan plan_;
+    const heap_config plan_;
     page_provider& provider_;
     const slot_geometry cut_;
     std::atomic<bool> orphan_{false};  // its owner has gone: nothing is kept for later
@@ -130,7 +131,7 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
 
     alignas(64) spin_lock lock_; // of the members below, and of what fixed_heap says
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
-    page_lists<page> pages_;
+    page_queues<page> pages_;
 
   private:
     template <class More> std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
@@ -212,18 +213,18 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
     // A page's memory, and aside its header: then the header is what is handed on.
     ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
         std::byte* const memory = provider_.take(1);
-        if constexpr (!Place::aside) {
+        if constexpr (!Place::out_of_band) {
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
-            std::byte* const header = get_header(page::header_bytes(cut_, plan_.count_bytes_aside));
+            std::byte* const header = get_header(page::header_bytes(cut_, plan_.out_of_band_count_bytes));
             if (header == nullptr) provider_.give(memory, 1);
             else (::new (header) page)->place.memory = memory;
             return header;
         }
     }
     ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
-        if constexpr (Place::aside) {
+        if constexpr (Place::out_of_band) {
             provider_.give(reinterpret_cast<page*>(taken)->base(), 1);
             free_header(taken);
         } else {
@@ -232,36 +233,36 @@ class slot_supply : public heap_base, public slot_guard<slot_supply<Slots, Guard
     }
     page* format(std::byte* taken) noexcept {
         page* p;
-        if constexpr (Place::aside) p = reinterpret_cast<page*>(taken);
+        if constexpr (Place::out_of_band) p = reinterpret_cast<page*>(taken);
         else p = ::new (taken) page;
         p->ops = plan_.ops;
         p->owner = owner_;
-        if constexpr (Place::aside) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
+        if constexpr (Place::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
         else provider_.arena().set_owner(taken, owner_);
         p->type = plan_.type;
         p->bucket = plan_.index;
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
-        p->slots.reset(p->aside(), cut_);
+        p->slots.reset(p->out_of_band(), cut_);
         this->begin_page(*p);
-        if (plan_.count_bytes_aside != 0)
-            for (std::size_t i = 0; i < cut_.capacity * plan_.count_bytes_aside / 4; ++i)
+        if (plan_.out_of_band_count_bytes != 0)
+            for (std::size_t i = 0; i < cut_.capacity * plan_.out_of_band_count_bytes / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         p->state.reset(true);
         return p;
     }
 
-    static slot_geometry cut_for(const heap_plan& plan, std::size_t page_bytes) noexcept {
-        return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.count_bytes_aside);
+    static slot_geometry cut_for(const heap_config& plan, std::size_t page_bytes) noexcept {
+        return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.out_of_band_count_bytes);
     }
 
     // The page of a row, or of its own start.
     ALLOT_ALWAYS_INLINE page& page_of_row(std::byte* row, [[maybe_unused]] std::uintptr_t mask) const noexcept {
-        if constexpr (Place::aside) return page_at<page>(provider_.arena().view(), row);
+        if constexpr (Place::out_of_band) return page_at<page>(provider_.arena().view(), row);
         else return *reinterpret_cast<page*>(page_of(row, mask));
     }
     ALLOT_ALWAYS_INLINE page& page_of_base(std::byte* base, [[maybe_unused]] std::uintptr_t mask = 0) const noexcept {
-        if constexpr (Place::aside) return page_of_row(base, mask);
+        if constexpr (Place::out_of_band) return page_of_row(base, mask);
         else return *reinterpret_cast<page*>(base);
     }
     // Calls visit(page, rows, n) for each run of rows of one page.

@@ -14,7 +14,7 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/page/arena_base.hpp>
-#include <allot/page/arena_holder.hpp>
+#include <allot/page/arena_client.hpp>
 #include <allot/page/arena_table.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/mapped.hpp>

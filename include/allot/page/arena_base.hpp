@@ -24,7 +24,7 @@
 #include <allot/page/idle_pages.hpp>
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_bitmap.hpp>
-#include <allot/page/page_owners.hpp>
+#include <allot/page/page_map.hpp>
 #include <allot/page/system_pages.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -36,7 +36,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class arena_holder; // and what asks for it: page/arena_holder.hpp
+class arena_client; // and what asks for it: page/arena_client.hpp
 class text_writer;
 namespace detail {
 class arena_table;
@@ -139,7 +139,7 @@ class arena_base {
         return (headed_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) != 0;
     }
     // The host does not touch its pages: who holds rows there keeps what it knows of them elsewhere.
-    bool headers_aside() const noexcept { return headed_ != bitmap_.words(); }
+    bool headers_out_of_band() const noexcept { return headed_ != bitmap_.words(); }
     page_state state_of(std::size_t page) const noexcept {
         if (bitmap_.is_taken(page)) return page_state::taken;
         if ((dirty_[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0) return page_state::dirty;
@@ -196,26 +196,27 @@ class arena_base {
   protected:
     ~arena_base() { close(); }
     void close() noexcept {
-        if (own_aside_ != nullptr)
-            sys::unmap(own_aside_, detail::arena_metadata::own_bytes(page_count(), idle_ != nullptr, headers_aside()));
+        if (own_metadata_ != nullptr)
+            sys::unmap(own_metadata_,
+                       detail::arena_metadata::own_bytes(page_count(), idle_ != nullptr, headers_out_of_band()));
         if (mapping_ != 0) sys::unmap(begin_, mapping_);
-        own_aside_ = begin_ = nullptr;
+        own_metadata_ = begin_ = nullptr;
         mapping_ = bytes_ = limit_pages_ = 0;
     }
     // False when there is no memory for the bitmaps; the arena is then empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
         name_ = name;
-        std::byte* aside = range.aside;
+        std::byte* out_of_band = range.out_of_band;
         const std::size_t pages = range.bytes >> range.page_shift;
-        if (aside == nullptr) {
+        if (out_of_band == nullptr) {
             const std::size_t bytes =
-                detail::arena_metadata::own_bytes(pages, range.idle != nullptr, range.headers_aside);
-            aside = own_aside_ = sys::reserve(bytes, sys::os_page_bytes());
-            if (aside != nullptr && !sys::commit(aside, bytes)) {
-                sys::unmap(aside, bytes);
-                aside = own_aside_ = nullptr;
+                detail::arena_metadata::own_bytes(pages, range.idle != nullptr, range.headers_out_of_band);
+            out_of_band = own_metadata_ = sys::reserve(bytes, sys::os_page_bytes());
+            if (out_of_band != nullptr && !sys::commit(out_of_band, bytes)) {
+                sys::unmap(out_of_band, bytes);
+                out_of_band = own_metadata_ = nullptr;
             }
-            if (aside == nullptr) return false;
+            if (out_of_band == nullptr) return false;
         }
         begin_ = range.begin;
         bytes_ = range.bytes;
@@ -225,25 +226,25 @@ class arena_base {
         under_pressure_ = range.under_pressure;
         got_ = range.got;
         limit_pages_ = detail::min(limit_bytes >> shift_, pages);
-        bitmap_.start(aside, pages);
-        aside += detail::page_bitmap::bytes_for(pages);
-        dirty_ = reinterpret_cast<word*>(aside);
-        aside += detail::arena_metadata::dirty_bytes(pages);
-        idle_ = own_aside_ != nullptr ? range.idle : nullptr; // lent memory never goes back
+        bitmap_.start(out_of_band, pages);
+        out_of_band += detail::page_bitmap::bytes_for(pages);
+        dirty_ = reinterpret_cast<word*>(out_of_band);
+        out_of_band += detail::arena_metadata::dirty_bytes(pages);
+        idle_ = own_metadata_ != nullptr ? range.idle : nullptr; // lent memory never goes back
         if (idle_ != nullptr) {
-            idle_->start(aside);
-            aside += detail::idle_pages::bytes_for(pages);
+            idle_->start(out_of_band);
+            out_of_band += detail::idle_pages::bytes_for(pages);
         }
-        owners_ = reinterpret_cast<detail::page_owner*>(aside);
-        aside += pages * sizeof(detail::page_owner);
-        headed_ = range.headers_aside ? reinterpret_cast<const word*>(aside) : bitmap_.words();
+        owners_ = reinterpret_cast<detail::page_owner*>(out_of_band);
+        out_of_band += pages * sizeof(detail::page_owner);
+        headed_ = range.headers_out_of_band ? reinterpret_cast<const word*>(out_of_band) : bitmap_.words();
         backing_ = range.backing;
         system_.start(range, pages);
         return true;
     }
 
   private:
-    friend class arena_holder;
+    friend class arena_client;
     friend class detail::arena_table;
     using word = std::atomic<std::uint64_t>;
 
@@ -368,7 +369,7 @@ class arena_base {
     std::size_t limit_pages_ = 0;
     word* dirty_ = nullptr; // pages that may hold memory of the system
     detail::page_owner* owners_ = nullptr;
-    std::byte* own_aside_ = nullptr;
+    std::byte* own_metadata_ = nullptr;
     std::size_t mapping_ = 0;
     detail::idle_pages* idle_ = nullptr;
     std::atomic<std::size_t> returned_{0};
@@ -384,7 +385,7 @@ class arena_base {
     std::atomic<std::size_t> held_{0}; // of these, got by their taker: what is being committed may still fail
     std::atomic<std::size_t> peak_{0}; // of held_
     mutable spin_lock holders_lock_;
-    arena_holder* holders_ = nullptr;
+    arena_client* holders_ = nullptr;
     detail::holder_walk* walks_ = nullptr; // of who asks them now
 };
 

@@ -8,7 +8,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/page/idle_pages.hpp>
 #include <allot/page/page_bitmap.hpp>
-#include <allot/page/page_owners.hpp>
+#include <allot/page/page_map.hpp>
 #include <allot/sys/map.hpp>
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct arena_metadata {
                         sys::os_page_bytes());
     }
     static std::size_t lent_bytes(std::size_t pages) noexcept { return bytes(pages, false); }
-    static std::size_t own_bytes(std::size_t pages, bool idle, bool headers_aside) noexcept {
-        return bytes(pages, idle) + (headers_aside ? align_up(dirty_bytes(pages), sys::os_page_bytes()) : 0);
+    static std::size_t own_bytes(std::size_t pages, bool idle, bool headers_out_of_band) noexcept {
+        return bytes(pages, idle) + (headers_out_of_band ? align_up(dirty_bytes(pages), sys::os_page_bytes()) : 0);
     }
 };
 

@@ -27,10 +27,10 @@ struct arena_range {
     bool transparent_huge = false;
     bool lock = false;
     const char* got = "plain";          // "plain", "transparent", "hugetlb", "borrowed"
-    std::byte* aside = nullptr;         // memory of zeros for the bitmaps; null: the arena maps its own
+    std::byte* out_of_band = nullptr;   // memory of zeros for the bitmaps; null: the arena maps its own
     detail::idle_pages* idle = nullptr; // looks for pages that nobody used for a while; null: nobody does
     page_backing* backing = nullptr;    // null: the system's memory, or the caller's
-    bool headers_aside = false;         // the host does not touch the pages
+    bool headers_out_of_band = false;   // the host does not touch the pages
     const char* why = "";               // there is no range
 };
 

@@ -21,7 +21,8 @@ struct borrowed {
     static constexpr std::string_view about = "the caller's bytes";
     static constexpr std::string_view cost = "up to two pages for alignment and bitmaps";
 
-    static arena_range make(const detail::range_request& asked, std::size_t (*aside_bytes)(std::size_t)) noexcept {
+    static arena_range make(const detail::range_request& asked,
+                            std::size_t (*out_of_band_bytes)(std::size_t)) noexcept {
         detail::range_request sized = asked;
         if (sized.limit == 0 || sized.limit > asked.lent.size()) sized.limit = asked.lent.size();
         arena_range range;
@@ -35,11 +36,11 @@ struct borrowed {
         if (first >= end) return range;
         for (std::size_t pages = (end - first) >> range.page_shift; pages != 0; --pages) {
             const std::uintptr_t behind = align_up(first + (pages << range.page_shift), std::size_t{8});
-            if (behind > end || end - behind < aside_bytes(pages)) continue;
+            if (behind > end || end - behind < out_of_band_bytes(pages)) continue;
             range.begin = asked.lent.data() + (first - start);
             range.bytes = pages << range.page_shift;
-            range.aside = asked.lent.data() + (behind - start);
-            std::memset(range.aside, 0, aside_bytes(pages));
+            range.out_of_band = asked.lent.data() + (behind - start);
+            std::memset(range.out_of_band, 0, out_of_band_bytes(pages));
             break;
         }
         return range;

@@ -2,10 +2,10 @@
 //
 // A unit of mapping is the device's granularity (2 MiB), or a page where that is more; small pages share one. Where the
 // device has no virtual memory the range is one plain allocation: of the limit, else of half of what is free. Rows of
-// such pages have their headers on the host (heap/header_place.hpp): the host touches no byte of the range. Pages are
-// given back on call only (and where a request would fail, under retain::on_pressure): units without taken pages, after
-// waiting for the device. A row's last release says that no work uses it any more, so a free page has no users; the
-// wait is for programs that break this rule.
+// such pages have their headers on the host (heap/header_location.hpp): the host touches no byte of the range. Pages
+// are given back on call only (and where a request would fail, under retain::on_pressure): units without taken pages,
+// after waiting for the device. A row's last release says that no work uses it any more, so a free page has no users;
+// the wait is for programs that break this rule.
 // Invariant: a unit is mapped and usable by its device exactly where its flag says so; a failing commit maps nothing.
 // Cost: some 4 driver calls a unit, a byte of host memory for it. A take that finds its pages mapped: two loads.
 // Threads: any; mappings are made one at a time. Failures: as no memory; `why` of a range that could not be made.
@@ -16,7 +16,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/values.hpp>
-#include <allot/device/given_api.hpp>
+#include <allot/device/api_argument.hpp>
 #include <allot/device/map_new.hpp>
 #include <allot/device/on_device.hpp>
 #include <allot/page/page_backing.hpp>
@@ -38,7 +38,7 @@ template <class Api> class device_backing final : public page_backing {
 
     template <class... Values>
     explicit device_backing(Values&... values) noexcept
-        : api_(given_api<Api>(values...)), device_(value_or<device_id>({0}, values...)) {}
+        : api_(api_argument<Api>(values...)), device_(value_or<device_id>({0}, values...)) {}
     // No work uses the pages any more: it is waited for.
     ~device_backing() {
         if (begin_ != nullptr) free_memory();
@@ -49,7 +49,7 @@ template <class Api> class device_backing final : public page_backing {
     arena_range open(const range_request& asked) noexcept {
         arena_range range;
         range.backing = this;
-        range.headers_aside = true;
+        range.headers_out_of_band = true;
         const auto facts = api_.properties_of(device_);
         if (!facts) return range.why = device::text_of(facts.kind()).data(), range;
         const bool good = facts->virtual_memory ? reserve(asked, *facts, range) : allocate(asked, range);

@@ -12,7 +12,7 @@
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/heap/heap_base.hpp>
-#include <allot/page/arena_holder.hpp>
+#include <allot/page/arena_client.hpp>
 #include <allot/report/json.hpp>
 #include <allot/watch/type_histogram.hpp>
 

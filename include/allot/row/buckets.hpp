@@ -36,7 +36,7 @@ template <class Rows, class List> class buckets {
 
     // The class of a request, bytes without the header; no_index when the row must be huge.
     ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
-        if (ALLOT_UNLIKELY(bytes > largest_)) return heap_plan::no_index;
+        if (ALLOT_UNLIKELY(bytes > largest_)) return heap_config::no_index;
         return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
     }
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
@@ -56,7 +56,7 @@ template <class Rows, class List> class buckets {
 
     // Room for slots and what lies before the first one, whatever the alignment.
     static std::size_t usable(std::size_t page_bytes) noexcept {
-        if constexpr (Rows::page::place_type::aside) return align_down(page_bytes, std::size_t{8});
+        if constexpr (Rows::page::location_type::out_of_band) return align_down(page_bytes, std::size_t{8});
         return align_down(page_bytes - sizeof(typename Rows::page) - max_align - 32, std::size_t{8});
     }
 
@@ -74,8 +74,8 @@ template <class Rows, class List> class buckets {
         return h != nullptr ? h : make(place, index, align);
     }
     ALLOT_NOINLINE heap* make(std::atomic<heap*>& place, std::uint32_t index, std::size_t align) noexcept {
-        heap_plan plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
-        plan.index = align <= 8 ? index : heap_plan::no_index;
+        heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
+        plan.index = align <= 8 ? index : heap_config::no_index;
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return nullptr;
         const lock_guard hold(making_);
         heap* made = place.load(std::memory_order_acquire);

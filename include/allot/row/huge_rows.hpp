@@ -1,7 +1,8 @@
 // Rows larger than a heaplet's largest slot: each is a run of pages of its own, returned at once.
 //
 //   | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |        the row lies in the run's first page
-//   header_aside:   | row .......... |                                      header, type and count lie in the register
+//   header_out_of_band:   | row .......... |                                      header, type and count lie in the
+//   register
 //
 // Invariant: every huge row stands in the manager's register, so that it can be counted and named.
 // Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste; 16 bytes in the register. Its
@@ -12,7 +13,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/units.hpp>
-#include <allot/heap/header_place.hpp>
+#include <allot/heap/header_location.hpp>
 #include <allot/heap/heap_guard.hpp>
 #include <allot/heap/page_provider.hpp>
 #include <allot/row/link_count.hpp>
@@ -46,18 +47,18 @@ struct alignas(64) huge_header : page_header {
     huge_place* place = nullptr; // in the register
 };
 // The same beside the place, so that a release need not free it.
-struct huge_header_aside : huge_header {
+struct huge_header_out_of_band : huge_header {
     std::byte* memory = nullptr;          // the run
     std::uint32_t type_and_count[2] = {}; // as they lie in front of other rows
 };
-struct huge_place_aside : huge_place {
+struct huge_place_out_of_band : huge_place {
     std::atomic<std::byte*> memory{nullptr}; // its run: told without looking at the header
-    huge_header_aside header;
+    huge_header_out_of_band header;
 };
 
 template <bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows {
-    static_assert(!Place::aside || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
-    using place_type = std::conditional_t<Place::aside, huge_place_aside, huge_place>;
+    static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
+    using location_type = std::conditional_t<Place::out_of_band, huge_place_out_of_band, huge_place>;
 
   public:
     huge_rows(page_provider& provider, row_context& context) noexcept : provider_(provider), context_(context) {
@@ -76,11 +77,11 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // Null when no memory can be had.
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
         const std::size_t offset =
-            Place::aside ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
+            Place::out_of_band ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
         if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return nullptr;
-        const std::size_t pages = Place::aside && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
-        place_type* const place = enter();
+        const std::size_t pages = Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
+        location_type* const place = enter();
         if (place == nullptr) return nullptr;
         std::byte* const base = provider_.take(pages);
         if (base == nullptr) {
@@ -115,7 +116,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // No row may be released meanwhile. Visits (row, type, bytes charged).
     template <class Visit> void for_each(Visit visit) noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (place_type& place : c->at)
+            for (location_type& place : c->at)
                 if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     visit(row_of(*h), type_of(*h), h->pages << provider_.arena().page_shift());
     }
@@ -134,7 +135,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     template <class Visit> std::size_t visit(std::size_t most, Visit visit) const noexcept {
         std::size_t n = 0;
         for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (const place_type& place : c->at) {
+            for (const location_type& place : c->at) {
                 if (n == most) return n;
                 const huge_header* const h = place.row.load(std::memory_order_acquire);
                 const std::uint64_t about = place.about.load(std::memory_order_acquire);
@@ -159,33 +160,33 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // Frees all rows without running destructors.
     void drop() noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (place_type& place : c->at)
+            for (location_type& place : c->at)
                 if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     free(*h);
     }
 
   private:
     struct chunk {
-        place_type at[64];
+        location_type at[64];
         std::atomic<chunk*> next{nullptr};
     };
     static_assert(type_table::max_types <= 1 << 16);
 
     // The first of its pages.
     static std::byte* run_of(huge_header& h) noexcept {
-        if constexpr (Place::aside) return static_cast<huge_header_aside&>(h).memory;
+        if constexpr (Place::out_of_band) return static_cast<huge_header_out_of_band&>(h).memory;
         else return reinterpret_cast<std::byte*>(&h);
     }
-    static const std::byte* run_at([[maybe_unused]] const place_type& place,
+    static const std::byte* run_at([[maybe_unused]] const location_type& place,
                                    [[maybe_unused]] const huge_header* h) noexcept {
-        if constexpr (Place::aside) return place.memory.load(std::memory_order_relaxed);
+        if constexpr (Place::out_of_band) return place.memory.load(std::memory_order_relaxed);
         else return reinterpret_cast<const std::byte*>(h);
     }
     // A template: nvcc 13 takes placement new of a known over-aligned type for an allocation.
     template <class Header> static Header* begin(void* at) noexcept { return ::new (at) Header; }
-    huge_header* make_header(std::byte* run, [[maybe_unused]] place_type* place) const noexcept {
-        if constexpr (Place::aside) {
-            auto* const h = begin<huge_header_aside>(&place->header);
+    huge_header* make_header(std::byte* run, [[maybe_unused]] location_type* place) const noexcept {
+        if constexpr (Place::out_of_band) {
+            auto* const h = begin<huge_header_out_of_band>(&place->header);
             h->memory = run;
             place->memory.store(run, std::memory_order_relaxed);
             return h;
@@ -196,8 +197,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
     // Behind the type and the count of its row, wherever those lie.
     static std::byte* behind_count([[maybe_unused]] huge_header& h, std::byte* row) noexcept {
-        if constexpr (Place::aside)
-            return reinterpret_cast<std::byte*>(static_cast<huge_header_aside&>(h).type_and_count + 2);
+        if constexpr (Place::out_of_band)
+            return reinterpret_cast<std::byte*>(static_cast<huge_header_out_of_band&>(h).type_and_count + 2);
         else return row;
     }
     static link_word word(huge_header& h, std::byte* row) noexcept {
@@ -210,9 +211,9 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static huge_header* reserved() noexcept { return reinterpret_cast<huge_header*>(std::uintptr_t{1}); }
 
     // A place in the register; null when there is no memory for more of it.
-    place_type* enter() noexcept {
+    location_type* enter() noexcept {
         for (chunk* c = &first_;;) {
-            for (place_type& place : c->at) {
+            for (location_type& place : c->at) {
                 huge_header* expected = nullptr;
                 if (place.row.load(std::memory_order_relaxed) == nullptr &&
                     place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
@@ -249,14 +250,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return true;
     }
     bool is_sealed_well(huge_header& h) const noexcept {
-        if (Place::aside || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
+        if (Place::out_of_band || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
         if (seal_fits(*type_of(h), row_of(h), room(h))) return true;
         context_.tell_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
         return false;
     }
     // The last holder has gone: checks that may tell, the destructor.
     void end(huge_header& h) const noexcept {
-        const bool constructed = !Place::aside && (word(h, row_of(h)).load() & link_word::constructed) != 0;
+        const bool constructed = !Place::out_of_band && (word(h, row_of(h)).load() & link_word::constructed) != 0;
         static_cast<void>(is_sealed_well(h));
         if (constructed) type_of(h)->destroy(row_of(h));
     }
@@ -284,14 +285,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return home_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
-        if constexpr (Place::aside) return untouchable(p, row);
+        if constexpr (Place::out_of_band) return untouchable(p, row);
         if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr) word(header(p), row).construct();
     }
     static void untouchable(page_header& p, std::byte* row) noexcept {
         header(p).context->tell(misuse::no_host_access, "huge", type_of(header(p)), row);
     }
     static void seal(page_header& p, std::byte* row) noexcept {
-        if constexpr (Place::aside) return untouchable(p, row);
+        if constexpr (Place::out_of_band) return untouchable(p, row);
         if (!Counts || !is_row(p, row) || type_of(header(p))->check == row_check::none) return;
         write_seal(*type_of(header(p)), row, home_of(header(p)).room(header(p)));
         word(header(p), row).seal();

@@ -1,7 +1,7 @@
 // The link count word of a row, and where a set keeps it.
 //
 //   count::links, many types:   | type 4 | count 4 | row ...      count::links, one type: | count 4 | row ...
-//   count::links_aside:         counts (and types) in an array behind the heaplet's header; the row has no header
+//   count::links_out_of_band:         counts (and types) in an array behind the heaplet's header; the row has no header
 //
 //   bit 31: constructed, the type's destructor must run; bit 30: the mark of a slot that was given back to its
 //   heaplet (slots/mark.hpp), alone then; bit 29: sealed, the type's check must fit; bits 28..0: holders
@@ -47,7 +47,7 @@ struct link_word {
 
     // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic
     // read-modify-write: nobody else can link.
-    ALLOT_ALWAYS_INLINE bool drop_only() const noexcept {
+    ALLOT_ALWAYS_INLINE bool release_if_sole() const noexcept {
         if (ALLOT_UNLIKELY(load() != alone)) return false;
         clear();
         return true;
@@ -56,7 +56,7 @@ struct link_word {
 
     // Drops one of several holders, by a word just read; false when there is one, or more to look at: then nothing is
     // done.
-    ALLOT_ALWAYS_INLINE bool drop_shared(std::uint32_t was) const noexcept {
+    ALLOT_ALWAYS_INLINE bool release_shared(std::uint32_t was) const noexcept {
         if (ALLOT_UNLIKELY(was - 2 >= sealed - 2)) return false;
         if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != 1)) return true;
         word.store(alone, std::memory_order_relaxed); // the others went meanwhile
@@ -82,7 +82,7 @@ template <class Count> struct counting;
 template <> struct counting<count::links> {
     static constexpr bool counts = true;
     static constexpr std::size_t header_bytes(bool one_type) noexcept { return one_type ? 4 : 8; }
-    static constexpr std::size_t aside_bytes(bool) noexcept { return 0; }
+    static constexpr std::size_t out_of_band_bytes(bool) noexcept { return 0; }
     template <class Heaplet> static link_word word(Heaplet&, std::byte* row) noexcept { return word(row); }
     ALLOT_ALWAYS_INLINE static link_word word(std::byte* row) noexcept {
         return link_word(reinterpret_cast<std::uint32_t*>(row) - 1);
@@ -92,10 +92,10 @@ template <> struct counting<count::links> {
     }
 };
 
-template <> struct counting<count::links_aside> {
+template <> struct counting<count::links_out_of_band> {
     static constexpr bool counts = true;
     static constexpr std::size_t header_bytes(bool) noexcept { return 0; }
-    static constexpr std::size_t aside_bytes(bool one_type) noexcept { return one_type ? 4 : 8; }
+    static constexpr std::size_t out_of_band_bytes(bool one_type) noexcept { return one_type ? 4 : 8; }
     template <class Heaplet> static link_word word(Heaplet& page, std::byte* row) noexcept {
         return link_word(at(page, row));
     }
@@ -112,7 +112,7 @@ template <> struct counting<count::links_aside> {
 template <> struct counting<count::none> {
     static constexpr bool counts = false;
     static constexpr std::size_t header_bytes(bool) noexcept { return 0; }
-    static constexpr std::size_t aside_bytes(bool) noexcept { return 0; }
+    static constexpr std::size_t out_of_band_bytes(bool) noexcept { return 0; }
 };
 
 } // namespace detail

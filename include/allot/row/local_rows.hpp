@@ -14,7 +14,7 @@
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
-#include <allot/row/thread_guard.hpp>
+#include <allot/row/thread_check.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -41,11 +41,11 @@ template <class Set> class local_rows {
         guard_.used(core_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = core_.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(index == heap_plan::no_index || type.align > 8 || number >= type_table::checked))
+        if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::checked))
             return core_.try_allocate_shared(bytes, type, number);
         std::byte* row;
         if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {
-            row = pop_slowly(index);
+            row = pop_slow(index);
             if (row == nullptr) return nullptr;
         }
         rows::start(bins_[index & mask_].heap->cut(), false, arena_, row, number);
@@ -94,7 +94,7 @@ template <class Set> class local_rows {
     }
 
   private:
-    struct alignas(64) bin : heap_type::cache_aside {
+    struct alignas(64) bin : heap_type::external_cache {
         heap_type* heap = nullptr;
     };
 
@@ -104,15 +104,15 @@ template <class Set> class local_rows {
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        if (rows::template dropped_by_count<policies::counts_first>(
-                at, [this](std::byte* more) noexcept { release_slowly(more); }))
+        if (rows::template released_by_count<policies::counts_first>(
+                at, [this](std::byte* more) noexcept { release_slow(more); }))
             return;
         auto& page = rows::page_at(arena_, at);
         bin& b = bins_[bucket(page) & mask_];
         if (ALLOT_UNLIKELY(!rows::template is_of<ReadsPage>(page, arena_, in_arena, b.heap) ||
-                           !rows::template drop_only<policies::counts_first>(page, at, false, in_arena)))
-            return release_slowly(at);
-        if (ALLOT_UNLIKELY(!b.push(at))) push_slowly(b, at);
+                           !rows::template release_if_sole<policies::counts_first>(page, at, false, in_arena)))
+            return release_slow(at);
+        if (ALLOT_UNLIKELY(!b.push(at))) push_slow(b, at);
     }
     template <class Visit> void for_each_used(Visit visit) noexcept {
         for (std::uint32_t i = 0; i <= mask_; ++i)
@@ -123,20 +123,20 @@ template <class Set> class local_rows {
         return 0;
     }
     // A row of a heap that this handle has not used, shared, or to be destroyed.
-    ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
+    ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         bin& b = bins_[page.bucket & mask_];
         if (b.heap == nullptr || !rows::template is_of<false>(page, arena_, arena_.offset(row), b.heap))
             return detail::release_in(core_.arena(), row);
-        if (rows::drop(page, row) && !b.push(row)) push_slowly(b, row);
+        if (rows::drop(page, row) && !b.push(row)) push_slow(b, row);
     }
-    ALLOT_NOINLINE void push_slowly(bin& b, std::byte* row) noexcept {
+    ALLOT_NOINLINE void push_slow(bin& b, std::byte* row) noexcept {
         if (b.heap == nullptr) return detail::release_in(core_.arena(), row); // of no heap's page: told
         b.heap->spill(b, b.batch);
         b.push(row);
     }
     // Fills the bin of a class first; null when no memory can be had.
-    ALLOT_NOINLINE std::byte* pop_slowly(std::uint32_t index) noexcept {
+    ALLOT_NOINLINE std::byte* pop_slow(std::uint32_t index) noexcept {
         if (bins_ == &none_ && !make_bins()) return nullptr;
         bin& b = bins_[index];
         if (b.heap == nullptr && !open(b, index)) return nullptr;
@@ -165,7 +165,7 @@ template <class Set> class local_rows {
     std::uint32_t mask_ = 0;
     const detail::arena_view arena_;
     detail::row_core<Set>& core_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check guard_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     bin none_; // always empty
 };

@@ -17,9 +17,10 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // The same where the page is not taken, or its header does not stand in it.
-ALLOT_NOINLINE inline page_header* page_aside_of_row(const arena_base& arena, const void* address) noexcept {
-    if (arena.headers_aside())
-        if (page_header* const page = header_aside_at(arena.view(), address); page != nullptr && page->ops != nullptr)
+ALLOT_NOINLINE inline page_header* out_of_band_page_of_row(const arena_base& arena, const void* address) noexcept {
+    if (arena.headers_out_of_band())
+        if (page_header* const page = out_of_band_header_at(arena.view(), address);
+            page != nullptr && page->ops != nullptr)
             return page;
     tell_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
     return nullptr;
@@ -27,7 +28,7 @@ ALLOT_NOINLINE inline page_header* page_aside_of_row(const arena_base& arena, co
 // The page of a row of an arena; null, and told, for an address in it that is no row.
 inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
     auto* const page = reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
-    if (ALLOT_UNLIKELY(!arena.has_header(page) || page->ops == nullptr)) return page_aside_of_row(arena, address);
+    if (ALLOT_UNLIKELY(!arena.has_header(page) || page->ops == nullptr)) return out_of_band_page_of_row(arena, address);
     return page;
 }
 // The page of a row, or null for an address outside every arena.

@@ -80,12 +80,12 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
                                                   std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_plan::no_index && type.align <= 8 && number < type_table::checked))
+        if (ALLOT_LIKELY(index != heap_config::no_index && type.align <= 8 && number < type_table::checked))
             if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
-        return try_allocate_rare(bytes, type, number);
+        return try_allocate_slow(bytes, type, number);
     }
     // A huge row, an alignment beyond the usual, or a mistake.
-    ALLOT_NOINLINE void* try_allocate_rare(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
             context_.tell(misuse::bad_alignment, "", &type, nullptr);
             return nullptr;
@@ -95,7 +95,7 @@ template <class Set> class row_core {
             bytes = with_check(bytes, type);
         }
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_plan::no_index))
+        if (ALLOT_LIKELY(index != heap_config::no_index))
             if (auto* const heap = buckets_.at(index, type.align))
                 return start(*heap, heap->pop(), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
@@ -127,8 +127,8 @@ template <class Set> class row_core {
         if constexpr (policies::counts_first) {
             const auto word = rows::counting::word(at);
             const std::uint32_t now = word.load();
-            if (ALLOT_LIKELY(now == word.alone && page.ops == &rows::ops)) return rows::release_alone(page, at);
-            if (ALLOT_LIKELY(word.drop_shared(now))) return;
+            if (ALLOT_LIKELY(now == word.alone && page.ops == &rows::ops)) return rows::release_sole(page, at);
+            if (ALLOT_LIKELY(word.release_shared(now))) return;
         } else if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
         detail::release_in(arena(), row);
     }
@@ -164,7 +164,7 @@ template <class Set> class row_core {
         }));
     }
     // Whether a T may lie in a row of such a heap and type; otherwise it is told.
-    template <class T> bool suits(const heap_plan& plan, const row_type& type) const noexcept {
+    template <class T> bool suits(const heap_config& plan, const row_type& type) const noexcept {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
         if (!room) context_.tell(misuse::absurd_size, plan.name, &type, nullptr);
@@ -202,12 +202,12 @@ template <class Set> class row_core {
         const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
         if constexpr (!one_type && !changed::limited && changed::bucketed && std::is_same_v<changed_rows, rows>) {
-            if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
+            if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
                 found = buckets_.at(index, align);
         } else {
             constexpr bool by_type = one_type || !changed::limited;
-            heap_plan plan = changed_rows::plan(context_, by_type ? type.name : "shared", one_type ? &type : nullptr,
-                                                round_to_class<changed>(bytes), align);
+            heap_config plan = changed_rows::plan(context_, by_type ? type.name : "shared", one_type ? &type : nullptr,
+                                                  round_to_class<changed>(bytes), align);
             plan.type_id = by_type ? number : 0;
             plan.exclusive = unique;
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
@@ -219,7 +219,7 @@ template <class Set> class row_core {
     }
     template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
         if constexpr (Changed::bucketed && !Changed::unique)
-            if (const std::uint32_t index = buckets_.index(bytes); index != heap_plan::no_index)
+            if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
                 return buckets_.row_bytes(index);
         return bytes;
     }
@@ -287,7 +287,7 @@ template <class Set> class row_core {
         return bytes + type.check_bytes();
     }
     // A heap of the same plan that may be shared, or an orphan without pages, or a new one.
-    template <class Heap> Heap* find_or_make(const heap_plan& plan) {
+    template <class Heap> Heap* find_or_make(const heap_config& plan) {
         if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0) return nullptr;
         const lock_guard hold(making_);
         Heap* found = nullptr;

@@ -13,7 +13,7 @@
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
-#include <allot/row/thread_guard.hpp>
+#include <allot/row/thread_check.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -43,7 +43,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
         std::byte* row;
         if (ALLOT_UNLIKELY(!cache_.pop(row))) {
-            row = pop_slowly();
+            row = pop_slow();
             if (row == nullptr) return nullptr;
         }
         rows::start(heap_.cut(), policies::one_type, arena_, row, type_);
@@ -70,14 +70,15 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
-        if (rows::template dropped_by_count<policies::counts_first>(
-                at, [this](std::byte* more) noexcept { release_slowly(more); }))
+        if (rows::template released_by_count<policies::counts_first>(
+                at, [this](std::byte* more) noexcept { release_slow(more); }))
             return;
         auto& page = rows::page_at(arena_, at);
-        if (ALLOT_UNLIKELY(!rows::template is_of<rows::reads_page>(page, arena_, in_arena, &heap_) ||
-                           !rows::template drop_only<policies::counts_first>(page, at, policies::one_type, in_arena)))
-            return release_slowly(at);
-        if (ALLOT_UNLIKELY(!cache_.push(at))) push_slowly(at);
+        if (ALLOT_UNLIKELY(
+                !rows::template is_of<rows::reads_page>(page, arena_, in_arena, &heap_) ||
+                !rows::template release_if_sole<policies::counts_first>(page, at, policies::one_type, in_arena)))
+            return release_slow(at);
+        if (ALLOT_UNLIKELY(!cache_.push(at))) push_slow(at);
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
@@ -86,26 +87,26 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     }
 
   private:
-    ALLOT_NOINLINE std::byte* pop_slowly() noexcept {
+    ALLOT_NOINLINE std::byte* pop_slow() noexcept {
         std::byte* row;
         return heap_.refill(cache_) && cache_.pop(row) ? row : nullptr;
     }
-    ALLOT_NOINLINE void push_slowly(std::byte* row) noexcept {
+    ALLOT_NOINLINE void push_slow(std::byte* row) noexcept {
         heap_.spill(cache_, cache_.batch);
         cache_.push(row);
     }
     // A row of another heap, shared, or to be destroyed.
-    ALLOT_NOINLINE void release_slowly(std::byte* row) noexcept {
+    ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         if (!rows::template is_of<false>(page, arena_, arena_.offset(row), &heap_))
             return detail::release_in(core_.arena(), row);
-        if (rows::drop(page, row) && !cache_.push(row)) push_slowly(row);
+        if (rows::drop(page, row) && !cache_.push(row)) push_slow(row);
     }
 
     heap_type& heap_;
     const detail::arena_view arena_;
     std::uint32_t type_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_guard guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check guard_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     typename heap_type::template cache_of<2 * Batch> cache_;
     detail::row_core<Set>& core_;

@@ -13,7 +13,7 @@
 #include <allot/core/diagnose.hpp>
 #include <allot/core/values.hpp>
 #include <allot/ledger/forward.hpp>
-#include <allot/page/arena_holder.hpp>
+#include <allot/page/arena_client.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_core.hpp>
 #include <allot/row/row_reports.hpp>
@@ -328,7 +328,7 @@ template <class Set> class row_manager {
 
     core core_;
     leak_sink leaks_;
-    arena_holder holder_; // last: others may ask from now on
+    arena_client holder_; // last: others may ask from now on
 };
 
 // A set that makes no row manager: its mistake is told once, and everything else is quiet.

@@ -38,7 +38,7 @@ template <class Set> struct row_policies {
     using list = typename size::list;
     // Otherwise headers, bits and counts stand in host memory, and no objects are made in rows.
     static constexpr bool host_touches_rows = provided_by<page>::template has<property::host_accessible>;
-    using place = std::conditional_t<host_touches_rows, header_in_page, header_aside>;
+    using place = std::conditional_t<host_touches_rows, header_in_page, header_out_of_band>;
     using rows = slot_rows<slots, count, guard, place>;
 
     static constexpr bool packed = size::step < 8; // rows of one size are aligned to 4

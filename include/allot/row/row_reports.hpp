@@ -61,7 +61,7 @@ class top_heaps {
 };
 
 // Leaked rows of one heap by type.
-class leak_tally {
+class leak_counts {
   public:
     void add(const row_type* type) noexcept {
         for (std::size_t i = 0; i < n_; ++i)
@@ -108,14 +108,14 @@ ALLOT_COLD void tell_leaks(const heap_group& heaps, Huge& huge, const char* name
     heaps.for_each([&](heap_base& heap) {
         const heap_usage u = heap.usage();
         if (u.live_rows == 0) return;
-        leak_tally tally;
-        heap.visit_rows([](void* to, std::byte*, const row_type* type) { static_cast<leak_tally*>(to)->add(type); },
+        leak_counts tally;
+        heap.visit_rows([](void* to, std::byte*, const row_type* type) { static_cast<leak_counts*>(to)->add(type); },
                         &tally);
         const std::size_t named = tally.write(out, u.name, u.slot_bytes);
         if (named == 0) out.put("    heap ").put(u.name).put(": ").number(u.live_rows).put(" rows").newline();
         leaked += named != 0 ? named : u.live_rows;
     });
-    leak_tally tally;
+    leak_counts tally;
     huge.for_each([&](std::byte*, const row_type* type, std::size_t) { tally.add(type); });
     leaked += tally.write(out, "huge", 0);
     if (leaked == 0) return;

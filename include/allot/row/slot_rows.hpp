@@ -1,18 +1,19 @@
 // Rows in slots: what turns a free slot of a fixed heap into a row, and a released row into a free slot.
 //
 // Invariant: a slot in a cache has link count 0, one that was given back no holders, and both have poisoned memory
-// (where a checker runs); under guard::canary its canary is right, under guard::zero it is wiped. With header_aside no
-// function here touches a row's memory, and what could only do that (destructors, seals) is told as a misuse.
+// (where a checker runs); under guard::canary its canary is right, under guard::zero it is wiped. With
+// header_out_of_band no function here touches a row's memory, and what could only do that (destructors, seals) is told
+// as a misuse.
 // Cost: starting a row is one or two stores; dropping one is link_word::drop and a push.
 // Threads: any that hold a link. Source: HPCC roxiemem's CChunkedHeap, 2010.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/heap/fixed_heap.hpp>
-#include <allot/page/page_owners.hpp>
+#include <allot/page/page_map.hpp>
+#include <allot/row/guard_callbacks.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
-#include <allot/row/row_guard.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/row_seal.hpp>
 #include <allot/sys/poison.hpp>
@@ -27,8 +28,9 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Slots, class Count, class Guard = guard::none, class Place = header_in_page> struct slot_rows {
-    static_assert(!Place::aside || Count::aside || !Count::counted, "a count in front of a row is written by the host");
-    using guard = std::conditional_t<std::is_same_v<Guard, guard::none>, guard::none, row_guard<Guard, Count>>;
+    static_assert(!Place::out_of_band || Count::out_of_band || !Count::counted,
+                  "a count in front of a row is written by the host");
+    using guard = std::conditional_t<std::is_same_v<Guard, guard::none>, guard::none, guard_callbacks<Guard, Count>>;
     using heap = fixed_heap<Slots, guard, Place>;
     using page = heaplet<Slots, guard, Place>;
     using counting = detail::counting<Count>;
@@ -44,7 +46,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     // A slot becomes a row with one holder.
     ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, const arena_view& arena,
                                           std::byte* row, std::uint32_t type) noexcept {
-        if constexpr (!Place::aside) sys::unpoison(row, room(cut));
+        if constexpr (!Place::out_of_band) sys::unpoison(row, room(cut));
         if constexpr (guard::wipes) {
             sys::expose(row, room(cut));
             std::memset(row, 0, Slots::min_row_bytes); // a link may have lain there
@@ -57,25 +59,25 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
 
     // Whether the page that the row lies in is of the heap. By the page's header where that is read anyway.
-    static constexpr bool reads_page = has_canary<guard> || Place::aside;
+    static constexpr bool reads_page = has_canary<guard> || Place::out_of_band;
     template <bool ReadsPage>
     ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_view& arena,
                                           [[maybe_unused]] std::size_t in_arena, const heap* h) noexcept {
-        if constexpr (ReadsPage || Place::aside) return p.owner == h;
+        if constexpr (ReadsPage || Place::out_of_band) return p.owner == h;
         else return arena.is_of(in_arena, h);
     }
     // Ends a row that has one holder and nothing to destroy; false when there is more to do, and nothing is done.
-    ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row) noexcept {
+    ALLOT_ALWAYS_INLINE static bool release_if_sole(page& p, std::byte* row) noexcept {
         if constexpr (has_canary<guard>)
-            return drop_only(p, row, p.type != nullptr,
-                             static_cast<std::size_t>(row - heap_of(p).provider().arena().begin()));
-        else return drop_only(p, row, false, 0);
+            return release_if_sole(p, row, p.type != nullptr,
+                                   static_cast<std::size_t>(row - heap_of(p).provider().arena().begin()));
+        else return release_if_sole(p, row, false, 0);
     }
     // For who knows them already: whether the heap has one type, the row's distance from its arena's start, and that
     // the row has one holder.
     template <bool Alone = false>
-    ALLOT_ALWAYS_INLINE static bool drop_only(page& p, std::byte* row, [[maybe_unused]] bool one_type,
-                                              [[maybe_unused]] std::size_t in_arena) noexcept {
+    ALLOT_ALWAYS_INLINE static bool release_if_sole(page& p, std::byte* row, [[maybe_unused]] bool one_type,
+                                                    [[maybe_unused]] std::size_t in_arena) noexcept {
         if constexpr (guard::wipes || guard::waits != 0) return false;
         if constexpr (ALLOT_CHECKED != 0)
             if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) return false;
@@ -84,20 +86,20 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
                 return false;
         if constexpr (Alone) counting::word(p, row).clear();
         else if constexpr (counting::counts)
-            if (!counting::word(p, row).drop_only()) return false;
+            if (!counting::word(p, row).release_if_sole()) return false;
         hide(p, row);
         return true;
     }
     // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slowly`
     // where there is more to look at. False: it has one holder, and nothing is done.
     template <bool CountsFirst, class Slowly>
-    ALLOT_ALWAYS_INLINE static bool dropped_by_count([[maybe_unused]] std::byte* row,
-                                                     [[maybe_unused]] Slowly slowly) noexcept {
+    ALLOT_ALWAYS_INLINE static bool released_by_count([[maybe_unused]] std::byte* row,
+                                                      [[maybe_unused]] Slowly slowly) noexcept {
         if constexpr (CountsFirst) {
             const std::uint32_t now = counting::word(row).load();
             if (ALLOT_UNLIKELY(now != link_word::alone)) {
                 ALLOT_FORGET(row); // or the compiler would prepare this path on the straight one
-                if (!counting::word(row).drop_shared(now)) slowly(row);
+                if (!counting::word(row).release_shared(now)) slowly(row);
                 return true;
             }
         }
@@ -127,7 +129,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return true;
     }
     ALLOT_ALWAYS_INLINE static void hide([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
-        if constexpr (!Place::aside) sys::poison(row, room(p.cut));
+        if constexpr (!Place::out_of_band) sys::poison(row, room(p.cut));
     }
     static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(p, row);
@@ -135,7 +137,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     // What must be done before a row goes that was finalized, or sealed.
     static void end(page& p, std::byte* row, std::uint32_t state) noexcept {
-        if constexpr (Place::aside) return; // such words are never set
+        if constexpr (Place::out_of_band) return; // such words are never set
         const row_type* const type = type_of(p, row);
         if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, room(p.cut)))
             tell_damage(p, misuse::broken_seal, row);
@@ -180,12 +182,12 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static void release(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if (drop_only(p, row) || drop(p, row)) heap_of(p).push(row);
+        if (release_if_sole(p, row) || drop(p, row)) heap_of(p).push(row);
     }
     // The same for a row whose count was read: one holder, and no canary to look at.
-    static void release_alone(page_header& h, std::byte* row) noexcept {
+    static void release_sole(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if (drop_only<true>(p, row, false, 0) || drop(p, row)) heap_of(p).push(row);
+        if (release_if_sole<true>(p, row, false, 0) || drop(p, row)) heap_of(p).push(row);
     }
     static bool is_shared(page_header& h, std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(static_cast<page&>(h), row).shared();
@@ -198,13 +200,13 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (Place::aside) return tell(p, misuse::no_host_access, row);
+        if constexpr (Place::out_of_band) return tell(p, misuse::no_host_access, row);
         if constexpr (counting::counts)
             if (is_row(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
     static void seal(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (Place::aside) return tell(p, misuse::no_host_access, row);
+        if constexpr (Place::out_of_band) return tell(p, misuse::no_host_access, row);
         if constexpr (counting::counts) {
             if (!is_row(p, row) || type_of(p, row)->check == row_check::none) return;
             write_seal(*type_of(p, row), row, room(p.cut));
@@ -215,7 +217,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return false;
         bool good = is_intact(p, row);
-        if constexpr (counting::counts && !Place::aside)
+        if constexpr (counting::counts && !Place::out_of_band)
             if ((counting::word(p, row).load() & link_word::sealed) != 0 &&
                 !seal_fits(*type_of(p, row), row, room(p.cut))) {
                 tell_damage(p, misuse::broken_seal, row);
@@ -249,9 +251,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
 
     // A plan for a heap of these rows. `type` null: rows of many types.
-    static heap_plan plan(row_context& context, const char* name, const row_type* type, std::size_t row_bytes,
-                          std::size_t align) noexcept {
-        heap_plan p;
+    static heap_config plan(row_context& context, const char* name, const row_type* type, std::size_t row_bytes,
+                            std::size_t align) noexcept {
+        heap_config p;
         p.name = name;
         p.ops = &ops;
         p.manager = &context;
@@ -259,7 +261,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         p.row_bytes = row_bytes;
         p.align = align;
         p.header_bytes = counting::header_bytes(type != nullptr);
-        p.count_bytes_aside = counting::aside_bytes(type != nullptr);
+        p.out_of_band_count_bytes = counting::out_of_band_bytes(type != nullptr);
         if constexpr (counting::counts) p.live_type = &live_type;
         p.visit_rows = &visit_live;
         return p;

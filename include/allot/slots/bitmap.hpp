@@ -41,19 +41,19 @@ struct bitmap {
     static constexpr std::size_t min_row_bytes = 1;
     static constexpr std::size_t most_shared_only = 16; // bytes from one slot to the next
 
-    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t stride, std::size_t) noexcept {
+    static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t stride, std::size_t) noexcept {
         const std::size_t words = ceil_div(slots, std::size_t{64});
         return (words * (stride > most_shared_only ? 2 : 1) + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
     }
 
     class in_page {
       public:
-        // `aside` is aside_bytes(capacity, stride, header) of host memory, 8-byte aligned.
-        void reset(std::byte* aside, const slot_geometry& cut) noexcept {
+        // `out_of_band` is out_of_band_bytes(capacity, stride, header) of host memory, 8-byte aligned.
+        void reset(std::byte* out_of_band, const slot_geometry& cut) noexcept {
             word_count_ = (cut.capacity + 63) / 64;
             summary_count_ = (word_count_ + 63) / 64;
             const std::uint32_t n = summary_count_ + word_count_;
-            shared_ = reinterpret_cast<word*>(aside);
+            shared_ = reinterpret_cast<word*>(out_of_band);
             for (std::uint32_t i = 0; i != n; ++i) ::new (shared_ + i) word{0};
             held_ = cut.stride > most_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
             if (held_ != nullptr)

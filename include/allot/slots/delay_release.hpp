@@ -9,8 +9,8 @@
 #pragma once
 
 #include <allot/core/category/slots.hpp>
+#include <allot/slots/deferred_frees.hpp>
 #include <allot/slots/scanning.hpp>
-#include <allot/slots/tally.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,11 +27,11 @@ struct delay_release {
     static constexpr std::string_view cost = "as scanning, and 528 bytes a cache; free memory is seen a little later";
 
     static constexpr std::size_t min_row_bytes = scanning::min_row_bytes;
-    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t stride, std::size_t header) noexcept {
-        return scanning::aside_bytes(slots, stride, header);
+    static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t stride, std::size_t header) noexcept {
+        return scanning::out_of_band_bytes(slots, stride, header);
     }
     using in_page = scanning::in_page;
-    using tally = slot_tally;
+    using tally = deferred_frees;
 };
 
 static_assert(category::slots::takes<delay_release>);

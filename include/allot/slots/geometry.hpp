@@ -40,13 +40,14 @@ struct slot_geometry {
 };
 
 // Cuts `page_bytes` behind `fixed` bytes of page header into slots for rows of `row_bytes`, each preceded by
-// `header` bytes. `aside(n)` tells how many bytes of the page n slots need out of band. As many as fit; 0: not one.
-template <class Aside>
+// `header` bytes. `out_of_band(n)` tells how many bytes of the page n slots need out of band. As many as fit; 0: not
+// one.
+template <class OutOfBand>
 constexpr slot_geometry cut(std::size_t page_bytes, std::size_t fixed, std::size_t row_bytes, std::size_t align,
-                            std::size_t header, Aside aside) noexcept {
+                            std::size_t header, OutOfBand out_of_band) noexcept {
     slot_geometry g;
     const std::size_t stride = align_up(row_bytes + header, align);
-    const auto first_for = [&](std::size_t n) { return align_up(fixed + aside(n) + header, align); };
+    const auto first_for = [&](std::size_t n) { return align_up(fixed + out_of_band(n) + header, align); };
     const auto fits = [&](std::size_t n) { return first_for(n) - header + n * stride <= page_bytes; };
     std::size_t n = 0; // fits, or is none
     for (std::size_t beyond = page_bytes / stride + 1; beyond - n > 1;) {

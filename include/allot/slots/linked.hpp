@@ -32,7 +32,7 @@ struct linked {
 
     static constexpr std::size_t min_row_bytes = sizeof(std::uint32_t); // the link lies in the row
 
-    static constexpr std::size_t aside_bytes(std::size_t, std::size_t, std::size_t) noexcept { return 0; }
+    static constexpr std::size_t out_of_band_bytes(std::size_t, std::size_t, std::size_t) noexcept { return 0; }
 
     // The free slots of one page. Lives in the page's header.
     template <class Code> class list_in_page {

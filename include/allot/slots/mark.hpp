@@ -27,13 +27,13 @@ class slot_marks {
     static constexpr std::uint32_t bit = std::uint32_t{1} << 30; // of the count word
 
     static constexpr bool in_front(std::size_t header) noexcept { return header >= sizeof(std::uint32_t); }
-    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t header) noexcept {
+    static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t header) noexcept {
         return in_front(header) ? 0 : align_up(slots, std::size_t{8});
     }
 
-    // `aside` is aside_bytes(capacity, header) of memory.
-    slot_marks(std::byte* aside, const slot_geometry& cut) noexcept
-        : bytes_(in_front(cut.header) ? nullptr : reinterpret_cast<byte_word*>(aside)) {}
+    // `out_of_band` is out_of_band_bytes(capacity, header) of memory.
+    slot_marks(std::byte* out_of_band, const slot_geometry& cut) noexcept
+        : bytes_(in_front(cut.header) ? nullptr : reinterpret_cast<byte_word*>(out_of_band)) {}
     // No slot is marked aside; those in front are written as slots get their first user.
     void reset(const slot_geometry& cut) const noexcept {
         for (std::uint32_t i = 0; bytes_ != nullptr && i < cut.capacity; ++i) ::new (bytes_ + i) byte_word{0};

@@ -45,15 +45,15 @@ struct scanning {
     static constexpr std::uint32_t group = 16;       // slots of one hint
     static constexpr std::uint32_t look_limit = 128; // a claim that has a slot stops after as many looks
 
-    static constexpr std::size_t aside_bytes(std::size_t slots, std::size_t, std::size_t header) noexcept {
-        return hint_words(slots) * sizeof(std::uint64_t) + slot_marks::aside_bytes(slots, header);
+    static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t, std::size_t header) noexcept {
+        return hint_words(slots) * sizeof(std::uint64_t) + slot_marks::out_of_band_bytes(slots, header);
     }
 
     class in_page {
       public:
-        // `aside` is aside_bytes(capacity, stride, header) of host memory, 8-byte aligned.
-        void reset(std::byte* aside, const slot_geometry& cut) noexcept {
-            hints_ = reinterpret_cast<word*>(aside);
+        // `out_of_band` is out_of_band_bytes(capacity, stride, header) of host memory, 8-byte aligned.
+        void reset(std::byte* out_of_band, const slot_geometry& cut) noexcept {
+            hints_ = reinterpret_cast<word*>(out_of_band);
             for (std::size_t i = 0; i < hint_words(cut.capacity); ++i) ::new (hints_ + i) word{0};
             marks(cut).reset(cut);
             cursor_ = at_ = reach_ = looked_ = 0;

@@ -5,7 +5,8 @@
 //
 // The count is biased because a slot may be claimed by the next user before its releaser has counted it: the
 // count is then below zero for a moment, and cannot be `whole` before every releaser is through. `owed`: the holder of
-// the heap's lock has more slots that were given back (heap/held_count.hpp) and that the count does not have yet.
+// the heap's lock has more slots that were given back (heap/locked_free_count.hpp) and that the count does not have
+// yet.
 // Invariant: a releaser's change of this word is its last access to the page unless it set a flag here; a page
 // whose `noted` or `listed` flag is set stays until the list's consumer has seen it. So a page can be returned
 // to the arena as soon as its consumer finds every slot given back, with no releaser still inside it.

@@ -16,7 +16,7 @@
 #include <allot/chunk/chunk_arena.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/units.hpp>
-#include <allot/fit/buddy_fit.hpp>
+#include <allot/fit/buddy.hpp>
 
 #include <cstddef>
 

@@ -3,7 +3,7 @@ from .bug import bug, wait
 
 BUGS = {
     "heap_not_noted_beside_held_slots": bug(
-        "unit/heap/held_count.cpp",
+        "unit/heap/locked_free_count.cpp",
         "if (change.note || (change.owed && !noted.load(std::memory_order_relaxed)))",
         "if (change.note)"),
     "retires_with_a_releaser_inside": bug(
@@ -25,7 +25,7 @@ BUGS = {
         "const detail::lock_guard hold(lock_); if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
         "const std::size_t at = n_;" + wait(1, 300) + "if (at < notes_.size()) notes_[at] = {kind, row, type}; n_ = at + 1;"),
     "page_given_with_its_owner": bug(
-        "unit/row/page_owners.cpp",
+        "unit/row/page_map.cpp",
         ".set_owner(memory, nullptr);",
         ";"),
     "home_dies_under_its_threads": bug(
@@ -42,7 +42,7 @@ BUGS = {
         "return last.home == this ? nullptr : nullptr;"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
-        "spill(cache, cache.size()); cache.tally.settle(told());",
+        "spill(cache, cache.size()); cache.deferred.settle(told());",
         "spill(cache, cache.size());"),
     "limited_heap_lets_one_more_in": bug(
         "unit/row/shared_by.cpp",

@@ -1,7 +1,7 @@
 // expected-error {{a device_allocator needs a fit that keeps whose stream freed a run}} {{task_memory}} {{fit::buddy}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
-#include <allot/fit/buddy_fit.hpp>
+#include <allot/fit/buddy.hpp>
 
 #if WRONG
 struct task_memory : allot::policies<allot::fit::buddy, allot::page::on_device<allot::device::simulated>> {};

@@ -9,7 +9,7 @@ using shared = allot::arena<pages_there>;
 #if WRONG
 struct gpu_rows : allot::policies<allot::page::of<shared>, allot::count::links> {};
 #else
-struct gpu_rows : allot::policies<allot::page::of<shared>, allot::count::links_aside> {};
+struct gpu_rows : allot::policies<allot::page::of<shared>, allot::count::links_out_of_band> {};
 #endif
 
 int main() {

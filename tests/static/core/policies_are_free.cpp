@@ -3,9 +3,9 @@
 #include <support/fake_pages.hpp>
 
 #include <allot/core/describe.hpp>
-#include <allot/fit/best_fit.hpp>
-#include <allot/fit/buddy_fit.hpp>
-#include <allot/fit/runs_fit.hpp>
+#include <allot/fit/best.hpp>
+#include <allot/fit/buddy.hpp>
+#include <allot/fit/slabs.hpp>
 #include <allot/slots/bitmap.hpp>
 #include <allot/slots/linked.hpp>
 
@@ -42,7 +42,7 @@ TEST_CASE("trivial policies are empty") {
     STATIC_REQUIRE(all_empty<heap::shared, heap::unique, heap::per_thread, heap::shared_by<>, refill::single,
                              refill::blocked<16>>);
     STATIC_REQUIRE(
-        all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_aside, count::none>);
+        all_empty<size::packed, size::exact, size::bucketed<>, count::links, count::links_out_of_band, count::none>);
     STATIC_REQUIRE(all_empty<ledger::none, ledger::counter, spill::none, oom::null, oom::raise, order::host, fit::best,
                              fit::buddy, fit::runs>);
     STATIC_REQUIRE(all_empty<retain::never, retain::on_call, retain::on_pressure, retain::idle<time_span{10}>>);

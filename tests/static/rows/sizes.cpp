@@ -30,7 +30,7 @@ TEST_CASE("answers without state add no byte to a row manager") {
     STATIC_REQUIRE(adds_nothing<heap::shared_by<>>);
     STATIC_REQUIRE(adds_nothing<refill::single>);
     STATIC_REQUIRE(adds_nothing<refill::blocked<16>>);
-    STATIC_REQUIRE(adds_nothing<count::links_aside>);
+    STATIC_REQUIRE(adds_nothing<count::links_out_of_band>);
     STATIC_REQUIRE(adds_nothing<count::none>);
     STATIC_REQUIRE(adds_nothing<slots::bitmap>);
     STATIC_REQUIRE(adds_nothing<size::packed>);
@@ -59,6 +59,6 @@ TEST_CASE("a heaplet's header and its bits are at most 1.6 % of a page") {
     STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::bitmap>) == 192);
     using namespace allot::guard; // its guards find room in it
     STATIC_REQUIRE(sizeof(allot::heaplet<allot::slots::linked, all<encoded, canary, quarantine<>, zero>>) == 192);
-    STATIC_REQUIRE((192 + allot::slots::bitmap::aside_bytes(page / 16, 16, 0)) * 1000 <= page * 16);
-    STATIC_REQUIRE((192 + allot::slots::bitmap::aside_bytes(page / 20, 20, 0)) * 1000 <= page * 16);
+    STATIC_REQUIRE((192 + allot::slots::bitmap::out_of_band_bytes(page / 16, 16, 0)) * 1000 <= page * 16);
+    STATIC_REQUIRE((192 + allot::slots::bitmap::out_of_band_bytes(page / 20, 20, 0)) * 1000 <= page * 16);
 }

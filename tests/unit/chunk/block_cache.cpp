@@ -2,7 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/chunk/block_cache.hpp>
-#include <allot/chunk/block_classes.hpp>
+#include <allot/chunk/block_size_classes.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace {
 
-using classes = allot::detail::block_classes<64, 4>;
+using classes = allot::detail::block_size_classes<64, 4>;
 
 std::byte* block(std::size_t n) { return reinterpret_cast<std::byte*>(0x7000'0000'0000 + n * 4096); }
 

@@ -64,7 +64,7 @@ TEST_CASE("well formed sets are told from others") {
 TEST_CASE("a need that nobody meets is found in named answers") {
     STATIC_REQUIRE_FALSE(well_formed<policies<fake::device_page, slots::linked>, product::row_manager>);
     STATIC_REQUIRE_FALSE(well_formed<policies<fake::device_page, count::links>, product::row_manager>);
-    STATIC_REQUIRE(well_formed<policies<fake::device_page, count::links_aside>, product::row_manager>);
+    STATIC_REQUIRE(well_formed<policies<fake::device_page, count::links_out_of_band>, product::row_manager>);
 }
 
 TEST_CASE("what is no set at all makes nothing") {

@@ -47,7 +47,7 @@ TEST_CASE("a fallback depends on what the others provide") {
     STATIC_REQUIRE(is_same_v<answer<plain, category::count>, count::links>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::retain>, retain::on_pressure>);
     STATIC_REQUIRE(is_same_v<answer<device, category::slots>, slots::bitmap>);
-    STATIC_REQUIRE(is_same_v<answer<device, category::count>, count::links_aside>);
+    STATIC_REQUIRE(is_same_v<answer<device, category::count>, count::links_out_of_band>);
     STATIC_REQUIRE(is_same_v<answer<policies<fake::preallocated_page>, category::retain>, retain::never>);
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("with adds an answer, takes several, and can be repeated") {
 }
 
 TEST_CASE("with changes what fallbacks depend on") {
-    STATIC_REQUIRE(is_same_v<answer<with<plain, fake::device_page>, category::count>, count::links_aside>);
+    STATIC_REQUIRE(is_same_v<answer<with<plain, fake::device_page>, category::count>, count::links_out_of_band>);
     STATIC_REQUIRE(is_same_v<answer<with<device, fake::host_page>, category::count>, count::links>);
 }
 

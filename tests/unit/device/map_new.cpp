@@ -1,7 +1,7 @@
 // Memory that is new where it is mapped: all of it, or nothing, whichever step fails; and where an api comes from.
 #include <support/simulated_machine.hpp>
 
-#include <allot/device/given_api.hpp>
+#include <allot/device/api_argument.hpp>
 #include <allot/device/map_new.hpp>
 
 #include <cstdint>
@@ -94,13 +94,13 @@ TEST_CASE("new memory where something is mapped changes nothing", "[device]") {
 TEST_CASE("the api of a product is the one that is given, in any place", "[device]") {
     simulated_machine a, b;
     const auto limit = allot::limit{1_MiB};
-    CHECK(&allot::detail::given_api<device::simulated>(limit, b.api).machine() == &b.sim);
-    CHECK(&allot::detail::given_api<device::simulated>(a.api, limit).machine() == &a.sim);
+    CHECK(&allot::detail::api_argument<device::simulated>(limit, b.api).machine() == &b.sim);
+    CHECK(&allot::detail::api_argument<device::simulated>(a.api, limit).machine() == &a.sim);
     stateful s{7};
-    CHECK(allot::detail::given_api<stateful>(s).number == 7);
-    CHECK(allot::detail::given_api<stateful>(limit).number == 0); // the compiler has refused the product by then
+    CHECK(allot::detail::api_argument<stateful>(s).number == 7);
+    CHECK(allot::detail::api_argument<stateful>(limit).number == 0); // the compiler has refused the product by then
     static_assert(std::is_same_v<allot::detail::needed_api<stateful>, allot::types<stateful>>);
     static_assert(std::is_same_v<allot::detail::needed_api<device::simulated>, allot::types<device::simulated>>);
     static_assert(std::is_same_v<allot::detail::needed_api<stateless>, allot::types<>>);
-    (void)allot::detail::given_api<stateless>(limit);
+    (void)allot::detail::api_argument<stateless>(limit);
 }

@@ -87,7 +87,7 @@ struct scarce_metadata {
     }
 };
 struct scarce_best : allot::fit::best {
-    template <allot::fit_tag Tag = allot::no_tag, class = void> using of = allot::best_fit<Tag, scarce_metadata>;
+    template <allot::run_tag Tag = allot::no_tag, class = void> using of = allot::best_fit_runs<Tag, scarce_metadata>;
 };
 struct scarce_memory : allot::policies<on_simulated, scarce_best, allot::oom::null> {};
 

@@ -96,7 +96,7 @@ TEST_CASE("who does not search tells no searches, and keeps no room for them", "
                    sizeof(one_heap<allot::slots::linked>::heap_type));
     STATIC_REQUIRE(sizeof(one_heap<allot::slots::linked>::heap_type) <=
                    sizeof(one_heap<allot::slots::scanning>::heap_type));
-    STATIC_REQUIRE(sizeof(allot::slot_tally) <= 528);
+    STATIC_REQUIRE(sizeof(allot::deferred_frees) <= 528);
 }
 
 TEST_CASE("slots that are not counted yet are told as cached, not as rows", "[heap]") {

@@ -198,7 +198,7 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
 TEST_CASE("an arena tells whether it is fragmented or exhausted, and who holds it", "[arena]") {
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}, allot::name{"shared"}};
     const std::size_t bytes = 512_KiB;
-    const allot::arena_holder holder(
+    const allot::arena_client holder(
         pages, "orders", [](const void* b) { return *static_cast<const std::size_t*>(b); }, &bytes);
     std::vector<std::byte*> all;
     while (std::byte* const p = pages.take()) all.push_back(p);

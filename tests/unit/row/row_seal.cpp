@@ -21,7 +21,7 @@ int ended = 0;
 const allot::row_type ending{"ending", [](void*) noexcept { ++ended; }, 0, row_check::crc32c};
 const allot::row_type unchecked{"unchecked"};
 
-struct sealed_aside : allot::policies<allot::count::links_aside> {};
+struct sealed_aside : allot::policies<allot::count::links_out_of_band> {};
 struct sealed_packed : allot::policies<allot::size::packed, allot::guard::canary> {};
 struct sealed_zero : allot::policies<allot::guard::all<allot::guard::zero, allot::guard::quarantine<4>>> {};
 using sealing = std::tuple<sets::plain, sealed_aside, sealed_packed, sealed_zero, sets::per_thread>;

@@ -17,10 +17,10 @@ namespace {
 
 using allot::policies;
 struct scanned : policies<allot::slots::scanning> {};
-struct scanned_aside : policies<allot::slots::scanning, allot::count::links_aside> {};
+struct scanned_aside : policies<allot::slots::scanning, allot::count::links_out_of_band> {};
 struct scanned_bare : policies<allot::slots::scanning, allot::count::none> {};
 struct delayed : policies<allot::slots::delay_release> {};
-struct delayed_aside : policies<allot::slots::delay_release, allot::count::links_aside> {};
+struct delayed_aside : policies<allot::slots::delay_release, allot::count::links_out_of_band> {};
 struct delayed_bare : policies<allot::slots::delay_release, allot::count::none, allot::size::exact> {};
 struct delayed_threads : policies<allot::slots::delay_release, allot::heap::per_thread> {};
 

@@ -8,8 +8,9 @@
 namespace {
 
 // Every slot lies in the page behind what precedes it, aligned, and its offset finds its index.
-bool sound(const allot::slot_geometry& g, std::size_t page, std::size_t fixed, std::size_t aside, std::size_t align) {
-    if (g.first < fixed + aside + g.header || g.first % align != 0 || g.stride % align != 0) return false;
+bool sound(const allot::slot_geometry& g, std::size_t page, std::size_t fixed, std::size_t out_of_band,
+           std::size_t align) {
+    if (g.first < fixed + out_of_band + g.header || g.first % align != 0 || g.stride % align != 0) return false;
     if (g.offset_of(g.capacity - 1) + g.stride - g.header > page) return false;
     for (std::uint32_t i = 0; i < g.capacity; ++i) {
         const std::size_t at = g.offset_of(i);

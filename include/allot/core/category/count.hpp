@@ -8,7 +8,7 @@ namespace allot::inline ALLOT_ABI {
 namespace count {
 
 struct links;
-struct links_aside;
+struct links_out_of_band;
 struct none;
 
 } // namespace count
@@ -19,17 +19,17 @@ struct count {
     static constexpr std::string_view name = "count";
     static constexpr std::string_view question = "what does a row carry";
     static constexpr std::string_view contract =
-        "bool counted: rows can be linked; bool aside: nothing is written beside the row's own bytes";
-    static constexpr std::string_view fallback_rule = "links; links_aside where the host cannot touch the memory";
+        "bool counted: rows can be linked; bool out_of_band: nothing is written beside the row's own bytes";
+    static constexpr std::string_view fallback_rule = "links; links_out_of_band where the host cannot touch the memory";
     static constexpr std::string_view room = "row";
     template <class Provided>
     using fallback_over = std::conditional_t<Provided::template has<property::host_accessible>, allot::count::links,
-                                             allot::count::links_aside>;
+                                             allot::count::links_out_of_band>;
 
     template <class P>
     static constexpr bool takes = detail::answers<P, count> && requires {
         { P::counted } -> detail::constant<bool>;
-        { P::aside } -> detail::constant<bool>;
+        { P::out_of_band } -> detail::constant<bool>;
     };
 };
 
@@ -42,17 +42,17 @@ struct links {
     using needs = types<property::host_accessible>;
     using provides = types<property::link_counts>;
     static constexpr bool counted = true;
-    static constexpr bool aside = false;
+    static constexpr bool out_of_band = false;
     static constexpr std::string_view about = "link count, row type and a constructed flag, in front of the row";
     static constexpr std::string_view cost = "8 bytes a row, 4 where the heap has one row type";
 };
 
-struct links_aside {
+struct links_out_of_band {
     using category = category::count;
     using needs = types<>;
     using provides = types<property::link_counts>;
     static constexpr bool counted = true;
-    static constexpr bool aside = true;
+    static constexpr bool out_of_band = true;
     static constexpr std::string_view about = "the same, out of band: the row's memory is not touched";
     static constexpr std::string_view cost = "as many bytes a slot, and a second cache line";
 };
@@ -62,13 +62,13 @@ struct none {
     using needs = types<>;
     using provides = types<>;
     static constexpr bool counted = false;
-    static constexpr bool aside = false;
+    static constexpr bool out_of_band = false;
     static constexpr std::string_view about = "nothing: a row has one holder and no destructor";
     static constexpr std::string_view cost = "0";
 };
 
 static_assert(category::count::takes<links>);
-static_assert(category::count::takes<links_aside>);
+static_assert(category::count::takes<links_out_of_band>);
 static_assert(category::count::takes<none>);
 
 } // namespace count

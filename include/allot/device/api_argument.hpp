@@ -1,0 +1,31 @@
+// The api of a product on a device, out of the values of its constructor.
+//
+// An empty api (device::cuda) has one value, so it need not be given; any other must be, and that it is missing is told
+// by check_needed: what is made here instead only lets the rest compile quietly. Cost: a copy of the api.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/values.hpp>
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Api>
+inline constexpr bool api_goes_without_saying = std::is_empty_v<Api> && std::is_default_constructible_v<Api>;
+
+/// For check_needed: types<Api>, or types<>.
+template <class Api> using needed_api = std::conditional_t<api_goes_without_saying<Api>, types<>, types<Api>>;
+
+template <class Api, class... Values> constexpr Api api_argument([[maybe_unused]] Values&... values) noexcept {
+    if constexpr (given<Api, Values&...>) return pick<Api>(values...);
+    else if constexpr (api_goes_without_saying<Api>) return Api{};
+    else return std::bit_cast<Api>(std::array<std::byte, sizeof(Api)>{});
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

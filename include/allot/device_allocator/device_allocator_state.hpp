@@ -1,0 +1,180 @@
+// The books of a device allocator, and the path of a request that they can answer: who asks, what its stream freed,
+// what is free for all, what other streams freed, after a wait.
+//
+// Invariant: a run is handed to a stream only if that comes after the run's tag. Cost: the fit's and the book's; beside
+// them two questions to the api a call (whose id, whether captured).
+// Threads: any for identify(), told_ and the ledger; the rest by who holds books_. Nothing here creates, maps or
+// synchronises.
+// Source: as device_allocator.hpp.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/units.hpp>
+#include <allot/core/values.hpp>
+#include <allot/device/api_argument.hpp>
+#include <allot/device_allocator/device_diagnostics.hpp>
+#include <allot/device_allocator/device_policies.hpp>
+#include <allot/device_allocator/stream_registry.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Set> class device_allocator_state {
+  protected:
+    using policies = device_policies<Set>;
+    using api_type = typename policies::api;
+    using stream_type = typename api_type::stream_type;
+    using book_type = stream_registry<api_type>;
+    using runs_type = typename policies::runs;
+    using run = typename runs_type::run;
+    using key_type = typename book_type::key_type;
+    using guard = lock_guard<sys::mutex>;
+
+    static constexpr std::size_t unit = 256; // sizes are rounded up to it, blocks aligned to it
+
+    // What a request may do on its stream.
+    enum class uses : std::uint8_t { all, no_events, captured };
+    struct caller {
+        stream_type stream{};
+        std::uint64_t id = 0;
+        uses state = uses::all;
+    };
+
+    template <class... Values>
+    explicit device_allocator_state(Values&... values) noexcept
+        : api_(api_argument<api_type>(values...)), device_(value_or<device_id>({0}, values...)),
+          ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
+                  values...),
+          book_(api_),
+          told_(value_or<allot::name>({""}, values...).text, value_or<leak_sink>({&leaks_to_stderr}, values...)) {
+        (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));      // else growth does
+        if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests
+    }
+
+    std::size_t limit_now() const noexcept {
+        if constexpr (policies::charges) return ledger_.limit();
+        else return SIZE_MAX;
+    }
+    template <class Count> void count(Count what) noexcept {
+        if constexpr (policies::counts) what(counters_);
+    }
+
+    // ---- who asks ---------------------------------------------------------------------------------------------
+
+    // False: it is no stream.
+    bool identify(stream_type stream, caller& who) noexcept {
+        const auto id = api_.stream_id(stream);
+        if (ALLOT_UNLIKELY(!id)) {
+            told_.remember(id.error());
+            return false;
+        }
+        who.stream = stream;
+        who.id = *id;
+        const auto captured = api_.capturing(stream);
+        who.state = ALLOT_LIKELY(captured && *captured == device::capture_state::none) ? uses::all : state_of(captured);
+        return true;
+    }
+    // Where blocking streams are captured, the legacy one must not be used for what would order them. Any other error:
+    // it may be captured itself.
+    static uses state_of(const device::result<device::capture_state>& captured) noexcept {
+        return captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured;
+    }
+    // None: the host has no memory for what its stream frees.
+    key_type key_of(const caller& who) noexcept {
+        key_type key = book_.find(who.id);
+        if (ALLOT_UNLIKELY(key == book_type::none))
+            key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });
+        if (ALLOT_UNLIKELY(key == book_type::none || !runs_.open(key))) return book_type::none;
+        book_.seen(key, who.stream);
+        return key;
+    }
+
+    // ---- what is there ----------------------------------------------------------------------------------------
+
+    // What can be had without asking the device for memory.
+    run take(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(free_for_all(bytes, align));
+        const key_type key = key_of(who);
+        if (ALLOT_LIKELY(key != book_type::none))
+            if (const run r = runs_.allocate(bytes, align, key); ALLOT_LIKELY(bool(r))) return counted(r);
+        if (const run r = free_for_all(bytes, align)) return counted(r);
+        if (key == book_type::none || runs_.free_bytes() < bytes) return {};
+        const run r = steal(who, key, bytes, align);
+        if (r) count([](auto& c) { ++c.steals; });
+        return counted(r);
+    }
+    run free_for_all(std::size_t bytes, std::size_t align) noexcept {
+        const run r = runs_.allocate(bytes, align, stream_tag::clean);
+        if constexpr (policies::idle::looks)
+            if (!r && runs_.free_bytes(stream_tag::resting) != 0) return from_resting(bytes, align);
+        return r;
+    }
+    // What does not fit what rests may fit that and what it touches: all of it wakes.
+    ALLOT_NOINLINE run from_resting(std::size_t bytes, std::size_t align) noexcept {
+        if (const run r = runs_.allocate(bytes, align, stream_tag::resting)) return r;
+        runs_.gather(stream_tag::of(stream_tag::clean),
+                     [](const stream_tag& t) { return t.key() == stream_tag::resting; });
+        return runs_.allocate(bytes, align, stream_tag::clean);
+    }
+    run counted(const run& r) noexcept {
+        if (r) count([](auto& c) { ++c.allocations; });
+        return r;
+    }
+    // From what other streams freed: those it comes after first, then by a wait, then from whom most is free, then from
+    // anybody.
+    ALLOT_NOINLINE run steal(const caller& who, key_type key, std::size_t bytes, std::size_t align) noexcept {
+        key_type richest = stream_tag::clean;
+        for (int cost = 0; cost <= 1; ++cost)
+            for (key_type s = stream_tag::first; s < book_.keys(); ++s) {
+                if (s == key || runs_.free_bytes(s) < bytes) continue;
+                const int its = book_.cost(key, s);
+                if (its == 2 && runs_.free_bytes(s) > (richest == stream_tag::clean ? 0 : runs_.free_bytes(richest)) &&
+                    runs_.largest(s).bytes >= bytes)
+                    richest = s;
+                if (its != cost) continue;
+                if (const run r = steal_from(who, key, s, bytes, align)) return r;
+            }
+        if (richest == stream_tag::clean) return {};
+        if (const run r = steal_from(who, key, richest, bytes, align)) return r;
+        for (key_type s = stream_tag::first; s < book_.keys(); ++s)
+            if (s != key && s != richest && runs_.free_bytes(s) >= bytes && book_.cost(key, s) == 2)
+                if (const run r = steal_from(who, key, s, bytes, align)) return r;
+        return {};
+    }
+    run steal_from(const caller& who, key_type key, key_type s, std::size_t bytes, std::size_t align) noexcept {
+        const run r = runs_.allocate(bytes, align, s);
+        if (!r) return {};
+        if (book_.is_after(key, r.tag) || (who.state == uses::all && book_.order_after(key, who.stream, r.tag)))
+            return r;
+        runs_.release(r.address, r.tag); // as it was
+        return {};
+    }
+    ALLOT_COLD misuse why_not_a_block(std::uintptr_t address) const noexcept {
+        misuse why = misuse::foreign_pointer;
+        runs_.visit([&](const run& r, bool live, std::uint32_t) {
+            if (address >= r.address && address - r.address < r.bytes)
+                why = live ? misuse::interior_pointer : misuse::double_release;
+            return r.address <= address;
+        });
+        return why;
+    }
+
+    ALLOT_NO_UNIQUE_ADDRESS api_type api_;
+    device_id device_;
+    ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
+    mutable sys::mutex books_;
+    runs_type runs_{unit};
+    book_type book_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters_;
+    device_diagnostics<Set> told_;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

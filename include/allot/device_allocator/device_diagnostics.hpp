@@ -1,0 +1,71 @@
+// What a device allocator says: what the device answered last, misuse, what is left at its end.
+//
+// Invariant: the last error is that of the last call that failed, whoever made it. Cost: 64 bytes, a lock where
+// something fails.
+// Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
+#include <allot/core/type_name.hpp>
+#include <allot/device/error.hpp>
+#include <allot/device/result.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Set> class device_diagnostics {
+  public:
+    device_diagnostics(const char* name, const leak_sink& leaks) noexcept : name_(name), leaks_(leaks) {}
+
+    const char* name() const noexcept { return name_; }
+    static const char* set_name() noexcept { return type_name_c_str<Set>(); }
+
+    void remember(const device::error& e) noexcept {
+        const lock_guard hold{telling_};
+        last_error_ = e;
+    }
+    device::error last_error() const noexcept {
+        const lock_guard hold{telling_};
+        return last_error_;
+    }
+    // A call that gives memory back: nobody asks for its result.
+    void given_back(const device::result<>& r) noexcept {
+        if (r) return;
+        remember(r.error());
+        char line[256];
+        text_writer out{line};
+        headline(out).put(": ");
+        write(out, r.error());
+        out.newline();
+        leaks_.write(leaks_.context, out.view());
+    }
+    void left(std::size_t blocks, std::size_t bytes) noexcept {
+        if (blocks == 0) return;
+        char page[512];
+        text_writer out{page};
+        headline(out).put(" ended with ").number(blocks).put(" blocks of ").bytes(bytes).put(" not freed").newline();
+        leaks_.write(leaks_.context, out.view());
+    }
+    void misused(misuse kind, const void* p) const noexcept {
+        tell_misuse({.kind = kind, .set = set_name(), .heap = name_, .address = p});
+    }
+
+  private:
+    text_writer& headline(text_writer& out) const noexcept {
+        return out.put("allot: device allocator ").put(name_).put(" (set ").put(set_name()).put(")");
+    }
+
+    const char* name_;
+    leak_sink leaks_;
+    mutable sys::mutex telling_;
+    device::error last_error_{};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

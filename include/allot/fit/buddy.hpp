@@ -1,0 +1,365 @@
+// fit::buddy: halves of halves of a range: a block is its range's bytes divided by a power of two.
+//
+//     buddy_runs<> halves{64};                          // the smallest block; a power of two
+//     halves.add(base, 4_MiB, 0);                      // a power of two of them
+//     auto r = halves.allocate(5000, 64);              // 8192 bytes
+//     halves.release(r.address);                       // one with its other half, if that is free, and so on
+//
+// A range is a tree that is kept as bits beside the memory: which nodes are split, and, for each size, which are free.
+// The block of an address is found by going down from the whole while nodes are split; a free one by the list of ranges
+// that have such a size, the smallest that serves, the lowest of its range.
+// Invariant: a free node's other half is not free; a range whose blocks are all free is one free node.
+// Cost: O(log n); 3 bits a unit and 400 bytes a range. Needs memory at add() alone, so nothing else fails for lack of
+// it. Alignments: all up to the block's size that the range's own address has. Threads: one at a time.
+// Source: buddy system, Knowlton 1965; binary fractions of a chunk as in Netty's first arena, 2013, there a byte a
+// node.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/category/fit.hpp>
+#include <allot/fit/buddy_tree.hpp>
+#include <allot/fit/run_array.hpp>
+#include <allot/fit/run_ranges.hpp>
+#include <allot/fit/run_tag.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Memory = host_metadata> class buddy_runs {
+    using tree = detail::buddy_tree;
+    using word = tree::word;
+    using number = tree::number;
+    static constexpr unsigned most_orders = tree::most_orders;
+    static constexpr number nobody = ~number{0};
+
+  public:
+    struct run {
+        std::uintptr_t address = 0;
+        std::size_t bytes = 0;
+        explicit operator bool() const noexcept { return address != 0; }
+    };
+
+    explicit buddy_runs(std::size_t unit = 256, Memory memory = {}) noexcept
+        : memory_(std::move(memory)), shift_(log2_floor(unit)) {
+        ALLOT_ASSERT(is_power_of_two(unit), "a unit is a power of two");
+        for (number& head : with_free_) head = nobody;
+    }
+    buddy_runs(const buddy_runs&) = delete;
+    buddy_runs& operator=(const buddy_runs&) = delete;
+    ~buddy_runs() {
+        for (std::size_t i = 0; i != ranges_.size(); ++i) free_bits(trees_[ranges_[i].edge]);
+        ranges_.free(memory_);
+        trees_.free(memory_);
+    }
+
+    /// A free range more: a power of two of units, 2^23 at most. False if it is none, overlaps another, lies at 0, is
+    /// not aligned to the unit, or there is no metadata.
+    bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept {
+        if (address == 0 || !is_power_of_two(bytes) || bytes < unit() ||
+            bytes >> shift_ >= std::size_t{1} << most_orders)
+            return false;
+        if (!is_aligned(address, unit()) || bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
+        const std::size_t at = ranges_.behind(address);
+        if (at != 0 && ranges_[at - 1].end > address) return false;
+        if (at != ranges_.size() && ranges_[at].begin < address + bytes) return false;
+        const number t = take_tree(log2_floor(bytes) - shift_);
+        if (t == nobody) return false;
+        trees_[t].begin = address;
+        ranges_.insert(at, {address, address + bytes, t, segment});
+        bytes_ += bytes;
+        put_free(t, trees_[t].top, 0);
+        return true;
+    }
+    /// Takes a range back that is wholly free: `of` as largest() or visit_free() told it. False, and nothing changed,
+    /// otherwise.
+    bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
+        const std::size_t at = range_of(from);
+        if (at == ranges_.size() || from != of.address || ranges_[at].begin != from || ranges_[at].end - from != bytes)
+            return false;
+        const number t = ranges_[at].edge;
+        if (!trees_[t].is_free(trees_[t].top, 0)) return false;
+        take_free(t, trees_[t].top, 0);
+        free_bits(trees_[t]);
+        trees_[t].next[0] = unused_;
+        unused_ = t;
+        ranges_.remove(at);
+        bytes_ -= bytes;
+        return true;
+    }
+
+    /// Whether a free block is a whole range, which remove() takes.
+    bool is_range(const run& r) const noexcept {
+        const std::size_t at = range_of(r.address);
+        return at != ranges_.size() && ranges_[at].begin == r.address && ranges_[at].end - r.address == r.bytes;
+    }
+
+    /// The smallest power of two of units that holds so many bytes (0 count as 1); none: nothing fits.
+    run allocate(std::size_t bytes, std::size_t align) noexcept {
+        if (bytes > max_bytes || align > max_bytes || !is_power_of_two(align)) return {};
+        const std::size_t want = bytes > align ? bytes : align;
+        const unsigned order = want <= unit() ? 0 : log2_ceil(want) - shift_;
+        if (order >= most_orders) return {};
+        for (word orders = orders_ >> order << order; orders != 0; orders &= orders - 1) {
+            const auto from = static_cast<unsigned>(std::countr_zero(orders));
+            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])
+                if (ALLOT_LIKELY(is_aligned(trees_[t].begin, align))) return cut(t, from, order);
+        }
+        return {};
+    }
+    /// The block of this address is free. Returns its bytes; 0 if no block that somebody has begins there.
+    std::size_t release(std::uintptr_t address) noexcept {
+        place p;
+        if (!find(address, p)) return 0;
+        const std::size_t bytes = unit() << p.order;
+        live_ -= bytes;
+        --live_runs_;
+        tree& t = trees_[p.of];
+        while (p.order != t.top && t.is_free(p.order, p.index ^ 1)) {
+            take_free(p.of, p.order, p.index ^ 1);
+            p.index >>= 1;
+            ++p.order;
+            t.clear_split(p.order, p.index);
+        }
+        put_free(p.of, p.order, p.index);
+        return bytes;
+    }
+    /// A live block gets so many bytes by the free halves behind it; false where one of them is not free, or it is a
+    /// second half.
+    bool grow(std::uintptr_t address, std::size_t bytes) noexcept {
+        place p;
+        if (bytes > max_bytes || !find(address, p)) return false;
+        tree& t = trees_[p.of];
+        const unsigned order = bytes <= unit() ? 0 : log2_ceil(bytes) - shift_;
+        if (order <= p.order) return true;
+        if (order > t.top) return false;
+        std::size_t index = p.index;
+        for (unsigned o = p.order; o != order; ++o, index >>= 1)
+            if ((index & 1) != 0 || !t.is_free(o, index + 1)) return false;
+        live_ += (unit() << order) - (unit() << p.order);
+        for (; p.order != order; p.index >>= 1) {
+            take_free(p.of, p.order, p.index + 1);
+            ++p.order;
+            t.clear_split(p.order, p.index >> 1);
+        }
+        return true;
+    }
+    /// A live block gives its later halves back; false if it is none, or not that large.
+    bool shrink(std::uintptr_t address, std::size_t bytes) noexcept {
+        place p;
+        if (bytes > max_bytes || !find(address, p)) return false;
+        const unsigned order = bytes <= unit() ? 0 : log2_ceil(bytes) - shift_;
+        if (order > p.order) return false;
+        live_ -= (unit() << p.order) - (unit() << order);
+        halve(p, order);
+        return true;
+    }
+    std::size_t bytes_of(std::uintptr_t address) const noexcept {
+        place p;
+        return find(address, p) ? unit() << p.order : 0;
+    }
+    static constexpr bool prepare() noexcept { return true; }
+
+    // --- figures -------------------------------------------------------------------------------------------
+    run largest() const noexcept {
+        if (orders_ == 0) return {};
+        const auto order = static_cast<unsigned>(std::bit_width(orders_) - 1);
+        const tree& t = trees_[with_free_[order]];
+        return told(t, order, t.lowest_free(order));
+    }
+    std::size_t unit() const noexcept { return std::size_t{1} << shift_; }
+    std::size_t bytes() const noexcept { return bytes_; }
+    std::size_t live_bytes() const noexcept { return live_; }
+    std::size_t free_bytes() const noexcept { return bytes_ - live_; }
+    std::size_t live_runs() const noexcept { return live_runs_; }
+    std::size_t ranges() const noexcept { return ranges_.size(); }
+    std::size_t metadata_bytes() const noexcept {
+        std::size_t n = ranges_.bytes() + trees_.bytes();
+        for (std::size_t i = 0; i != ranges_.size(); ++i)
+            n += tree::words_of(trees_[ranges_[i].edge].top) * sizeof(word);
+        return n;
+    }
+    /// Visits the free blocks of so many bytes or more, the smallest first, until it returns false. It must not call
+    /// back.
+    template <class Visit> void visit_free(std::uint32_t, std::size_t least, Visit visit) const noexcept {
+        for (word orders = orders_; orders != 0; orders &= orders - 1) {
+            const auto order = static_cast<unsigned>(std::countr_zero(orders));
+            if (unit() << order < least) continue;
+            for (number t = with_free_[order]; t != nobody; t = trees_[t].next[order])
+                for (std::size_t i = 0; i != std::size_t{1} << (trees_[t].top - order); ++i)
+                    if (trees_[t].is_free(order, i) && !visit(told(trees_[t], order, i))) return;
+        }
+    }
+    /// Visits (block, live, segment) in the order of addresses, until it returns false. It must not call back.
+    template <class Visit> void visit(Visit visit) const noexcept {
+        for (std::size_t at = 0; at != ranges_.size(); ++at) {
+            const tree& t = trees_[ranges_[at].edge];
+            for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
+                const place p = down(ranges_[at].edge, address);
+                const run r = told(t, p.order, p.index);
+                if (!visit(r, !t.is_free(p.order, p.index), ranges_[at].segment)) return;
+                address += r.bytes;
+            }
+        }
+    }
+    bool valid() const noexcept;
+
+  private:
+    static constexpr std::size_t max_bytes = std::size_t{1} << 48;
+
+    struct place {
+        number of = nobody;
+        unsigned order = 0;
+        std::size_t index = 0;
+    };
+
+    number take_tree(unsigned top) noexcept {
+        if (!ranges_.prepare(memory_, 1) || (unused_ == nobody && !trees_.reserve(memory_, fresh_ + 1))) return nobody;
+        auto* const bits = static_cast<word*>(memory_.resize(nullptr, 0, tree::words_of(top) * sizeof(word)));
+        if (bits == nullptr) return nobody;
+        std::memset(bits, 0, tree::words_of(top) * sizeof(word));
+        const number t = unused_ != nobody ? unused_ : static_cast<number>(fresh_++);
+        if (t == unused_) unused_ = trees_[t].next[0];
+        trees_[t] = {};
+        trees_[t].start(bits, top);
+        return t;
+    }
+    void free_bits(tree& t) noexcept { memory_.resize(t.split, tree::words_of(t.top) * sizeof(word), 0); }
+
+    std::size_t range_of(std::uintptr_t address) const noexcept {
+        const std::size_t behind = ranges_.behind(address);
+        return behind != 0 && address < ranges_[behind - 1].end ? behind - 1 : ranges_.size();
+    }
+    place down(number of, std::uintptr_t address) const noexcept {
+        const tree& t = trees_[of];
+        const std::size_t units = (address - t.begin) >> shift_;
+        unsigned order = t.top;
+        while (order != 0 && t.is_split(order, units >> order)) --order;
+        return {of, order, units >> order};
+    }
+    bool find(std::uintptr_t address, place& p) const noexcept {
+        const std::size_t at = range_of(address);
+        if (at == ranges_.size()) return false;
+        p = down(ranges_[at].edge, address);
+        const tree& t = trees_[p.of];
+        return told(t, p.order, p.index).address == address && !t.is_free(p.order, p.index);
+    }
+    run told(const tree& t, unsigned order, std::size_t index) const noexcept {
+        return {t.begin + ((index << order) << shift_), unit() << order};
+    }
+    void put_free(number of, unsigned order, std::size_t index) noexcept {
+        tree& t = trees_[of];
+        t.set_free(order, index);
+        if (t.free_nodes[order]++ != 0) return;
+        number& head = with_free_[order];
+        t.next[order] = head;
+        t.prev[order] = nobody;
+        if (head != nobody) trees_[head].prev[order] = of;
+        head = of;
+        orders_ |= word{1} << order;
+    }
+    void take_free(number of, unsigned order, std::size_t index) noexcept {
+        tree& t = trees_[of];
+        t.clear_free(order, index);
+        if (--t.free_nodes[order] != 0) return;
+        (t.prev[order] != nobody ? trees_[t.prev[order]].next[order] : with_free_[order]) = t.next[order];
+        if (t.next[order] != nobody) trees_[t.next[order]].prev[order] = t.prev[order];
+        if (with_free_[order] == nobody) orders_ &= ~(word{1} << order);
+    }
+    // The later halves become free until the node is of this order.
+    void halve(place p, unsigned order) noexcept {
+        tree& t = trees_[p.of];
+        while (p.order != order) {
+            t.set_split(p.order, p.index);
+            --p.order;
+            p.index <<= 1;
+            put_free(p.of, p.order, p.index + 1);
+        }
+    }
+    run cut(number of, unsigned from, unsigned order) noexcept {
+        tree& t = trees_[of];
+        const std::size_t index = t.lowest_free(from);
+        take_free(of, from, index);
+        halve({of, from, index}, order);
+        live_ += unit() << order;
+        ++live_runs_;
+        return told(t, order, index << (from - order));
+    }
+
+    ALLOT_NO_UNIQUE_ADDRESS Memory memory_;
+    unsigned shift_;
+    word orders_ = 0;               // that some range has free nodes of
+    number with_free_[most_orders]; // the first of these
+    number unused_ = nobody;        // trees, by next[0]
+    std::size_t fresh_ = 0;
+    detail::run_ranges<Memory> ranges_; // `edge`: the number of the tree
+    detail::run_array<tree, Memory> trees_;
+    std::size_t bytes_ = 0, live_ = 0, live_runs_ = 0;
+};
+
+// Trees, their lists and the figures agree. O(n).
+template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
+    std::size_t live = 0, runs = 0, all = 0;
+    word orders = 0;
+    bool good = true;
+    for (std::size_t at = 0; at != ranges_.size(); ++at) {
+        const tree& t = trees_[ranges_[at].edge];
+        std::uint32_t free_nodes[most_orders] = {};
+        for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
+            const place p = down(ranges_[at].edge, address);
+            const run r = told(t, p.order, p.index);
+            const bool free = t.is_free(p.order, p.index);
+            if (r.address != address) return false;
+            if (free && p.order != t.top && t.is_free(p.order, p.index ^ 1)) return false; // they would be one
+            if (free) {
+                ++free_nodes[p.order];
+                orders |= word{1} << p.order;
+            } else {
+                live += r.bytes;
+                ++runs;
+            }
+            address += r.bytes;
+        }
+        for (unsigned o = 0; o <= t.top; ++o) {
+            const std::size_t bits = t.count_free(o);
+            good = good && bits == free_nodes[o] && t.free_nodes[o] == free_nodes[o]; // and none that nobody comes to
+        }
+        all += ranges_[at].end - ranges_[at].begin;
+    }
+    for (unsigned o = 0; o != most_orders; ++o) {
+        number before = nobody;
+        for (number t = with_free_[o]; t != nobody; before = t, t = trees_[t].next[o])
+            good = good && trees_[t].prev[o] == before && trees_[t].free_nodes[o] != 0;
+    }
+    return good && live == live_ && runs == live_runs_ && all == bytes_ && orders == orders_;
+}
+
+namespace fit {
+
+/// Powers of two of a chunk: joined again in O(log n), and what is cut large stays large longest.
+struct buddy {
+    using category = category::fit;
+    using needs = types<>;
+    using provides = types<>;
+    static constexpr std::string_view about =
+        "the smallest power of two that holds it, cut by halves; for chunk arenas";
+    static constexpr std::string_view cost =
+        "O(log n); 3 bits a unit; up to half of a block is unused, a quarter on average";
+
+    static constexpr bool tags = false;
+    static constexpr unsigned classes = 1;
+    template <run_tag Tag = no_tag, class Memory = host_metadata>
+        requires std::is_same_v<Tag, no_tag>
+    using of = buddy_runs<Memory>;
+};
+static_assert(category::fit::takes<buddy>);
+
+} // namespace fit
+} // namespace allot::inline ALLOT_ABI

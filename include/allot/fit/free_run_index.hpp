@@ -1,0 +1,190 @@
+// The free runs of a space, by key and size: chosen, taken out, and made one with what is free beside them.
+//
+// Each key of tags has an index of its own (size_index.hpp), and there is none over all: a run is in one index only,
+// which halves the work of each step.
+// Invariant: a free run is in the index of its tag's key; free ones side by side have tags that may not be joined, or
+// would be more units together than a node counts. What is taken out is in no index: the caller makes it live, removes
+// it, or makes it free again.
+// Cost: O(log n) a step; 3.8 KB a key, and 8 bytes for each number below the highest. Only open() and carve() get
+// metadata, and tell when there is none; the rest finds it prepared. Threads: one at a time.
+// Source: as best.hpp, which is made of them and of what is live.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/fit/run_array.hpp>
+#include <allot/fit/run_map.hpp>
+#include <allot/fit/size_index.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Tag, class Memory> class free_run_index {
+  protected:
+    using space = run_map<Tag, Memory>;
+    using node = typename space::node;
+    using number = typename space::number;
+    using index = size_index<node>;
+
+  public:
+    /// Bytes side by side; none: address 0. The tag of a run that was allocated is the one it had when it was free.
+    struct run {
+        std::uintptr_t address = 0;
+        std::size_t bytes = 0;
+        ALLOT_NO_UNIQUE_ADDRESS Tag tag{};
+        explicit operator bool() const noexcept { return address != 0; }
+    };
+    static constexpr std::uint32_t most_units = space::most_units;
+    static constexpr std::uint32_t most_keys = 1U << 16;
+
+    free_run_index(const free_run_index&) = delete;
+    free_run_index& operator=(const free_run_index&) = delete;
+
+    /// The key can be used from now on. False: no memory for its index, or not below most_keys.
+    bool open(std::uint32_t key) noexcept {
+        if (is_open(key)) return true;
+        if (key >= most_keys || !indexes_.reserve(memory(), std::size_t{key} + 1)) return false;
+        void* const p = memory().resize(nullptr, 0, sizeof(index));
+        if (p == nullptr) return false;
+        while (keys_ <= key) indexes_[keys_++] = nullptr;
+        indexes_[key] = ::new (p) index;
+        return true;
+    }
+    bool is_open(std::uint32_t key) const noexcept { return key < keys_ && indexes_[key] != nullptr; }
+
+  protected:
+    free_run_index(std::size_t unit, Memory metadata) noexcept : space_(unit, std::move(metadata)) {}
+    ~free_run_index() {
+        for (number key = 0; key != keys_; ++key)
+            if (indexes_[key] != nullptr) memory().resize(indexes_[key], sizeof(index), 0);
+        indexes_.free(memory());
+    }
+
+    Memory& memory() noexcept { return space_.memory(); }
+    node* nodes() const noexcept { return space_.nodes(); }
+    std::size_t to_bytes(std::uint32_t units) const noexcept { return space_.to_bytes(units); }
+    std::uint32_t to_units(std::size_t bytes) const noexcept { return space_.to_units(bytes); }
+    run told(number x) const noexcept {
+        return x == 0 ? run{} : run{nodes()[x].address, to_bytes(nodes()[x].units), nodes()[x].tag};
+    }
+    index& index_of(const Tag& tag) const noexcept { return *indexes_[tag.key()]; }
+    static bool is_before(const node& a, const node& b) noexcept {
+        return a.units < b.units || (a.units == b.units && a.address < b.address);
+    }
+    // The request in units; false where no run could ever be that large.
+    bool counted(std::size_t bytes, std::size_t align, std::uint32_t& units) const noexcept {
+        const std::size_t n = ceil_div(bytes, space_.unit());
+        units = static_cast<std::uint32_t>(n + (n == 0));
+        return n <= most_units && is_power_of_two(align) && (align >> space_.shift()) <= most_units / 2;
+    }
+    number find_free(const run& of) const noexcept {
+        if (!is_open(of.tag.key()) || of.bytes % space_.unit() != 0 || of.bytes >> space_.shift() > most_units)
+            return 0;
+        return indexes_[of.tag.key()]->find(nodes(), to_units(of.bytes), of.address);
+    }
+
+    // A part of a free run, in no index any more; what is left of the run stays free. 0: there is no such part, or no
+    // metadata.
+    number carve(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
+        const number x = find_free(of);
+        if (x == 0 || from % space_.unit() != 0 || bytes % space_.unit() != 0 || bytes == 0) return 0;
+        if (from < of.address || from - of.address > of.bytes || bytes > of.bytes - (from - of.address)) return 0;
+        if (!space_.prepare(4, 2)) return 0;
+        node* const n = nodes();
+        index& in = index_of(n[x].tag);
+        in.remove(n, x);
+        const auto front = space_.to_units(from - of.address), middle = space_.to_units(bytes);
+        const number part = front != 0 ? space_.split(x, front) : x;
+        if (n[part].units != middle) in.insert(n, space_.split(part, middle));
+        if (front != 0) in.insert(n, x);
+        return part;
+    }
+    // A free run of this index that holds so many units at `at`, a multiple of `align`.
+    number choose(const index& of, std::uint32_t units, std::size_t align, std::uintptr_t& at) const noexcept {
+        const node* const n = nodes();
+        number x = of.best(n, units);
+        if (x != 0) at = n[x].address;
+        if (x == 0 || ALLOT_LIKELY(align <= space_.unit())) return x;
+        for (int tries = 8; x != 0 && tries != 0; --tries, x = of.after(n, x)) {
+            at = align_up(n[x].address, align);
+            if (at - n[x].address <= to_bytes(n[x].units - units)) return x;
+        }
+        const std::uint32_t room = to_units(align) - 1;
+        if (x == 0 || units > most_units - room) return 0;
+        x = of.best(n, units + room);
+        if (x != 0) at = align_up(n[x].address, align);
+        return x;
+    }
+    // Units of a free run at `at`, in no index any more; what is left of it stays free.
+    ALLOT_ALWAYS_INLINE number take_out(number x, std::uintptr_t at, std::uint32_t units) noexcept {
+        node* const n = nodes();
+        index& of = index_of(n[x].tag);
+        number taken = x;
+        if (const auto front = to_units(at - n[x].address); ALLOT_UNLIKELY(front != 0)) {
+            of.remove(n, x);
+            taken = space_.split(x, front);
+            of.insert(n, x);
+            if (n[taken].units != units) of.insert(n, space_.split(taken, units));
+        } else if (n[x].units == units) {
+            of.remove(n, x);
+        } else { // the rest keeps the node, and often its place in the index
+            taken = space_.split_front(x, units);
+            of.change(n, x, n[x].units - units, at + to_bytes(units));
+        }
+        return taken;
+    }
+    bool joins(const node& other, std::uint32_t units, const Tag& tag) const noexcept {
+        return other.is_free() && Tag::may_join(other.tag, tag) && units <= most_units - other.units;
+    }
+    // A run that is in no index goes into that of its tag, with the free runs beside it that it may be joined with.
+    // Returns where it is now.
+    number make_free(number x, Tag tag) noexcept {
+        node* const n = nodes();
+        const number before = n[x].prev, behind = n[x].next;
+        std::uintptr_t address = n[x].address;
+        std::uint32_t units = n[x].units;
+        number stays = 0; // in an index, under `key`
+        std::uint32_t key = 0;
+        if (joins(n[behind], units, tag)) {
+            key = n[behind].tag.key();
+            tag = Tag::join(n[behind].tag, tag);
+            units += n[behind].units;
+            stays = behind;
+            space_.absorb(x);
+        }
+        if (joins(n[before], units, tag)) {
+            if (stays != 0) indexes_[key]->remove(n, stays);
+            space_.absorb(stays != 0 ? stays : x);
+            key = n[before].tag.key();
+            tag = Tag::join(n[before].tag, tag);
+            units += n[before].units;
+            address = n[before].address;
+            stays = before;
+        }
+        index& into = index_of(tag);
+        if (stays != 0 && key == tag.key()) {
+            into.change(n, stays, units, address);
+            n[stays].tag = tag;
+            return stays;
+        }
+        if (stays != 0) indexes_[key]->remove(n, stays);
+        else stays = x;
+        n[stays].address = address;
+        n[stays].units = units;
+        n[stays].tag = tag;
+        into.insert(n, stays);
+        return stays;
+    }
+
+    space space_;
+    std::uint32_t keys_ = 0;
+    run_array<index*, Memory> indexes_; // by key; null: not open
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,78 @@
+// A run of a fit: free, live, or the edge between the last run of a range and its first; and the pool of them.
+//
+//     | address 8 | units 4 | prev 4 | next 4 | child 4 4 | parent 4 | tag |        32 bytes and the tag
+//
+// Runs of one range form a ring in the order of their addresses that is closed by its edge, so every run has two
+// neighbours. Tree links are a free run's; in others `parent` says what they are. Number 0 is nobody.
+// Cost: 32 bytes a run and its tag; taking and putting is a list's push and pop. Threads: one at a time.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/fit/run_array.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Tag> struct run_node {
+    static constexpr std::uint32_t live_mark = ~std::uint32_t{0};
+    static constexpr std::uint32_t edge_mark = live_mark - 1;
+    static constexpr std::uint32_t unused_mark = live_mark - 2;
+
+    std::uintptr_t address;
+    std::uint32_t units;
+    std::uint32_t prev, next;
+    std::uint32_t child[2];
+    std::uint32_t parent;
+    ALLOT_NO_UNIQUE_ADDRESS Tag tag;
+
+    bool is_free() const noexcept { return parent < unused_mark; }
+    bool is_live() const noexcept { return parent == live_mark; }
+};
+
+template <class Node, class Memory> class run_pool {
+  public:
+    void free(Memory& memory) noexcept { nodes_.free(memory); }
+    // Room for so many more; those after it cannot fail.
+    bool prepare(Memory& memory, std::size_t more) noexcept {
+        if (ALLOT_LIKELY(used_ + more < nodes_.capacity())) return true;
+        if (!nodes_.reserve(memory, used_ + more + 1)) return false;
+        nodes_[0] = Node{};
+        return true;
+    }
+    std::uint32_t take() noexcept {
+        ++used_;
+        const std::uint32_t i = first_;
+        if (i == 0) return ++fresh_;
+        first_ = nodes_[i].next;
+        return i;
+    }
+    void put(std::uint32_t i) noexcept {
+        --used_;
+        nodes_[i].parent = Node::unused_mark;
+        nodes_[i].next = first_;
+        first_ = i;
+    }
+    Node* data() const noexcept { return nodes_.data(); }
+    Node& operator[](std::uint32_t i) const noexcept { return nodes_[i]; }
+    std::size_t used() const noexcept { return used_; }
+    std::size_t bytes() const noexcept { return nodes_.bytes(); }
+
+    bool valid() const noexcept {
+        std::size_t n = 0;
+        for (std::uint32_t i = first_; i != 0; i = nodes_[i].next)
+            if (i > fresh_ || nodes_[i].parent != Node::unused_mark || ++n > fresh_) return false;
+        return used_ + n == fresh_;
+    }
+
+  private:
+    run_array<Node, Memory> nodes_; // [0] is nobody
+    std::uint32_t first_ = 0;       // unused, linked by next
+    std::uint32_t fresh_ = 0;       // [1 .. fresh_] were used
+    std::size_t used_ = 0;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

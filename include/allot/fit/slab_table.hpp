@@ -1,0 +1,132 @@
+// Slabs: runs that are cut into slots of one class, told from beside the memory.
+//
+// A class's slab is the fewest quanta that its size divides, so that no byte is left over, or fewer where those cannot
+// be had. Slabs with free slots stand in a list a class, the one that was last given a slot first; which slots are free
+// is 128 bits. Whose slab a run is, its owner knows (slab_runs keeps the number in the run's tag).
+// Invariant: a slab in a class's list has a free slot; a slab without a live slot is nobody's: it goes back at once.
+// Cost: 56 bytes a slab, O(1). Threads: one at a time.
+// Source: Bonwick's slabs, 1994; run lengths as in jemalloc 4, 2015.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/fit/run_node.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+struct slab {
+    static constexpr std::uint32_t live_mark = ~std::uint32_t{0};
+    static constexpr std::uint32_t unused_mark = live_mark - 2;
+    static constexpr std::uint32_t most_slots = 128;
+
+    std::uintptr_t address;
+    std::uint32_t next, prev; // in its class's list; next also links the pool's unused ones
+    std::uint32_t parent;     // live_mark, or unused_mark
+    std::uint32_t bytes;      // of the run
+    std::uint32_t slot_bytes;
+    std::uint32_t slots, free_slots;
+    std::uint32_t of_class;
+    std::uint64_t free[2];
+};
+
+template <class Memory> class slab_table {
+  public:
+    static constexpr unsigned most_classes = 64;
+    using number = std::uint32_t; // of a slab; 0: none
+
+    void free(Memory& memory) noexcept { slabs_.free(memory); }
+    // For one slab more; false: no metadata.
+    bool prepare(Memory& memory) noexcept { return slabs_.prepare(memory, 1); }
+    // It was prepared. All its slots are free.
+    number add(std::uintptr_t address, std::size_t bytes, unsigned c, std::size_t slot_bytes) noexcept {
+        const number x = slabs_.take();
+        const auto fit = static_cast<std::uint32_t>(bytes / slot_bytes),
+                   slots = fit < slab::most_slots ? fit : slab::most_slots;
+        slabs_[x] = {address,
+                     0,
+                     0,
+                     slab::live_mark,
+                     static_cast<std::uint32_t>(bytes),
+                     static_cast<std::uint32_t>(slot_bytes),
+                     slots,
+                     slots,
+                     c,
+                     {low(slots), slots > 64 ? low(slots - 64) : 0}};
+        list(x);
+        return x;
+    }
+    void remove(number x) noexcept {
+        unlist(x);
+        slabs_.put(x);
+    }
+    number with_room(unsigned c) const noexcept { return first_[c]; }
+
+    // The lowest slot of a slab that has one.
+    std::uintptr_t take_slot(number x) noexcept {
+        slab& s = slabs_[x];
+        const unsigned w = s.free[0] == 0;
+        const auto bit = static_cast<unsigned>(std::countr_zero(s.free[w]));
+        s.free[w] &= s.free[w] - 1;
+        if (--s.free_slots == 0) unlist(x);
+        return s.address + std::size_t{w * 64 + bit} * s.slot_bytes;
+    }
+    // Whether a live slot of the slab, which the address lies in, begins there.
+    bool has_slot(number x, std::uintptr_t address) const noexcept {
+        const slab& s = slabs_[x];
+        const std::size_t slot = (address - s.address) / s.slot_bytes;
+        return slot < s.slots && s.address + slot * s.slot_bytes == address &&
+               (s.free[slot / 64] >> slot % 64 & 1) == 0;
+    }
+    // True: it was the last live one.
+    bool give_slot(number x, std::uintptr_t address) noexcept {
+        slab& s = slabs_[x];
+        const std::size_t slot = (address - s.address) / s.slot_bytes;
+        s.free[slot / 64] |= std::uint64_t{1} << slot % 64;
+        if (s.free_slots++ == 0) list(x);
+        return s.free_slots == s.slots;
+    }
+    const slab& operator[](number x) const noexcept { return slabs_[x]; }
+
+    std::size_t size() const noexcept { return slabs_.used(); }
+    std::size_t metadata_bytes() const noexcept { return slabs_.bytes(); }
+    // good(its number) for each that has room, by class.
+    template <class Good> bool valid(Good good) const noexcept {
+        for (unsigned c = 0; c != most_classes; ++c) {
+            number before = 0;
+            for (number x = first_[c]; x != 0; before = x, x = slabs_[x].next) {
+                const slab& s = slabs_[x];
+                const auto bits = static_cast<std::uint32_t>(std::popcount(s.free[0]) + std::popcount(s.free[1]));
+                if (s.prev != before || s.of_class != c || s.free_slots == 0 || s.free_slots == s.slots) return false;
+                if (bits != s.free_slots || !good(x)) return false;
+            }
+        }
+        return slabs_.valid();
+    }
+
+  private:
+    static std::uint64_t low(std::uint32_t bits) noexcept {
+        return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+    }
+    void list(number x) noexcept {
+        number& head = first_[slabs_[x].of_class];
+        slabs_[x].next = head;
+        slabs_[x].prev = 0;
+        if (head != 0) slabs_[head].prev = x;
+        head = x;
+    }
+    void unlist(number x) noexcept {
+        const slab& s = slabs_[x];
+        (s.prev != 0 ? slabs_[s.prev].next : first_[s.of_class]) = s.next;
+        if (s.next != 0) slabs_[s.next].prev = s.prev;
+    }
+
+    run_pool<slab, Memory> slabs_;
+    number first_[most_classes] = {};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,248 @@
+// fit::runs: size classes, four a doubling: slots of slabs up to 28 KiB, runs of quanta above.
+//
+//     slab_runs<> classes{64};                          // the smallest class; a power of two up to 8 KiB
+//     classes.add(base, 4_MiB, 0);                     // whole quanta: 8 KiB
+//     auto r = classes.allocate(5000, 64);             // 5120 bytes: a slot among eight of a slab of 40 KiB
+//     classes.release(r.address);
+//
+// Quanta are a best_fit_runs of all ranges, so runs are the smallest that serve, and free ones side by side are one,
+// across the edges of chunks that touch. A block of more than 28 KiB is a run of its class's size, of its own bytes
+// where that does not fit.
+// Invariant: slots and runs do not overlap; a slab without a live slot is free quanta. Cost: O(log n) for a run, O(1)
+// for a slot; 56 bytes a slab, and for a run what a best_fit_runs keeps and 8 more. An address is found by its quantum
+// and, where slabs are longer, those in front of it: 7 at most. A call that cannot get metadata changes nothing;
+// release() needs none. Waste within a block: < 20 % from four units up. Threads: one at a time.
+// Source: jemalloc's size classes and runs, 2005; Netty's second arena, 2020, which files runs by class instead.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/bits.hpp>
+#include <allot/core/category/fit.hpp>
+#include <allot/fit/best.hpp>
+#include <allot/fit/slab_table.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Memory = host_metadata> class slab_runs {
+    // What a live run of quanta is: a block, or the slab of this number.
+    struct slab_tag {
+        std::uint32_t slab = 0;
+        static constexpr std::uint32_t key() noexcept { return 0; }
+        static constexpr bool may_join(const slab_tag&, const slab_tag&) noexcept { return true; }
+        static constexpr slab_tag join(const slab_tag&, const slab_tag&) noexcept { return {}; }
+    };
+    using quanta_type = best_fit_runs<slab_tag, Memory>;
+    using book_type = detail::slab_table<Memory>;
+    using number = typename book_type::number;
+
+  public:
+    static constexpr std::size_t quantum = std::size_t{8} << 10;
+    static constexpr std::size_t most_slot = 28 << 10; // bytes; beyond are runs
+
+    struct run {
+        std::uintptr_t address = 0;
+        std::size_t bytes = 0;
+        explicit operator bool() const noexcept { return address != 0; }
+    };
+
+    explicit slab_runs(std::size_t unit = 256, Memory memory = {}) noexcept
+        : memory_(memory), shift_(log2_floor(unit)), quanta_(quantum, std::move(memory)) {
+        ALLOT_ASSERT(is_power_of_two(unit) && unit <= quantum, "a unit is a power of two up to 8 KiB");
+    }
+    slab_runs(const slab_runs&) = delete;
+    slab_runs& operator=(const slab_runs&) = delete;
+    ~slab_runs() { book_.free(memory_); }
+
+    /// As best_fit_runs's, in whole quanta.
+    bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept {
+        return quanta_.add(address, bytes, segment);
+    }
+    bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
+        return quanta_.remove({of.address, of.bytes, {}}, from, bytes);
+    }
+
+    /// A block of the smallest class that holds so many bytes (0 count as 1) at a multiple of `align`; none: nothing
+    /// fits, or no metadata, see prepare().
+    run allocate(std::size_t bytes, std::size_t align) noexcept {
+        if (bytes > max_bytes || align > max_bytes || !is_power_of_two(align)) return {};
+        std::size_t size = round_up(bytes > align && bytes != 0 ? bytes : align);
+        while (!is_aligned(size, align < quantum ? align : quantum)) size = round_up(size + 1);
+        if (size <= most_slot && align <= quantum) return take_slot(size);
+        auto r = quanta_.allocate(size = round_up(bytes), align, 0);
+        if (!r && align_up(bytes, quantum) < size) r = quanta_.allocate(bytes, align, 0);
+        return r ? counted(r.address, r.bytes) : run{};
+    }
+    /// The block of this address is free. Returns its bytes; 0 if no block that somebody has begins there.
+    std::size_t release(std::uintptr_t address) noexcept {
+        if (const number x = slab_of(address); x != 0) {
+            if (!book_.has_slot(x, address)) return 0;
+            const std::size_t bytes = book_[x].slot_bytes, run_at = book_[x].address;
+            if (book_.give_slot(x, address)) {
+                book_.remove(x);
+                quanta_.release(run_at);
+            }
+            return gone(bytes);
+        }
+        const std::size_t bytes = quanta_.release(address);
+        return bytes == 0 ? 0 : gone(bytes);
+    }
+    /// A live block gets so many bytes, by the free quanta behind it if it is a run; false if that cannot be.
+    bool grow(std::uintptr_t address, std::size_t bytes) noexcept {
+        const std::size_t now = bytes_of(address);
+        if (bytes <= now || now == 0) return now != 0;
+        if (bytes > max_bytes || slab_of(address) != 0) return false;
+        const auto any = [](const slab_tag&) { return true; };
+        if (!quanta_.grow(address, round_up(bytes), any) && !quanta_.grow(address, bytes, any)) return false;
+        live_ += quanta_.bytes_of(address) - now;
+        return true;
+    }
+    /// A live run gives quanta back until so many bytes are left. False: no block, not that large, no metadata, or a
+    /// slot.
+    bool shrink(std::uintptr_t address, std::size_t bytes) noexcept {
+        const std::size_t now = bytes_of(address);
+        if (now == 0 || bytes > now) return false;
+        if (slab_of(address) != 0) return round_up(bytes) == now;
+        if (!quanta_.shrink(address, bytes)) return false;
+        live_ -= now - quanta_.bytes_of(address);
+        return true;
+    }
+    std::size_t bytes_of(std::uintptr_t address) const noexcept {
+        if (const number x = slab_of(address); x != 0) return book_.has_slot(x, address) ? book_[x].slot_bytes : 0;
+        return quanta_.bytes_of(address);
+    }
+    /// Whether the next allocate() will not lack metadata.
+    bool prepare() noexcept { return quanta_.prepare() && book_.prepare(memory_); }
+
+    // --- figures -------------------------------------------------------------------------------------------
+    run largest() const noexcept {
+        const auto r = quanta_.largest();
+        return {r.address, r.bytes};
+    }
+    std::size_t unit() const noexcept { return std::size_t{1} << shift_; }
+    std::size_t bytes() const noexcept { return quanta_.bytes(); }
+    std::size_t live_bytes() const noexcept { return live_; }
+    std::size_t free_bytes() const noexcept { return bytes() - live_; } // slots included
+    std::size_t live_runs() const noexcept { return live_runs_; }
+    std::size_t ranges() const noexcept { return quanta_.ranges(); }
+    std::size_t slabs() const noexcept { return book_.size(); }
+    std::size_t metadata_bytes() const noexcept { return quanta_.metadata_bytes() + book_.metadata_bytes(); }
+    /// Visits the free runs of quanta of so many bytes or more, the smallest first, until it returns false. It must not
+    /// call back.
+    template <class Visit> void visit_free(std::uint32_t, std::size_t least, Visit visit) const noexcept {
+        quanta_.visit_free(0, least, [&](const auto& r) { return visit(run{r.address, r.bytes}); });
+    }
+    /// Visits (block or free run, live, segment) in the order of addresses, until it returns false; free slots are
+    /// runs, too.
+    template <class Visit> void visit(Visit visit) const noexcept {
+        quanta_.visit([&](const auto& r, bool live, std::uint32_t segment) {
+            const number x = live ? r.tag.slab : 0;
+            if (x == 0) return visit(run{r.address, r.bytes}, live, segment);
+            const detail::slab& s = book_[x];
+            bool more = true;
+            for (std::uint32_t i = 0; more && i != s.slots; ++i)
+                more = visit(run{s.address + std::size_t{i} * s.slot_bytes, s.slot_bytes},
+                             (s.free[i / 64] >> i % 64 & 1) == 0, segment);
+            const std::size_t used = std::size_t{s.slots} * s.slot_bytes;
+            return more && (used == s.bytes || visit(run{s.address + used, s.bytes - used}, false, segment));
+        });
+    }
+    bool valid() const noexcept {
+        std::size_t live = 0, runs = 0;
+        visit([&](const run& r, bool is_live, std::uint32_t) {
+            live += is_live ? r.bytes : 0;
+            runs += is_live;
+            return true;
+        });
+        return quanta_.valid() && live == live_ && runs == live_runs_ && book_.valid([&](number x) {
+            const slab_tag* const tag = quanta_.tag_of(book_[x].address);
+            return tag != nullptr && tag->slab == x && quanta_.bytes_of(book_[x].address) == book_[x].bytes;
+        });
+    }
+
+  private:
+    static constexpr unsigned most_quanta = 7; // of a slab: an odd share of a power of two up to 28 KiB
+    static constexpr std::size_t max_bytes = std::size_t{1} << 44; // what a range of quanta can have
+
+    // Up to four units multiples of it; then four a doubling.
+    std::size_t round_up(std::size_t n) const noexcept {
+        if (n <= unit() << 2) return n == 0 ? unit() : align_up(n, unit());
+        const std::size_t step = std::size_t{1} << (log2_floor(n - 1) - 2);
+        return align_up(n, step);
+    }
+    unsigned class_of(std::size_t size) const noexcept {
+        if (size <= unit() << 2) return static_cast<unsigned>(size >> shift_) - 1;
+        const unsigned top = log2_floor(size - 1);
+        return 4 + (top - shift_ - 2) * 4 + static_cast<unsigned>((size - 1) >> (top - 2) & 3);
+    }
+    run take_slot(std::size_t size) noexcept {
+        const unsigned c = class_of(size);
+        number x = book_.with_room(c);
+        if (x == 0 && (x = make_slab(c, size)) == 0) return {};
+        return counted(book_.take_slot(x), size);
+    }
+    // The slab that an address lies in; 0: none.
+    number slab_of(std::uintptr_t address) const noexcept {
+        std::uintptr_t at = align_down(address, quantum);
+        for (unsigned i = 0; i != most_quanta; ++i, at -= quantum)
+            if (const slab_tag* const tag = quanta_.tag_of(at); tag != nullptr)
+                return tag->slab != 0 && address - at < book_[tag->slab].bytes ? tag->slab : 0;
+        return 0;
+    }
+    // The fewest quanta that the size divides; else those that hold one.
+    number make_slab(unsigned c, std::size_t size) noexcept {
+        if (!book_.prepare(memory_)) return 0;
+        std::size_t bytes = quantum;
+        while (bytes % size != 0) bytes += quantum;
+        auto r = quanta_.allocate(bytes, quantum, 0);
+        if (!r) r = quanta_.allocate(bytes = align_up(size, quantum), quantum, 0);
+        if (!r) return 0;
+        const number x = book_.add(r.address, r.bytes, c, size);
+        quanta_.tag_of(r.address)->slab = x;
+        return x;
+    }
+    run counted(std::uintptr_t address, std::size_t bytes) noexcept {
+        live_ += bytes;
+        ++live_runs_;
+        return {address, bytes};
+    }
+    std::size_t gone(std::size_t bytes) noexcept {
+        live_ -= bytes;
+        --live_runs_;
+        return bytes;
+    }
+
+    ALLOT_NO_UNIQUE_ADDRESS Memory memory_;
+    unsigned shift_;
+    quanta_type quanta_;
+    book_type book_;
+    std::size_t live_ = 0, live_runs_ = 0;
+};
+
+namespace fit {
+
+/// Classes, four a doubling, from slabs and runs: little waste within blocks, and free memory that fits the next of its
+/// class.
+struct runs {
+    using category = category::fit;
+    using needs = types<>;
+    using provides = types<>;
+    static constexpr std::string_view about =
+        "size classes, four a doubling: slots of slabs, and best fits of 8 KiB; for chunk arenas";
+    static constexpr std::string_view cost =
+        "O(1) a slot, O(log n) a run; 56 bytes a slab, 48 to 56 a run; less than 20 % of a block is unused";
+
+    static constexpr bool tags = false;
+    static constexpr unsigned classes = 4;
+    template <run_tag Tag = no_tag, class Memory = host_metadata>
+        requires std::is_same_v<Tag, no_tag>
+    using of = slab_runs<Memory>;
+};
+static_assert(category::fit::takes<runs>);
+
+} // namespace fit
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,115 @@
+// The table of slots that are given back and not counted: nothing is lost, nothing told twice, and the lag is bounded.
+#include <support/catch.hpp>
+
+#include <allot/slots/deferred_frees.hpp>
+
+#include <cstdint>
+#include <map>
+#include <random>
+
+namespace {
+
+constexpr unsigned shift = 16;
+
+std::byte* page(std::uintptr_t number) { return reinterpret_cast<std::byte*>((number + 4096) << shift); }
+
+struct told_pages {
+    std::map<std::byte*, std::uint32_t> slots;
+    std::uint32_t times = 0;
+    auto by() {
+        return [this](std::byte* p, std::uint32_t n) {
+            slots[p] += n;
+            ++times;
+        };
+    }
+};
+
+} // namespace
+
+TEST_CASE("a page is told when it has enough", "[slots]") {
+    allot::deferred_frees deferred;
+    told_pages told;
+    for (int i = 0; i < 63; ++i) deferred.add(page(3), 1, shift, 5000, told.by());
+    CHECK(told.times == 0);
+    CHECK(deferred.pending() == 63);
+    CHECK(deferred.pending(page(3)) == 63);
+    CHECK(deferred.pending(page(4)) == 0);
+    deferred.add(page(3), 1, shift, 5000, told.by());
+    CHECK(told.times == 1);
+    CHECK(told.slots[page(3)] == 64);
+    CHECK(deferred.pending() == 0);
+}
+
+TEST_CASE("of a page with few slots each is told at once", "[slots]") {
+    allot::deferred_frees deferred;
+    told_pages told;
+    for (std::uint32_t capacity : {1u, 63u, 64u, 127u}) deferred.add(page(1), 1, shift, capacity, told.by());
+    CHECK(told.times == 4);
+    deferred.add(page(1), 1, shift, 128, told.by());
+    CHECK(told.times == 4);
+    CHECK(allot::deferred_frees::most(1 << 20) == 64);
+}
+
+TEST_CASE("another page for the same place has the first one told", "[slots]") {
+    allot::deferred_frees deferred;
+    told_pages told;
+    deferred.add(page(3), 5, shift, 5000, told.by());
+    deferred.add(page(3 + 64), 2, shift, 5000, told.by());
+    CHECK(told.slots[page(3)] == 5);
+    CHECK(deferred.pending() == 2);
+    deferred.add(page(4), 1, shift, 5000, told.by());
+    CHECK(told.times == 1);
+}
+
+TEST_CASE("the sweep tells each page within 64 batches", "[slots]") {
+    allot::deferred_frees deferred;
+    told_pages told;
+    for (std::uintptr_t i = 0; i < 64; ++i) deferred.add(page(i), 1, shift, 5000, told.by());
+    CHECK(told.times == 0);
+    for (int i = 0; i < 64; ++i) deferred.sweep(told.by());
+    CHECK(told.times == 64);
+    CHECK(deferred.pending() == 0);
+}
+
+TEST_CASE("a tally settled has told all; one forgotten tells nothing", "[slots]") {
+    allot::deferred_frees deferred;
+    told_pages told;
+    CHECK_FALSE(deferred.settle(told.by()));
+    deferred.add(page(1), 2, shift, 5000, told.by());
+    deferred.add(page(2), 3, shift, 5000, told.by());
+    CHECK(deferred.settle(told.by()));
+    CHECK(told.slots[page(1)] == 2);
+    CHECK(told.slots[page(2)] == 3);
+    CHECK_FALSE(deferred.settle(told.by()));
+    deferred.add(page(1), 2, shift, 5000, told.by());
+    deferred.forget();
+    CHECK(deferred.pending() == 0);
+    CHECK_FALSE(deferred.settle(told.by()));
+    CHECK(told.times == 2);
+}
+
+TEST_CASE("what went into a tally comes out of it, whatever the pages", "[slots]") {
+    for (unsigned seed = 1; seed <= 20; ++seed) {
+        std::mt19937 random(seed);
+        allot::deferred_frees deferred;
+        told_pages told;
+        std::map<std::byte*, std::uint32_t> given;
+        const std::uintptr_t pages = 1 + random() % 200;
+        const std::uint32_t capacity = 1 + static_cast<std::uint32_t>(random() % 20000);
+        bool good = true;
+        for (int i = 0; i < 5000; ++i) {
+            std::byte* const p = page(random() % pages);
+            const std::uint32_t n = 1 + static_cast<std::uint32_t>(random() % 32);
+            given[p] += n;
+            deferred.add(p, n, shift, capacity, told.by());
+            if (i % 16 == 0) deferred.sweep(told.by());
+            std::uint32_t sum = 0;
+            for (auto& [which, count] : given) sum += count - told.slots[which];
+            good = good && sum == deferred.pending() &&
+                   deferred.pending() <= 64 * (allot::deferred_frees::most(capacity) - 1);
+            if (i % 1000 == 999) deferred.settle(told.by());
+        }
+        CHECK(good);
+        CHECK(told.slots == given);
+    }
+}
