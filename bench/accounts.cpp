@@ -55,7 +55,7 @@ struct eight_leaves {
     std::vector<std::unique_ptr<account>> leaves;
     explicit eight_leaves(bool steps) {
         for (int i = 0; i != 8; ++i)
-            leaves.push_back(steps ? std::make_unique<account>(root, name{"leaf"}, allot::steps{1_MiB})
+            leaves.push_back(steps ? std::make_unique<account>(root, name{"leaf"}, allot::credit_step{1_MiB})
                                    : std::make_unique<account>(root, name{"leaf"}));
     }
 };
@@ -70,8 +70,8 @@ int main(int argc, char** argv) {
     alignas(64) std::atomic<std::size_t> word{0};
     allot::page_ledger counter{1_GiB};
     account root{name{"root"}, limit{1_GiB}};
-    account leaf{root, name{"leaf"}, allot::steps{1_MiB}},
-        mine{root, name{"mine"}, allot::steps{1_MiB}, allot::one_thread{}};
+    account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}},
+        mine{root, name{"mine"}, allot::credit_step{1_MiB}, allot::one_thread{}};
     account exact{root, name{"exact"}};
     four_levels four;
     four_added added;

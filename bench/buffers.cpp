@@ -116,7 +116,7 @@ int main(int argc, char** argv) {
     const allot::buffer_memory from_heap{heap}, from_rows{rows};
     account root{name{"root"}, allot::limit{4_GiB}};
     account query{root, name{"query"}}, a{query, name{"a"}}, b{query, name{"b"}},
-        stepped{query, name{"stepped"}, allot::steps{1_MiB}};
+        stepped{query, name{"stepped"}, allot::credit_step{1_MiB}};
     buffer one = from_heap.allocate(a, 4096), moving = from_heap.allocate(a, 4096),
            shared = from_heap.allocate(a, 4096), also = shared.retain(b);
 

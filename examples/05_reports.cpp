@@ -45,5 +45,5 @@ int main(int count, char** names) {
         std::fputs(out.c_str(), file);
         std::fclose(file);
     }
-    return rows.live_rows() == 0 && peak.types.rows() >= 20'000 && !out.was_cut() ? 0 : 1;
+    return rows.live_rows() == 0 && peak.types.rows() >= 20'000 && !out.is_truncated() ? 0 : 1;
 }

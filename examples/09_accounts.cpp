@@ -27,7 +27,7 @@ struct printer : allot::account_listener {
 int main() {
     allot::account engine{allot::name{"engine"}, allot::limit{64_MiB}};
     allot::account query{engine, allot::name{"query 7"}, allot::limit{48_MiB}, allot::reservation{8_MiB}};
-    allot::account scan{query, allot::name{"scan"}, allot::steps{1_MiB}}; // one compare-and-swap a charge
+    allot::account scan{query, allot::name{"scan"}, allot::credit_step{1_MiB}}; // one compare-and-swap a charge
     allot::account join{query, allot::name{"join"}, allot::limit{16_MiB}};
 
     if (!scan.try_charge(300'000)) return 1;

@@ -29,7 +29,8 @@ template <class Make> struct view_subject {
     struct blocks : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
     allot::chunk_arena<blocks> arena{allot::limit{4_GiB}};
     allot::buffer_memory memory{arena};
-    allot::account root{allot::name{"root"}, allot::limit{4_GiB}}, leaf{root, allot::name{"leaf"}, allot::steps{}};
+    allot::account root{allot::name{"root"}, allot::limit{4_GiB}},
+        leaf{root, allot::name{"leaf"}, allot::credit_step{}};
     allot::buffer one = memory.allocate(leaf, 4096);
 
     explicit view_subject(const bench::job&) {}
@@ -56,8 +57,8 @@ struct makes {
 
 void counted::accounts() {
     using namespace measured;
-    count<15, charge_subject<allot::steps>>("charge_steps");
-    count<16, charge_subject<allot::steps, allot::one_thread>>("charge_one_thread");
+    count<15, charge_subject<allot::credit_step>>("charge_steps");
+    count<16, charge_subject<allot::credit_step, allot::one_thread>>("charge_one_thread");
     count<17, charge_subject<>>("charge_exact");
     count<18, view_subject<slices>>("buffer_slice");
     count<19, view_subject<makes>>("buffer_of_chunks");

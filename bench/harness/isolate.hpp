@@ -32,8 +32,8 @@ auto isolated(unsigned seconds, Measure&& measure) -> std::optional<std::invoke_
         close(ends[0]);
         alarm(seconds);
         const stats answer = measure();
-        const bool told = write(ends[1], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
-        _exit(told ? 0 : 1);
+        const bool reported = write(ends[1], &answer, sizeof answer) == static_cast<ssize_t>(sizeof answer);
+        _exit(reported ? 0 : 1);
     }
     close(ends[1]);
     stats answer{};

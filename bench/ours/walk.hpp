@@ -33,7 +33,7 @@ template <class Set, class Subject> struct walk_subject : Subject {
     static constexpr bool walks = true, threads = false;
     static bool fits(const job& what) noexcept { return what.of->id == work::walk; }
     explicit walk_subject(const job& what) : Subject(what) {
-        if (Set::preallocated && std::string_view(this->rows.arena().got()) != "hugetlb") std::abort();
+        if (Set::preallocated && std::string_view(this->rows.arena().page_kind()) != "hugetlb") std::abort();
     }
     // Everything was released: what a program does that chose this answer.
     void give_back() {

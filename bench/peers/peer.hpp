@@ -123,7 +123,7 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
     for (const std::string& file : files) {
         if (library == nullptr && !file.empty()) library = dlopen(file.c_str(), RTLD_LOCAL | RTLD_NOW | RTLD_DEEPBIND);
         if (library == nullptr)
-            if (const char* told = dlerror()) why = told;
+            if (const char* reported = dlerror()) why = reported;
     }
     const auto skip = [&](const std::string& because) {
         std::fprintf(stderr, "skipped - %s: %s\n", name.c_str(), because.c_str());

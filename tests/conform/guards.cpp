@@ -72,13 +72,13 @@ TEMPLATE_LIST_TEST_CASE("guard: a link that was written over is told, and its li
         CHECK(good);
         INFO("round " << round);
         // The quarantine may find the same write first.
-        const auto told =
+        const auto reported =
             std::find_if(log.all.begin(), log.all.end(), [](const auto& e) { return e.kind == misuse::broken_link; });
-        REQUIRE(told != log.all.end());
-        CHECK(told->address == victim);
-        CHECK(told->heap == "order");
-        CHECK(told->type == "order");
-        CHECK_THAT(told->set, ContainsSubstring("a_set"));
+        REQUIRE(reported != log.all.end());
+        CHECK(reported->address == victim);
+        CHECK(reported->heap == "order");
+        CHECK(reported->type == "order");
+        CHECK_THAT(reported->set, ContainsSubstring("a_set"));
         for (void* p : seen) heap.release(p);
         CHECK(home.rows.live_rows() == 0);
         home.rows.release_empty_pages();

@@ -64,7 +64,7 @@ TEMPLATE_LIST_TEST_CASE("page: pages are aligned, in the arena, found by address
     auto& arena = *here.arena;
     CHECK(arena.page_bytes() == 64_KiB);
     CHECK(std::string(arena.name()) == "place");
-    CHECK(std::string(arena.got()).size() > 4);
+    CHECK(std::string(arena.page_kind()).size() > 4);
     std::byte* const one = arena.take();
     std::byte* const two = arena.take(5);
     REQUIRE(one != nullptr);

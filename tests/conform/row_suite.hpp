@@ -332,26 +332,26 @@ template <class Rows> void two_threads(Rows& rows) {
 
 template <class Set> void tells_leaks() {
     static const allot::row_type type{"leaked type"};
-    std::string told;
+    std::string reported;
     const allot::leak_sink sink{
-        [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &told};
+        [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &reported};
     {
         sets::home<Set> home{sink, allot::name{"leaky"}};
         static_cast<void>(home.rows.allocate(100, type));
         static_cast<void>(home.rows.allocate(100, type));
         static_cast<void>(home.rows.allocate(3000000, type));
     }
-    INFO(told);
-    expect(told.find("leaky") != std::string::npos && told.find("of_") != std::string::npos, "who leaked");
-    expect(told.find("3 rows not released") != std::string::npos, "how many leaked");
+    INFO(reported);
+    expect(reported.find("leaky") != std::string::npos && reported.find("of_") != std::string::npos, "who leaked");
+    expect(reported.find("3 rows not released") != std::string::npos, "how many leaked");
     if (sets::links<allot::row_manager<Set>>)
-        expect(told.find("2 rows of type leaked type") != std::string::npos, "of which type");
-    told.clear();
+        expect(reported.find("2 rows of type leaked type") != std::string::npos, "of which type");
+    reported.clear();
     {
         sets::home<Set> home{sink};
         home.rows.release(home.rows.allocate(100, type));
     }
-    expect(told.empty(), "nothing leaked, nothing told");
+    expect(reported.empty(), "nothing leaked, nothing told");
 }
 
 template <class Set> void row_suite() {

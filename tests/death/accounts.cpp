@@ -13,15 +13,15 @@ namespace {
 
 struct fixture {
     account root{name{"engine"}}, other{root, name{"other query"}};
-    account mine{root, name{"scan"}, allot::steps{1 << 20}, allot::one_thread{}};
+    account mine{root, name{"scan"}, allot::credit_step{1 << 20}, allot::one_thread{}};
     fixture() { static_cast<void>(mine.try_charge(100)); }
     ~fixture() { mine.refund(mine.used()), other.refund(other.used()); }
 };
-template <class Body> void told(const char* what, const char* who, Body body) {
+template <class Body> void reported(const char* what, const char* who, Body body) {
     dies_telling<fixture>(body, {what, who});
 }
 template <class Body> void by_another(Body body) {
-    told("used by another thread", "scan", [&](fixture& f) { std::thread([&] { body(f); }).join(); });
+    reported("used by another thread", "scan", [&](fixture& f) { std::thread([&] { body(f); }).join(); });
 }
 
 } // namespace
@@ -53,17 +53,17 @@ TEST_CASE("others may look at an account of one thread, and want its room", "[de
 }
 
 TEST_CASE("more refunded than charged, and a transfer to another tree", "[death][accounts]") {
-    told("more refunded than was charged", "scan", [](fixture& f) { f.mine.refund(101); });
-    told("an account of another tree", "stranger", [](fixture& f) {
+    reported("more refunded than was charged", "scan", [](fixture& f) { f.mine.refund(101); });
+    reported("an account of another tree", "stranger", [](fixture& f) {
         account stranger{name{"stranger"}};
         account::transfer(f.mine, stranger, 1);
     });
 }
 
 TEST_CASE("more confirmed or given up than is held", "[death][accounts]") {
-    told("more refunded than was charged", "other", [](fixture& f) {
+    reported("more refunded than was charged", "other", [](fixture& f) {
         static_cast<void>(f.other.try_hold(10));
         f.other.cancel(11);
     });
-    told("more refunded than was charged", "other", [](fixture& f) { f.other.confirm(1); });
+    reported("more refunded than was charged", "other", [](fixture& f) { f.other.confirm(1); });
 }

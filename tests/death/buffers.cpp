@@ -20,7 +20,7 @@ struct fixture {
     account a{name{"scan"}}, other{name{"other query"}};
     buffer x = memory.allocate(a, 100);
 };
-template <class Body> void told(const char* what, const char* who, Body body) {
+template <class Body> void reported(const char* what, const char* who, Body body) {
     dies_telling<fixture>(body, {what, who});
 }
 constexpr const char* beyond = "beyond the bounds of a buffer or vector";
@@ -28,33 +28,34 @@ constexpr const char* beyond = "beyond the bounds of a buffer or vector";
 } // namespace
 
 TEST_CASE("bytes beyond a buffer", "[death][buffer]") {
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.slice(51, 50)); });
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.slice(SIZE_MAX, 2)); });
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.get<std::uint32_t>(97)); }); // though its block has 128
-    told(beyond, "scan", [](fixture& f) { f.x.set<std::uint8_t>(100, 1); });
-    told(beyond, "scan", [](fixture& f) { f.x.set<std::uint64_t>(SIZE_MAX - 3, 1); });
-    told(beyond, "", [](fixture&) { static_cast<void>(buffer{}.get<std::uint8_t>(0)); });
-    told(beyond, "", [](fixture& f) {
+    reported(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.slice(51, 50)); });
+    reported(beyond, "scan", [](fixture& f) { static_cast<void>(f.x.slice(SIZE_MAX, 2)); });
+    reported(beyond, "scan",
+             [](fixture& f) { static_cast<void>(f.x.get<std::uint32_t>(97)); }); // though its block has 128
+    reported(beyond, "scan", [](fixture& f) { f.x.set<std::uint8_t>(100, 1); });
+    reported(beyond, "scan", [](fixture& f) { f.x.set<std::uint64_t>(SIZE_MAX - 3, 1); });
+    reported(beyond, "", [](fixture&) { static_cast<void>(buffer{}.get<std::uint8_t>(0)); });
+    reported(beyond, "", [](fixture& f) {
         f.x.release();
         f.x.set<std::uint8_t>(0, 1);
     });
 }
 
 TEST_CASE("an account of another tree", "[death][buffer]") {
-    told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.retain(f.other)); });
-    told("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.transfer(f.other)); });
-    told("an account of another tree", "other query",
-         [](fixture& f) { static_cast<void>(std::move(f.x).transfer(f.other)); });
+    reported("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.retain(f.other)); });
+    reported("an account of another tree", "other query", [](fixture& f) { static_cast<void>(f.x.transfer(f.other)); });
+    reported("an account of another tree", "other query",
+             [](fixture& f) { static_cast<void>(std::move(f.x).transfer(f.other)); });
 }
 
 TEST_CASE("a reservation that was used or closed", "[death][buffer]") {
     constexpr const char* used = "a reservation that was used or closed";
-    told(used, "", [](fixture& f) {
+    reported(used, "", [](fixture& f) {
         allot::buffer_reservation r{f.memory, f.a};
         r.close();
         static_cast<void>(r.add(1));
     });
-    told(used, "", [](fixture& f) {
+    reported(used, "", [](fixture& f) {
         allot::buffer_reservation r{f.memory, f.a};
         static_cast<void>(r.add(1));
         buffer one = r.allocate(), two = r.allocate();
@@ -62,35 +63,37 @@ TEST_CASE("a reservation that was used or closed", "[death][buffer]") {
 }
 
 TEST_CASE("values beyond a vector, and vectors beyond their buffers", "[death][buffer]") {
-    told(beyond, "scan",
-         [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10)[10]); });
-    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>::allocate(f.memory, f.a, 10).set(10, 1); });
-    told(beyond, "scan",
-         [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).set_null(10)); });
-    told(beyond, "scan",
-         [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).slice(5, 6)); });
-    told(beyond, "scan", [](fixture& f) {
+    reported(beyond, "scan",
+             [](fixture& f) { static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10)[10]); });
+    reported(beyond, "scan", [](fixture& f) { allot::value_vector<double>::allocate(f.memory, f.a, 10).set(10, 1); });
+    reported(beyond, "scan", [](fixture& f) {
+        static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).set_null(10));
+    });
+    reported(beyond, "scan", [](fixture& f) {
+        static_cast<void>(allot::value_vector<double>::allocate(f.memory, f.a, 10).slice(5, 6));
+    });
+    reported(beyond, "scan", [](fixture& f) {
         static_cast<void>(allot::bytes_vector::allocate(f.memory, f.a, 10, 9)[0]);
     }); // none was appended
     // inside the buffer, and where the bytes wrap
-    told(beyond, "scan",
-         [](fixture& f) { static_cast<void>(allot::value_vector<std::uint16_t>{f.x.slice(), 10}.get(10)); });
-    told(beyond, "scan",
-         [](fixture& f) { allot::value_vector<std::uint16_t>{f.x.slice(), 10, f.x.slice(0, 2)}.set(10, 1); });
-    told(beyond, "scan",
-         [](fixture& f) { static_cast<void>(allot::value_vector<double>{f.x.slice(), 10}.get(SIZE_MAX / 8 + 2)); });
-    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 10}.set(SIZE_MAX / 8 + 2, 1); });
-    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 13}; });
-    told(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 12, f.x.slice(0, 2), 5}; });
-    told(beyond, "scan", [](fixture& f) {
+    reported(beyond, "scan",
+             [](fixture& f) { static_cast<void>(allot::value_vector<std::uint16_t>{f.x.slice(), 10}.get(10)); });
+    reported(beyond, "scan",
+             [](fixture& f) { allot::value_vector<std::uint16_t>{f.x.slice(), 10, f.x.slice(0, 2)}.set(10, 1); });
+    reported(beyond, "scan",
+             [](fixture& f) { static_cast<void>(allot::value_vector<double>{f.x.slice(), 10}.get(SIZE_MAX / 8 + 2)); });
+    reported(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 10}.set(SIZE_MAX / 8 + 2, 1); });
+    reported(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 13}; });
+    reported(beyond, "scan", [](fixture& f) { allot::value_vector<double>{f.x.slice(), 12, f.x.slice(0, 2), 5}; });
+    reported(beyond, "scan", [](fixture& f) {
         f.x.set<std::uint32_t>(0, 5), f.x.set<std::uint32_t>(4, 4); // they fall
         allot::bytes_vector{f.x.slice(0, 8), f.x.slice(), 1};
     });
-    told(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::cut(f.x.slice(), 13)); });
+    reported(beyond, "scan", [](fixture& f) { static_cast<void>(allot::value_vector<double>::cut(f.x.slice(), 13)); });
 }
 
 TEST_CASE("the host does not touch a device's memory", "[death][buffer]") {
-    told("a row in memory that the host must not touch", "scan", [](fixture& f) {
+    reported("a row in memory that the host must not touch", "scan", [](fixture& f) {
         static std::byte bytes[8];
         buffer x = buffer::of_foreign(f.a, bytes, 8, [](void*, std::byte*, std::size_t) noexcept {}, nullptr, false);
         static_cast<void>(x.get<std::uint8_t>(0));
@@ -99,15 +102,15 @@ TEST_CASE("the host does not touch a device's memory", "[death][buffer]") {
 
 TEST_CASE("another thread's release makes an account of one thread inherit, or refunds it", "[death][buffer]") {
     constexpr const char* wrong = "of one thread used by another thread";
-    told(wrong, "heir", [](fixture& f) {
-        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::steps{4096}};
-        if (heir.try_charge(8)) heir.refund(8); // it is this thread's
-        buffer theirs = f.x.retain(heir);
+    reported(wrong, "next_charged", [](fixture& f) {
+        account next_charged{f.a, name{"next_charged"}, allot::one_thread{}, allot::credit_step{4096}};
+        if (next_charged.try_charge(8)) next_charged.refund(8); // it is this thread's
+        buffer theirs = f.x.retain(next_charged);
         std::thread{[&] { f.x.release(); }}.join();
     });
-    told(wrong, "heir", [](fixture& f) {
-        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::steps{4096}};
-        buffer theirs = std::move(f.x).transfer(heir).view;
+    reported(wrong, "next_charged", [](fixture& f) {
+        account next_charged{f.a, name{"next_charged"}, allot::one_thread{}, allot::credit_step{4096}};
+        buffer theirs = std::move(f.x).transfer(next_charged).view;
         std::thread{[&] { theirs.release(); }}.join();
     });
 }

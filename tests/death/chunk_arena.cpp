@@ -11,7 +11,7 @@ namespace {
 struct buffers : allot::policies<allot::fit::runs> {};
 struct halves : allot::policies<allot::fit::buddy, allot::heap::per_thread> {};
 
-template <class Set, class Body> void told(const char* what, Body body) {
+template <class Set, class Body> void reported(const char* what, Body body) {
     const death end = death_of([&] {
         allot::chunk_arena<Set> blocks{allot::limit{64_MiB}, allot::page_bytes{256_KiB}, allot::name{"query"}};
         body(blocks);
@@ -23,17 +23,17 @@ template <class Set, class Body> void told(const char* what, Body body) {
 }
 
 template <class Set> void all_kinds() {
-    told<Set>("released twice", [](auto& blocks) {
+    reported<Set>("released twice", [](auto& blocks) {
         void* const p = blocks.allocate(1000).address;
         blocks.deallocate(p);
         blocks.deallocate(p);
     });
-    told<Set>("released twice", [](auto& blocks) {
+    reported<Set>("released twice", [](auto& blocks) {
         void* const p = blocks.allocate(1000).address;
         blocks.deallocate(p, 1000);
         blocks.deallocate(p, 1000);
     });
-    told<Set>("released twice", [](auto& blocks) {
+    reported<Set>("released twice", [](auto& blocks) {
         void* const keep = blocks.allocate(1000).address;
         void* const p = blocks.allocate(1000).address;
         blocks.deallocate(p);
@@ -41,22 +41,23 @@ template <class Set> void all_kinds() {
         blocks.deallocate(p);
         blocks.deallocate(keep);
     });
-    told<Set>("a pointer into the inside",
-              [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 64); });
-    told<Set>("a pointer into the inside",
-              [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 1); });
-    told<Set>("a pointer into the inside",
-              [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(5_MiB).address) + 2_MiB); });
-    told<Set>("a pointer that is not of this object's memory", [](auto& blocks) {
+    reported<Set>("a pointer into the inside",
+                  [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 64); });
+    reported<Set>("a pointer into the inside",
+                  [](auto& blocks) { blocks.deallocate(static_cast<std::byte*>(blocks.allocate(1000).address) + 1); });
+    reported<Set>("a pointer into the inside", [](auto& blocks) {
+        blocks.deallocate(static_cast<std::byte*>(blocks.allocate(5_MiB).address) + 2_MiB);
+    });
+    reported<Set>("a pointer that is not of this object's memory", [](auto& blocks) {
         static int elsewhere = 0;
         blocks.deallocate(&elsewhere);
     });
-    told<Set>("a pointer that is not of this object's memory",
-              [](auto& blocks) { blocks.deallocate(blocks.arena().end() - 64); });
-    told<Set>("a size that", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 5000); });
-    told<Set>("an alignment that is not", [](auto& blocks) { static_cast<void>(blocks.allocate(1000, 24)); });
-    told<Set>("a size that", [](auto& blocks) { static_cast<void>(blocks.try_allocate(~std::size_t{0} - 5)); });
-    told<Set>("a pointer that is not of this object's memory", [](auto& blocks) {
+    reported<Set>("a pointer that is not of this object's memory",
+                  [](auto& blocks) { blocks.deallocate(blocks.arena().end() - 64); });
+    reported<Set>("a size that", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 5000); });
+    reported<Set>("an alignment that is not", [](auto& blocks) { static_cast<void>(blocks.allocate(1000, 24)); });
+    reported<Set>("a size that", [](auto& blocks) { static_cast<void>(blocks.try_allocate(~std::size_t{0} - 5)); });
+    reported<Set>("a pointer that is not of this object's memory", [](auto& blocks) {
         allot::chunk_arena<Set> other{allot::limit{64_MiB}, allot::name{"other"}};
         blocks.deallocate(other.allocate(1000).address);
     });

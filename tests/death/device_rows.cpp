@@ -19,7 +19,7 @@ struct fixture {
     allot::device::simulator gpu{{.execution = allot::device::execution::none}};
     allot::row_manager<on_device> rows{allot::device::simulated{gpu}, allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
 };
-template <class Body> death told(Body body) {
+template <class Body> death reported(Body body) {
     const death end = death_of([&] {
         fixture f;
         body(f);
@@ -45,15 +45,15 @@ TEST_CASE("the host cannot touch a row of the simulated device", "[death]") {
 
 TEST_CASE("device rows: objects and seals are refused", "[death]") {
     for (const std::size_t bytes : {8u, 1000000u}) {
-        CHECK_THAT(told([&](fixture& f) { allot::finalize(f.rows.allocate(bytes, ends)); }).said,
+        CHECK_THAT(reported([&](fixture& f) { allot::finalize(f.rows.allocate(bytes, ends)); }).said,
                    ContainsSubstring("memory that the host must not touch"));
-        CHECK_THAT(told([&](fixture& f) { allot::seal(f.rows.allocate(bytes)); }).said,
+        CHECK_THAT(reported([&](fixture& f) { allot::seal(f.rows.allocate(bytes)); }).said,
                    ContainsSubstring("memory that the host must not touch"));
     }
 }
 
 TEST_CASE("device rows: misuse of addresses is told as on the host", "[death]") {
-    CHECK_THAT(told([](fixture& f) {
+    CHECK_THAT(reported([](fixture& f) {
                    void* const p = f.rows.allocate(8);
                    f.rows.link(p);
                    f.rows.release(p);
@@ -61,19 +61,19 @@ TEST_CASE("device rows: misuse of addresses is told as on the host", "[death]") 
                    f.rows.release(p);
                }).said,
                ContainsSubstring("released twice"));
-    CHECK_THAT(told([](fixture& f) { allot::release(static_cast<std::byte*>(f.rows.allocate(64)) + 8); }).said,
+    CHECK_THAT(reported([](fixture& f) { allot::release(static_cast<std::byte*>(f.rows.allocate(64)) + 8); }).said,
                ContainsSubstring("inside of a row"));
-    CHECK_THAT(told([](fixture& f) { f.rows.release(static_cast<std::byte*>(f.rows.allocate(1000000)) + 8); }).said,
+    CHECK_THAT(reported([](fixture& f) { f.rows.release(static_cast<std::byte*>(f.rows.allocate(1000000)) + 8); }).said,
                ContainsSubstring("inside of a row"));
     // a page without rows, and the inside of a huge row
-    CHECK_THAT(told([](fixture& f) { f.rows.release(f.rows.arena().end() - 64); }).said,
+    CHECK_THAT(reported([](fixture& f) { f.rows.release(f.rows.arena().end() - 64); }).said,
                ContainsSubstring("not of this object's memory"));
-    CHECK_THAT(told([](fixture& f) {
+    CHECK_THAT(reported([](fixture& f) {
                    auto local = f.rows.local();
                    local.release(f.rows.arena().end() - 64);
                }).said,
                ContainsSubstring("not of this object's memory"));
     CHECK_THAT(
-        told([](fixture& f) { f.rows.release(static_cast<std::byte*>(f.rows.allocate(1000000)) + 128_KiB); }).said,
+        reported([](fixture& f) { f.rows.release(static_cast<std::byte*>(f.rows.allocate(1000000)) + 128_KiB); }).said,
         ContainsSubstring("not of this object's memory"));
 }

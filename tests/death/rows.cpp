@@ -38,7 +38,7 @@ TEST_CASE("releasing a row twice is told", "[death]") {
 
 TEST_CASE("releasing a row twice is told when its slot went back to its heaplet meanwhile", "[death]") {
     // linking one, too; under each way to mark a free slot
-    const auto told = [](auto set, bool links) {
+    const auto reported = [](auto set, bool links) {
         const death end = death_of([&] {
             allot::row_manager<decltype(set)> rows{allot::limit{8_MiB}};
             auto heap = rows.heap(allot::as<allot::heap::unique>, 48, order);
@@ -57,11 +57,11 @@ TEST_CASE("releasing a row twice is told when its slot went back to its heaplet 
         CHECK_THAT(end.said, ContainsSubstring("row type order"));
     };
     for (const bool links : {false, true}) {
-        told(sets::linked{}, links);
-        told(sets::bitmap{}, links);
-        told(sets::scanning{}, links);
-        told(sets::delayed{}, links);
-        told(sets::scanning_aside{}, links);
+        reported(sets::linked{}, links);
+        reported(sets::bitmap{}, links);
+        reported(sets::scanning{}, links);
+        reported(sets::delayed{}, links);
+        reported(sets::scanning_aside{}, links);
     }
 }
 
@@ -189,13 +189,13 @@ TEST_CASE("damage is told and ends the program, unless it has a sink of its own"
         },
         "a sealed row was changed", "heap rows", "row type sealed");
     const death end = death_of([] {
-        static int told = 0;
+        static int reported = 0;
         allot::row_manager<sets::plain> rows{
-            allot::limit{8_MiB}, allot::damage_sink{[](void*, const allot::misuse_report&) noexcept { ++told; }}};
+            allot::limit{8_MiB}, allot::damage_sink{[](void*, const allot::misuse_report&) noexcept { ++reported; }}};
         auto* const p = static_cast<char*>(rows.allocate(40));
         p[allot::capacity(p)] ^= 1;
         rows.release(p);
-        if (told != 1) ::_exit(1);
+        if (reported != 1) ::_exit(1);
     });
     INFO(end.said);
     CHECK(end.survived());
@@ -205,7 +205,7 @@ TEST_CASE("a broken list and a write after release are told by name", "[death]")
     struct guarded
         : allot::policies<allot::slots::linked, allot::guard::all<allot::guard::encoded, allot::guard::quarantine<4>>> {
     };
-    const auto told = [](auto body) {
+    const auto reported = [](auto body) {
         const death end = death_of([&] {
             allot::row_manager<guarded> rows{allot::limit{8_MiB}};
             auto heap = rows.heap(allot::as<allot::heap::unique>, 48, order);
@@ -219,13 +219,13 @@ TEST_CASE("a broken list and a write after release are told by name", "[death]")
         CHECK_THAT(end.said, ContainsSubstring("heap order, row type order"));
         return end.said;
     };
-    CHECK_THAT(told([](auto& heap, auto& all) {
+    CHECK_THAT(reported([](auto& heap, auto& all) {
                    const std::uint32_t nowhere = 0;
                    allot::sys::write_poisoned(reinterpret_cast<std::byte*>(all[100]), &nowhere, 4);
                    for (int i = 0; i < 400; ++i) static_cast<void>(heap.allocate());
                }),
                ContainsSubstring("its link leads nowhere"));
-    CHECK_THAT(told([](auto& heap, auto& all) {
+    CHECK_THAT(reported([](auto& heap, auto& all) {
                    allot::sys::expose(all.back(), 48);
                    all.back()[40] = 1;
                    for (int i = 0; i < 10; ++i) heap.release(heap.allocate());

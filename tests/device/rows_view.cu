@@ -79,6 +79,6 @@ int main() {
     check(static_cast<bool>(api.synchronize(*stream)), "the fill");
     rows.release(again);
     check(static_cast<bool>(api.destroy_stream(*stream)), "the end of the stream");
-    std::printf("rows on a GPU (%s): %s\n", rows.arena().got(), wrong == 0 ? "as expected" : "wrong");
+    std::printf("rows on a GPU (%s): %s\n", rows.arena().page_kind(), wrong == 0 ? "as expected" : "wrong");
     return wrong != 0;
 }

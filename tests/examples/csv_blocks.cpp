@@ -15,7 +15,7 @@ namespace csv = flights::csv;
 /// What a record came to, by the line it starts in: its fields, or what is wrong with it.
 using records = std::map<std::uint64_t, std::string>;
 
-static std::string told(csv::flaw what, const std::vector<std::string>& fields) {
+static std::string reported(csv::flaw what, const std::vector<std::string>& fields) {
     if (what != csv::flaw::none) return csv::explain(what);
     std::string all;
     for (const std::string& f : fields) all += '<' + f + '>';
@@ -63,7 +63,7 @@ static std::string read_plainly(const std::string& text, std::size_t& at) {
             state = plain;
         }
     }
-    return state == inside ? csv::explain(csv::flaw::open_quote) : told(csv::flaw::none, fields);
+    return state == inside ? csv::explain(csv::flaw::open_quote) : reported(csv::flaw::none, fields);
 }
 
 static records expected_of(const std::string& text) {
@@ -99,7 +99,7 @@ static records found_in(const std::string& path, unsigned threads) {
                 std::vector<std::string> texts;
                 for (std::size_t f = 0; f != fields.count; ++f) texts.emplace_back(fields.fields[f].text);
                 const std::lock_guard held{lock};
-                found[line] = told(what, texts);
+                found[line] = reported(what, texts);
                 at = end;
                 line += lines;
             }

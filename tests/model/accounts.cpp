@@ -101,7 +101,7 @@ class trace {
         const allot::grace more{made.grace};
         if (made.steps)
             made.real = std::make_unique<account>(*at(parent).real, allot::name{"leaf"}, most, sure, more,
-                                                  allot::steps{64}, std::nothrow);
+                                                  allot::credit_step{64}, std::nothrow);
         else
             made.real =
                 std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, sure, more, std::nothrow);
@@ -148,9 +148,9 @@ class trace {
             const bool force = below(2) == 0;
             const auto s = force ? account::transfer(*it.real, *at(to).real, moved)
                                  : account::try_transfer(*it.real, *at(to).real, moved);
-            const charge_outcome told =
+            const charge_outcome reported =
                 force && expected == charge_outcome::over_limit ? charge_outcome::forced : expected;
-            if (s.outcome != told) return false;
+            if (s.outcome != reported) return false;
             if (s.charged()) it.own -= moved, at(to).own += moved;
             break;
         }

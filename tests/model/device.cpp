@@ -101,9 +101,9 @@ outcome compare(std::uint64_t seed, device::execution execution) {
                 ran[op] = true;
             };
             REQUIRE((writes ? m.sim.launch(streams[s], {}, {bytes}, run) : m.sim.launch(streams[s], {bytes}, {}, run)));
-            const bool told = m.sim.hazards() != before;
-            seen.hazards += told;
-            seen.wrong += told != expected;
+            const bool reported = m.sim.hazards() != before;
+            seen.hazards += reported;
+            seen.wrong += reported != expected;
             continue;
         }
         ran[op] = true; // no operation

@@ -34,16 +34,16 @@ struct found {
 // What a use of one byte tells, and what it leaves behind.
 std::optional<hazard_kind> use_byte(byte& b, intent what, const sim::use& now, const sim::vector_clock& clock) {
     if (!b.there) return hazard_kind::not_allocated;
-    std::optional<hazard_kind> told;
+    std::optional<hazard_kind> reported;
     const auto unordered = [&](const sim::use& u) { return !clock.knows(u.who, u.when); };
-    if (!b.right) told = hazard_kind::no_access;
-    else if (b.is == byte::freed && what == intent::free) told = hazard_kind::freed_twice;
-    else if (b.is == byte::freed && what != intent::allocate) told = hazard_kind::used_after_free;
-    else if (b.is == byte::live && what == intent::allocate) told = hazard_kind::handed_out_twice;
-    else if (unordered(b.write)) told = hazard_kind::not_ordered;
+    if (!b.right) reported = hazard_kind::no_access;
+    else if (b.is == byte::freed && what == intent::free) reported = hazard_kind::freed_twice;
+    else if (b.is == byte::freed && what != intent::allocate) reported = hazard_kind::used_after_free;
+    else if (b.is == byte::live && what == intent::allocate) reported = hazard_kind::handed_out_twice;
+    else if (unordered(b.write)) reported = hazard_kind::not_ordered;
     else if (what != intent::read)
         for (const sim::use& u : b.reads)
-            if (unordered(u)) told = hazard_kind::not_ordered;
+            if (unordered(u)) reported = hazard_kind::not_ordered;
     if (what == intent::read) b.reads.push_back(now);
     else {
         b.write = now;
@@ -51,7 +51,7 @@ std::optional<hazard_kind> use_byte(byte& b, intent what, const sim::use& now, c
         if (what == intent::allocate) b.is = byte::live;
         if (what == intent::free) b.is = byte::freed;
     }
-    return told;
+    return reported;
 }
 
 } // namespace
@@ -94,7 +94,7 @@ TEST_CASE("uses of any ranges are followed as if byte by byte", "[device]") {
                               to = std::min(bytes, from + 1 + random() % (random() % 8 != 0 ? 8 : 120));
             const auto what = static_cast<intent>(random() % 16 < 13 ? random() % 2 : 2 + random() % 2);
             const sim::use now{"use", clocks[who].tick(who), who};
-            std::optional<found> expected, told;
+            std::optional<found> expected, reported;
             bool usable = true;
             for (std::size_t i = from; i != to; ++i) {
                 const auto kind = use_byte(model[i], what, now, clocks[who]);
@@ -103,8 +103,8 @@ TEST_CASE("uses of any ranges are followed as if byte by byte", "[device]") {
             }
             const bool got = map.access(
                 first + from, first + to, what, now, clocks[who], [](const sim::region& r) { return r.writers == 0; },
-                [&](hazard_kind kind, sim::address at, sim::address, const sim::use&) { told = found{kind, at}; });
-            wrong += told != expected || got != usable;
+                [&](hazard_kind kind, sim::address at, sim::address, const sim::use&) { reported = found{kind, at}; });
+            wrong += reported != expected || got != usable;
             hazards += expected.has_value();
         }
         CHECK(wrong == 0);

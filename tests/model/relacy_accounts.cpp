@@ -19,7 +19,8 @@ constexpr std::size_t step = 4;
 struct tree {
     account root{name{"root"}, limit{20}};
     account query, exact{query, name{"exact"}, limit{100}},
-        stepping{query, name{"stepping"}, limit{100}, allot::steps{step}}, beside{root, name{"beside"}, limit{100}};
+        stepping{query, name{"stepping"}, limit{100}, allot::credit_step{step}},
+        beside{root, name{"beside"}, limit{100}};
 
     explicit tree(std::size_t reserved) : query(root, name{"query"}, limit{100}, allot::reservation{reserved}) {}
 };
@@ -50,7 +51,7 @@ struct accounts {
     // What is refunded is back at the root, but for the credit of the leaf with steps.
     void end(std::size_t of_exact, std::size_t of_stepping) {
         RL_ASSERT(all->root.verify());
-        RL_ASSERT(all->exact.stats().ahead == 0 && all->beside.stats().ahead == 0);
+        RL_ASSERT(all->exact.stats().credit == 0 && all->beside.stats().credit == 0);
         RL_ASSERT(all->exact.used() == of_exact && all->stepping.used() == of_stepping && all->beside.used() == 0);
         all->exact.refund(of_exact), all->stepping.refund(of_stepping);
         RL_ASSERT(all->stepping.close() && all->exact.close() && all->query.used() == 0);

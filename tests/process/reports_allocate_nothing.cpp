@@ -32,7 +32,7 @@ TEST_CASE("reports are written without allocating, and nothing is allocated for 
     allot::write_trace(out, rows);
     allot::write_trace_json(out, rows);
     rows.report(out);
-    CHECK_FALSE(out.was_cut());
+    CHECK_FALSE(out.is_truncated());
     CHECK(rows.usage_at_peak().types.rows() > 100'000);
     for (void* row : all) rows.release(row);
     rows.release(huge);

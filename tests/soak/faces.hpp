@@ -134,7 +134,7 @@ template <class Set> class face_of final : public manager_face {
         f.wipes = sets::answer<Set, allot::category::guard>::wipes;
         f.host_rows = host_rows;
         if constexpr (!host_rows) f.apart = over_.get() - reinterpret_cast<unsigned char*>(rows().arena().begin());
-        f.gives_back = !requires { page::lent; } && std::string_view(rows().arena().got()) != "hugetlb";
+        f.gives_back = !requires { page::lent; } && std::string_view(rows().arena().page_kind()) != "hugetlb";
         if constexpr (!requires { typename page::arena_type; })
             f.gives_back = f.gives_back && sets::answer<Set, allot::category::retain>::when_called;
         return f;
@@ -211,7 +211,7 @@ template <class Set> class face_of final : public manager_face {
             if constexpr (requires { rows().traced(); }) allot::write_trace_json(out, rows());
         }
         const bool json = kind == 2 || kind >= 4;
-        if (!json || out.was_cut() || out.size() == 0) return;
+        if (!json || out.is_truncated() || out.size() == 0) return;
         try {
             static_cast<void>(support::json::parse(out.view()));
         } catch (const std::exception& error) {

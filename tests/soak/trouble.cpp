@@ -13,11 +13,11 @@ namespace {
 
 std::uint64_t seed_now = 0;
 void (*describe_set)(const char*) = nullptr;
-std::atomic<bool> told{false};
+std::atomic<bool> reported{false};
 
 // Formats on the stack of who is in trouble; several threads may be, the first one tells.
-void tell(const char* what, const void* row) {
-    if (told.exchange(true)) return;
+void report(const char* what, const void* row) {
+    if (reported.exchange(true)) return;
     char text[512];
     const int n =
         std::snprintf(text, sizeof text, "soak: FAILED: %s (row %p)\nsoak: thread %d, at %s, set %s\nsoak: seed %llu\n",
@@ -25,7 +25,7 @@ void tell(const char* what, const void* row) {
     if (n > 0) static_cast<void>(!::write(2, text, static_cast<std::size_t>(n)));
 }
 void crashed(int signal) {
-    tell(signal == SIGABRT ? "aborted" : "crashed", nullptr);
+    report(signal == SIGABRT ? "aborted" : "crashed", nullptr);
     std::signal(signal, SIG_DFL);
     std::raise(signal);
 }
@@ -41,7 +41,7 @@ void begin_run(std::uint64_t seed) {
 void tell_set_by(void (*describe)(const char* set)) { describe_set = describe; }
 
 void fail(const char* what, const void* row) {
-    tell(what, row);
+    report(what, row);
     if (describe_set != nullptr) describe_set(here.set);
     std::fflush(stderr);
     std::_Exit(1);

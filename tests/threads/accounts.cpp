@@ -45,7 +45,7 @@ TEST_CASE("accounts: 32 threads on one tree", "[accounts][threads]") {
         inner.push_back(std::make_unique<account>(root, name{"query"}, limit{most / 3}, allot::reservation{1000}));
     for (int i = 0; i != 16; ++i) {
         account& above = *inner[static_cast<std::size_t>(i) % 4];
-        if (i < 8) leaves.push_back(std::make_unique<account>(above, name{"stepping"}, allot::steps{512}));
+        if (i < 8) leaves.push_back(std::make_unique<account>(above, name{"stepping"}, allot::credit_step{512}));
         else leaves.push_back(std::make_unique<account>(above, name{"exact"}, limit{most / 5}));
     }
     std::atomic<bool> good{true}, done{false};
@@ -118,7 +118,7 @@ TEST_CASE("accounts: nobody fails because of another who fails", "[accounts][thr
     account root{name{"root"}, limit{1000}};
     account query{root, name{"query"}};
     account greedy{query, name{"greedy"}}, modest{query, name{"modest"}},
-        stepping{query, name{"stepping"}, allot::steps{64}};
+        stepping{query, name{"stepping"}, allot::credit_step{64}};
     account holding{query, name{"holding"}};
     std::atomic<bool> good{true}, done{false};
     REQUIRE(query.try_charge(400));
@@ -152,7 +152,7 @@ TEST_CASE("accounts: nobody fails because of another who fails", "[accounts][thr
 
 TEST_CASE("accounts: a leaf's room is neither lost nor found twice", "[accounts][threads]") {
     account root{name{"root"}, limit{3000}};
-    account leaf{root, name{"leaf"}, allot::steps{100}}, other{root, name{"other"}, allot::steps{100}};
+    account leaf{root, name{"leaf"}, allot::credit_step{100}}, other{root, name{"other"}, allot::credit_step{100}};
     std::atomic<std::size_t> charged{0};
     std::atomic<bool> good{true};
     crew threads;
@@ -200,7 +200,7 @@ TEST_CASE("accounts: open and close while others charge and look", "[accounts][t
             std::mt19937 random(t);
             for (int i = 0; i != 400; ++i) {
                 account query{root, name{"query"}, allot::reservation{10}};
-                account leaf{query, name{"leaf"}, allot::steps{64}};
+                account leaf{query, name{"leaf"}, allot::credit_step{64}};
                 for (int n = 0; n != 20; ++n)
                     if (!leaf.try_charge(random() % 200)) good = false;
                 if (t == 0 && i % 20 == 0) root.add(ears);
@@ -332,7 +332,7 @@ TEST_CASE("accounts: more is refunded than was charged while the lock is taken",
     }};
     bool good = true;
     for (int round = 0; round != 20'000; ++round) {
-        account leaf{root, name{"leaf"}, allot::steps{4096}}, exact{root, name{"exact"}};
+        account leaf{root, name{"leaf"}, allot::credit_step{4096}}, exact{root, name{"exact"}};
         good = leaf.try_charge(100) && exact.try_charge(100) && good;
         leaf.refund(1 << 16), exact.refund(1 << 16);
         good = leaf.used() == 0 && exact.used() == 0 && leaf.try_charge(10) && exact.try_charge(10) &&

@@ -83,7 +83,7 @@ TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[thr
     allot::arena_client second{pages, "second", &place::held, &gone, &place::give_back};
     allot::arena_client one{pages, "first", &place::held, &first, &place::give_back};
     std::size_t came = 0;
-    std::thread asks{[&] { came = pages.ask_holders(); }};
+    std::thread asks{[&] { came = pages.ask_clients(); }};
     while (!first.inside) std::this_thread::yield();
     second.leave(); // the next one to be asked
     place fourth;
@@ -122,6 +122,6 @@ TEST_CASE("a holder may go while its own thread asks it", "[threads]") {
     const allot::arena_client second{pages, "stays", &place::held, &stays, &place::give_back};
     allot::arena_client first{pages, "goes", &place::held, &goes, &place::give_back};
     goes.holder = &first;
-    CHECK(pages.ask_holders() == 2);
-    CHECK(pages.ask_holders() == 1);
+    CHECK(pages.ask_clients() == 2);
+    CHECK(pages.ask_clients() == 1);
 }

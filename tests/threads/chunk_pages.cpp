@@ -181,7 +181,7 @@ TEST_CASE("who is asked for pages waits for those that its threads are giving ba
     c.ledger.given = [&] { on_the_way.here(); };
     std::thread gives{[&] { c.heap.reclaim(true); }};
     on_the_way.wait();
-    c.heap.reclaim_for_others();
+    c.heap.reclaim_for_arena();
     CHECK(c.ledger.used() == 0);
     gives.join();
 }
@@ -190,9 +190,7 @@ TEST_CASE("a request inside of its own thread's move is refused, and does not wa
     const support::rescue ends{"a request inside of a move of its own thread"};
     stopped_chunks c;
     bool refused = false;
-    c.ledger.had = [&] {
-        refused = c.heap.take_pages(2 * chunk / page) == nullptr && c.heap.reclaim_for_others() == 0;
-    };
+    c.ledger.had = [&] { refused = c.heap.take_pages(2 * chunk / page) == nullptr && c.heap.reclaim_for_arena() == 0; };
     CHECK(c.take(64) != nullptr);
     CHECK(refused);
 }

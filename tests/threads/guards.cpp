@@ -39,11 +39,11 @@ template <class Body> void on_threads(Body body) {
 
 TEMPLATE_TEST_CASE("guarded rows wander between threads, and nothing is amiss", "[threads][guard]", encoded, canaries,
                    waiting, wiped, all_linked, all_of_threads) {
-    std::atomic<int> told{0};
+    std::atomic<int> reported{0};
     allot::row_manager<TestType> rows{
         allot::limit{16_MiB},
         allot::damage_sink{
-            [](void* to, const allot::misuse_report&) noexcept { ++*static_cast<std::atomic<int>*>(to); }, &told}};
+            [](void* to, const allot::misuse_report&) noexcept { ++*static_cast<std::atomic<int>*>(to); }, &reported}};
     std::mutex guarded;
     std::vector<void*> pool;
     std::atomic<bool> good{true};
@@ -76,18 +76,18 @@ TEMPLATE_TEST_CASE("guarded rows wander between threads, and nothing is amiss", 
     });
     for (void* row : pool) rows.release(row);
     CHECK(good);
-    CHECK(told == 0);
+    CHECK(reported == 0);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
 }
 
 TEMPLATE_TEST_CASE("damage that several threads find at once is told once each", "[threads][guard]", waiting,
                    all_of_threads) {
-    std::atomic<int> told{0};
+    std::atomic<int> reported{0};
     allot::row_manager<TestType> rows{
         allot::limit{16_MiB},
         allot::damage_sink{
-            [](void* to, const allot::misuse_report&) noexcept { ++*static_cast<std::atomic<int>*>(to); }, &told}};
+            [](void* to, const allot::misuse_report&) noexcept { ++*static_cast<std::atomic<int>*>(to); }, &reported}};
     std::barrier step(threads);
     std::atomic<int> damaged{0};
     const int rounds = ALLOT_TSAN ? 10 : 50;
@@ -108,7 +108,7 @@ TEMPLATE_TEST_CASE("damage that several threads find at once is told once each",
         }
     });
     rows.release_empty_pages();
-    CHECK(told == damaged);
+    CHECK(reported == damaged);
     CHECK(rows.live_rows() == 0);
     CHECK(rows.valid());
 }
@@ -123,9 +123,9 @@ TEST_CASE("damage that several threads note at once is all kept", "[threads][gua
             for (std::size_t i = static_cast<std::size_t>(t); i < rows.size(); i += threads)
                 notes.add(allot::misuse::written_when_free, &rows[i], nullptr);
         });
-        std::set<const std::byte*> told;
-        notes.take([&](allot::misuse, const allot::row_type*, const std::byte* row) { told.insert(row); });
-        REQUIRE(told.size() == rows.size());
+        std::set<const std::byte*> reported;
+        notes.take([&](allot::misuse, const allot::row_type*, const std::byte* row) { reported.insert(row); });
+        REQUIRE(reported.size() == rows.size());
         REQUIRE(notes.empty());
     }
 }

@@ -19,8 +19,8 @@ struct bitmap : allot::policies<allot::heap::per_thread, allot::slots::bitmap, a
 struct scanning : allot::policies<allot::heap::per_thread, allot::slots::scanning, allot::oom::null> {};
 struct delayed : allot::policies<allot::heap::per_thread, allot::slots::delay_release, allot::oom::null> {};
 
-allot::leak_sink into(std::string& told) {
-    return {[](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &told};
+allot::leak_sink into(std::string& reported) {
+    return {[](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &reported};
 }
 
 } // namespace
@@ -28,13 +28,13 @@ allot::leak_sink into(std::string& told) {
 TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are told, not their free slots", "[threads]", linked,
                    bitmap, scanning, delayed) {
     static const allot::row_type type{"kept"};
-    std::string told;
+    std::string reported;
     constexpr int threads = 4;
     std::barrier used(threads + 1), ended(threads + 1);
     std::vector<std::thread> all;
     {
         allot::row_manager<TestType> after{allot::limit{8_MiB}};
-        auto rows = std::make_unique<allot::row_manager<TestType>>(allot::limit{8_MiB}, into(told));
+        auto rows = std::make_unique<allot::row_manager<TestType>>(allot::limit{8_MiB}, into(reported));
         for (int t = 0; t < threads; ++t)
             all.emplace_back([&, t] {
                 // Thread 0 has no caches yet, the others do; each keeps one row more than the one before.
@@ -54,9 +54,9 @@ TEMPLATE_TEST_CASE("a manager ends while threads hold rows: those are told, not 
         CHECK(after.live_rows() == 0);
         CHECK(after.valid());
     }
-    INFO(told);
-    CHECK(told.find("ended with 10 rows not released") != std::string::npos);
-    CHECK(told.find("of type kept") != std::string::npos);
+    INFO(reported);
+    CHECK(reported.find("ended with 10 rows not released") != std::string::npos);
+    CHECK(reported.find("of type kept") != std::string::npos);
 }
 
 TEMPLATE_TEST_CASE("a thousand generations of threads live in the memory of the first", "[threads]", linked, bitmap,

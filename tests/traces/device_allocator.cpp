@@ -42,7 +42,7 @@ struct random_numbers {
 };
 
 struct totals {
-    std::uint64_t operations = 0, frees = 0, events = 0, waits = 0, steals = 0, refused = 0, joined = 0, given_back = 0,
+    std::uint64_t operations = 0, frees = 0, events = 0, waits = 0, steals = 0, refused = 0, joined = 0, released = 0,
                   graphs = 0;
 };
 
@@ -72,7 +72,7 @@ class trace {
         const auto f = gpu_.stats();
         all_.frees += f.frees, all_.events += f.events, all_.waits += f.waits, all_.steals += f.steals,
             all_.refused += f.refused;
-        all_.joined += f.joined, all_.given_back += f.given_back;
+        all_.joined += f.joined, all_.released += f.released;
         if (sim_.hazards() != 0 || !good_) return broken("a hazard at the end");
         if (f.live != 0 || f.held != 0) return broken("something is live at the end");
         gpu_.trim();
@@ -333,7 +333,7 @@ int main(int n, char** words) {
     };
     show("operations", all.operations), show("frees", all.frees), show("events", all.events), show("waits", all.waits);
     show("from other streams", all.steals), show("refused", all.refused), show("joined", all.joined);
-    show("pieces given back", all.given_back), show("graphs", all.graphs);
+    show("pieces given back", all.released), show("graphs", all.graphs);
     std::printf("no hazards over %llu seeds\n", static_cast<unsigned long long>(seeds));
     return 0;
 }

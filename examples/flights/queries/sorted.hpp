@@ -33,8 +33,8 @@ template <class Rows> answer sorted(database<Rows>& db) {
     for (std::size_t rank = 1, place = 0; rank <= all.size(); ++rank) {
         const flight& f = *all[rank - 1];
         sum += rank * order_value(f);
-        const bool told = rank == 1 + (all.size() - 1) * place / 4;
-        if (!told) continue;
+        const bool reported = rank == 1 + (all.size() - 1) * place / 4;
+        if (!reported) continue;
         while (place <= 4 && rank == 1 + (all.size() - 1) * place / 4) ++place;
         out.add({number(rank), number_or_null(!f.has_delay(), f.dep_delay), date(f.year, f.month, f.day),
                  number_or_null(f.is_null(flight::sched_dep_column), f.sched_dep_time),

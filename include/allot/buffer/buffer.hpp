@@ -139,9 +139,9 @@ class buffer {
                        bool foreign, bool host) noexcept;
 
     ALLOT_COLD buffer outside(std::size_t offset) const noexcept {
-        tell_misuse({.kind = misuse::out_of_bounds,
-                     .heap = ledger_ != nullptr ? ledger_->by->name() : "",
-                     .address = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(data_) + offset)});
+        report_misuse({.kind = misuse::out_of_bounds,
+                       .heap = ledger_ != nullptr ? ledger_->by->name() : "",
+                       .address = reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(data_) + offset)});
         return {};
     }
     ALLOT_ALWAYS_INLINE void touches([[maybe_unused]] std::size_t offset,
@@ -149,7 +149,7 @@ class buffer {
         if constexpr (ALLOT_CHECKED != 0) {
             if (bytes > size_ || offset > size_ - bytes) static_cast<void>(outside(offset));
             else if (!host_access())
-                tell_misuse({.kind = misuse::no_host_access, .heap = ledger_->by->name(), .address = data_ + offset});
+                report_misuse({.kind = misuse::no_host_access, .heap = ledger_->by->name(), .address = data_ + offset});
         }
     }
     bool may_have(const account& a) const noexcept;

@@ -37,28 +37,28 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
 // asked, too, so that a request beyond all limits takes no memory from others.
 inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge_status* why) const noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
-    const auto told = [why](const charge_status& s) {
+    const auto report_status = [why](const charge_status& s) {
         if (why != nullptr) *why = s;
     };
-    told({});
+    report_status({});
     if (bytes == 0) return {};
     if (bytes >= large &&
-        !by.has_ahead(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is hardly more than twice as large
+        !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is hardly more than twice as large
         const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? capacity_for(bytes) : bytes;
         if (!by.fits(least)) { // its listeners may make room
             const charge_status s = by.try_hold(least);
-            if (!s) return told(s), buffer{};
+            if (!s) return report_status(s), buffer{};
             by.cancel(least);
         }
     }
     const memory_block m = take(bytes);
-    if (m.address == nullptr) return told(detail::no_memory(bytes)), buffer{};
+    if (m.address == nullptr) return report_status(detail::no_memory(bytes)), buffer{};
     const charge_status s = by.try_charge(m.bytes);
-    if (ALLOT_UNLIKELY(!s.fitted())) told(s); // else it was not, and nothing is copied
+    if (ALLOT_UNLIKELY(!s.fitted())) report_status(s); // else it was not, and nothing is copied
     if (s) {
         if (buffer b = buffer::over(m, bytes, by, *this, false, host_access())) return b;
         by.refund(m.bytes);
-        told(detail::no_memory(bytes));
+        report_status(detail::no_memory(bytes));
     }
     give(m);
     return {};
@@ -68,16 +68,16 @@ inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
     buffer b = try_allocate(by, bytes, &s);
     if (ALLOT_LIKELY(b || bytes == 0)) return b;
     char line[out_of_memory::line_bytes];
-    const auto tell = [&](text_writer& out) {
+    const auto write_refusal = [&](text_writer& out) {
         out.put("a buffer of ").bytes(bytes).put(" for account ").put(by.name()).put(": ");
         write(out, s);
     };
     text_writer text{line};
     text.put("allot: out of memory: ");
-    tell(text);
+    write_refusal(text);
     raise(out_of_memory(text.view(), [&](text_writer& out) {
         out.put("out of memory: ");
-        tell(out);
+        write_refusal(out);
         out.newline();
         write_top_holders(out, by.root());
     }));

@@ -10,15 +10,15 @@
 // Invariant: exactly one account is charged for the block until it is freed; a ledger is listed from its first view to
 // its end; its count reaches 0 once, and the thread that brought it there ends it.
 //
-// The heir of the charge, when the last view of the charged account is released, is the first of these:
+// The next_charged of the charge, when the last view of the charged account is released, is the first of these:
 //   1. of the accounts with views, the one whose ledger arrived first; closed accounts are skipped. It is forced
 //   2. an account whose last view is being released just now
 //   3. none: the charge stays until the block is freed
 // The charge moves without the lock, since listeners are called, while `mover` is the moving thread. A thread that
-// releases the heir's last view waits for the move, which waits for nothing; inside a call of the mover's own thread it
-// leaves the end to the mover.
+// releases the next_charged's last view waits for the move, which waits for nothing; inside a call of the mover's own
+// thread it leaves the end to the mover.
 // Cost: 104 bytes a block, its first ledger included, 32 for each other. Threads: any. Source: Drill's BufferLedger and
-// AllocationManager, 2014, which lock for every release and leave the heir to a hash table's order.
+// AllocationManager, 2014, which lock for every release and leave the next_charged to a hash table's order.
 #pragma once
 
 #include <allot/buffer/buffer_memory.hpp>
@@ -95,7 +95,7 @@ struct buffer_block {
     }
 
     bool is_moving() const noexcept { return mover.load(std::memory_order_acquire) != 0; }
-    bool moved_by_another() const noexcept {
+    bool moved_concurrently() const noexcept {
         const std::uintptr_t by = mover.load(std::memory_order_acquire);
         return by != 0 && by != sys::thread_token();
     }
@@ -120,7 +120,7 @@ struct buffer_block {
     // Whom the charge falls to when `gone` goes: that account itself, where it came back, else the first that has
     // views. Where none has, the first whose end is on its way: it is here, and its account with it, until its own
     // thread comes for the lock.
-    buffer_ledger* heir(const buffer_ledger& gone) const noexcept {
+    buffer_ledger* next_charged(const buffer_ledger& gone) const noexcept {
         buffer_ledger *found = nullptr, *ending = nullptr;
         for (buffer_ledger* l = ledgers; l != nullptr; l = l->next) {
             if (l == &gone) continue;
@@ -145,7 +145,7 @@ struct buffer_block {
 static_assert(sizeof(buffer_block) == buffer_record &&
               std::is_trivially_destructible_v<buffer_block>); // its record goes as it is
 
-inline void breathe(buffer_block& b) noexcept {
+inline void unlock_and_relock(buffer_block& b) noexcept {
     b.lock.unlock();
     yield();
     b.lock.lock();
@@ -156,7 +156,7 @@ inline charge_status begin_move(buffer_block& b, account& from, account& to) noe
     b.mover.store(sys::thread_token(), std::memory_order_relaxed);
     b.lock.unlock();
     charge_status s = account::transfer(from, to, b.memory.bytes);
-    if (ALLOT_UNLIKELY(!s.charged()) && from.has_given_back()) s = to.force_charge(b.memory.bytes);
+    if (ALLOT_UNLIKELY(!s.charged()) && from.has_ended()) s = to.force_charge(b.memory.bytes);
     if (s.charged()) b.note("transfer", to);
     return s;
 }
@@ -202,7 +202,7 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
 inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
     buffer_block& b = *from.block;
     b.lock.lock();
-    while (b.charged == from.by && b.moved_by_another()) breathe(b);
+    while (b.charged == from.by && b.moved_concurrently()) unlock_and_relock(b);
     const bool has_it = b.charged == from.by && from.by != &to, in_a_call = b.is_moving();
     if (has_it && !in_a_call) return move_charge(b, *from.by, to);
     b.lock.unlock();
@@ -229,8 +229,8 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
     buffer_ledger* also = nullptr;
     b.lock.lock();
     while (b.charged == &mine) {
-        if (b.moved_by_another()) {
-            breathe(b);
+        if (b.moved_concurrently()) {
+            unlock_and_relock(b);
             continue;
         }
         if (b.is_moving()) {
@@ -238,7 +238,7 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
             b.lock.unlock();
             return nullptr;
         }
-        buffer_ledger* const next = b.heir(gone);
+        buffer_ledger* const next = b.next_charged(gone);
         if (next == nullptr || next->by == &mine) break;
         const charge_status s = begin_move(b, mine, *next->by);
         b.lock.lock();

@@ -89,7 +89,7 @@ class buffer_reservation {
 
   private:
     bool open() const noexcept {
-        if (ALLOT_UNLIKELY(by_ == nullptr)) tell_misuse({.kind = misuse::used_up});
+        if (ALLOT_UNLIKELY(by_ == nullptr)) report_misuse({.kind = misuse::used_up});
         return by_ != nullptr;
     }
     // By who has its charge now; the account may end with its next refund.

@@ -10,7 +10,7 @@ namespace allot::inline ALLOT_ABI {
 
 inline bool buffer::may_have(const account& a) const noexcept {
     if (ALLOT_UNLIKELY(&a.root() != &ledger_->by->root())) {
-        tell_misuse({.kind = misuse::other_tree, .heap = a.name(), .address = data_});
+        report_misuse({.kind = misuse::other_tree, .heap = a.name(), .address = data_});
         return false;
     }
     return a.is_open();

@@ -103,7 +103,7 @@ struct vector_parts {
 
 inline bool in_bounds(std::size_t from, std::size_t n, std::size_t size, const buffer& of) noexcept {
     if (ALLOT_LIKELY(n <= size && from <= size - n)) return true;
-    tell_misuse({.kind = misuse::out_of_bounds, .heap = of ? of.holder()->name() : "", .address = of.data()});
+    report_misuse({.kind = misuse::out_of_bounds, .heap = of ? of.holder()->name() : "", .address = of.data()});
     return false;
 }
 
@@ -121,9 +121,9 @@ template <plain_number T> class value_vector {
             size <= values.size() / sizeof(T) &&
             (!validity || (first < SIZE_MAX - size && detail::bytes_of_bits(0, first + size) <= validity.size()));
         if (!fits) {
-            tell_misuse({.kind = misuse::out_of_bounds,
-                         .heap = values ? values.holder()->name() : "",
-                         .address = values.data()});
+            report_misuse({.kind = misuse::out_of_bounds,
+                           .heap = values ? values.holder()->name() : "",
+                           .address = values.data()});
             return;
         }
         values_ = std::move(values);

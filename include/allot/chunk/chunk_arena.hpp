@@ -61,14 +61,14 @@ template <class Set> class chunk_arena {
           core_(pages_,
                 chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
-          holder_(arena(), name_, &held, this, &reclaim_for_others) {
+          client_(arena(), name_, &held, this, &reclaim_for_arena) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
         if (core_.open()) {
-            if constexpr (policies::in_tree) ledger_.tells(this, &tell_account<item_stats>);
+            if constexpr (policies::in_tree) ledger_.set_stats_source(this, &item_stats_of<item_stats>);
             return;
         }
-        holder_.leave();
+        client_.leave();
         core_.close();
         raise(out_of_memory("allot: out of memory: a chunk arena cannot get what it keeps about blocks",
                             [&](text_writer& out) {
@@ -83,10 +83,10 @@ template <class Set> class chunk_arena {
     chunk_arena(const chunk_arena&) = delete;
     chunk_arena& operator=(const chunk_arena&) = delete;
     ~chunk_arena() {
-        if constexpr (policies::in_tree) ledger_.tells(nullptr, nullptr);
-        holder_.leave();
+        if constexpr (policies::in_tree) ledger_.set_stats_source(nullptr, nullptr);
+        client_.leave();
         core_.close();
-        detail::tell_leaked_blocks(*this, set_name(), leaks_);
+        detail::report_leaked_blocks(*this, set_name(), leaks_);
         core_.heap().drop_pages();
     }
 
@@ -267,13 +267,13 @@ template <class Set> class chunk_arena {
         return static_cast<const chunk_arena*>(self)->core_.heap().held_bytes();
     }
     // What the system gives to an arena of its own; one that is shared is nobody's alone.
-    template <class Stats> static Stats tell_account(const void* self) noexcept {
+    template <class Stats> static Stats item_stats_of(const void* self) noexcept {
         const auto& blocks = *static_cast<const chunk_arena*>(self);
         if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
         else return {blocks.ledger_.used(), blocks.arena().stats().committed, blocks.arena().resident()};
     }
-    static std::size_t reclaim_for_others(const void* self) noexcept {
-        return static_cast<const chunk_arena*>(self)->core_.heap().reclaim_for_others();
+    static std::size_t reclaim_for_arena(const void* self) noexcept {
+        return static_cast<const chunk_arena*>(self)->core_.heap().reclaim_for_arena();
     }
     std::size_t limit_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.limit();
@@ -345,7 +345,7 @@ template <class Set> class chunk_arena {
         return ours && is_aligned(at, unit) ? misuse::double_release : misuse::foreign_pointer;
     }
     ALLOT_COLD void misused(misuse kind, const void* p) const noexcept {
-        tell_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});
+        report_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});
     }
 
     template <class Visit> void usage_of(const typename core_type::heap_type::state& now, Visit visit) const {
@@ -371,14 +371,14 @@ template <class Set> class chunk_arena {
     mutable core_type core_;
     std::atomic<std::uint64_t> refused_{0};
     leak_sink leaks_;
-    arena_client holder_; // last: others may ask from now on
+    arena_client client_; // last: others may ask from now on
 };
 
 // A set that makes no chunk arena: its mistake is told once, and everything else is quiet.
 template <class Set>
     requires(!detail::makes_chunk_arena<Set>())
 class chunk_arena<Set> : public detail::refused<Set, product::chunk_arena> {
-    using told = decltype(detail::check_chunk_arena<Set>());
+    using checked = decltype(detail::check_chunk_arena<Set>());
 
   public:
     using detail::refused<Set, product::chunk_arena>::refused;

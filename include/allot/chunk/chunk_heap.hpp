@@ -77,7 +77,7 @@ template <class Policies> class chunk_heap {
                 if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too
                 if (chunk == least) break;
             }
-        } while (got == 0 && short_of_pages.looks_again());
+        } while (got == 0 && short_of_pages.retry());
         return got;
     }
     // They are free, and nobody's cache has them.
@@ -109,7 +109,7 @@ template <class Policies> class chunk_heap {
         pages_in_transit::move taken{under_way_};
         std::byte* p = nullptr;
         do p = take_run(pages, taken);
-        while (p == nullptr && short_of_pages.looks_again());
+        while (p == nullptr && short_of_pages.retry());
         if (p == nullptr) return nullptr;
         taken.end(); // it is a live block from now on
         const std::size_t first = distance(p) >> arena().page_shift();
@@ -155,12 +155,12 @@ template <class Policies> class chunk_heap {
         excess_.store(false, std::memory_order_relaxed);
         // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by
         // halves.
-        return give_back(forced, forced ? arena().page_bytes() : chunk_);
+        return return_pages(forced, forced ? arena().page_bytes() : chunk_);
     }
     // For another heap of the arena: what this one's threads are just moving is there, too.
-    std::size_t reclaim_for_others() noexcept {
+    std::size_t reclaim_for_arena() noexcept {
         std::size_t pages = reclaim(true);
-        if (pages_in_transit::request{under_way_}.wait()) pages += give_back(true, arena().page_bytes());
+        if (pages_in_transit::request{under_way_}.wait()) pages += return_pages(true, arena().page_bytes());
         return pages;
     }
     // Nobody may use it any more.
@@ -281,7 +281,7 @@ template <class Policies> class chunk_heap {
         return true;
     }
     // Whole pages that are free, in pieces of `step` bytes, all or until no more than spare() are. Returns how many.
-    std::size_t give_back(bool all, std::size_t step) noexcept {
+    std::size_t return_pages(bool all, std::size_t step) noexcept {
         std::size_t pages = 0;
         for (;;) {
             pages_in_transit::move given{under_way_};

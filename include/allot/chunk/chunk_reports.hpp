@@ -65,7 +65,7 @@ template <class Blocks>
 }
 
 template <class Blocks>
-ALLOT_COLD void tell_leaked_blocks(const Blocks& blocks, const char* set, const leak_sink& sink) noexcept {
+ALLOT_COLD void report_leaked_blocks(const Blocks& blocks, const char* set, const leak_sink& sink) noexcept {
     const chunk_stats f = blocks.stats();
     if (f.live_blocks == 0) return;
     char page[out_of_memory::report_bytes];

@@ -70,7 +70,7 @@ class pages_in_transit {
         }
         // It found nothing. True: pages of other threads are where it may find them now, which they were not all the
         // time since the last look. Others that are quicker each time are not waited for without end.
-        bool looks_again() noexcept {
+        bool retry() noexcept {
             if (looks_++ == most_looks) return false;
             bool again = wait();
             const lock_guard hold(all_.lock_);

@@ -225,7 +225,7 @@ template <class Set, class Product> constexpr void report() {
 template <class Set, class Product>
 inline constexpr bool well_formed = detail::stage_of<Set, Product>() == detail::stage::fine;
 
-/// The same, and where it is false the errors, once. `using told = decltype(check<Set, Product>())` is
+/// The same, and where it is false the errors, once. `using checked = decltype(check<Set, Product>())` is
 /// enough.
 template <class Set, class Product> constexpr auto check() {
     if constexpr (!well_formed<Set, Product>) detail::report<Set, Product>();
@@ -256,7 +256,7 @@ namespace detail {
 
 /// What a product of a refused set is: it tells the mistake once, and takes whatever it is given.
 template <class Set, class Product> struct refused : words {
-    using told = decltype(check<Set, Product>());
+    using checked = decltype(check<Set, Product>());
 
     template <class... As> explicit refused(As&&...) {
         if constexpr (stage_of<Set, Product>() == stage::bare_struct) error::not_derived_from_policies<Set>();

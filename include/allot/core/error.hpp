@@ -149,7 +149,7 @@ inline void misuse_to_stderr(const misuse_report& report) noexcept {
 
 /// Checked builds: says what happened on standard error and aborts. Others: returns, and the caller answers
 /// as its documentation says.
-ALLOT_COLD inline void tell_misuse([[maybe_unused]] const misuse_report& report) noexcept {
+ALLOT_COLD inline void report_misuse([[maybe_unused]] const misuse_report& report) noexcept {
 #if ALLOT_CHECKED
     detail::misuse_to_stderr(report);
     std::abort();

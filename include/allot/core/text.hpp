@@ -83,7 +83,7 @@ class text_writer {
     constexpr std::string_view view() const noexcept { return {buffer_, size_}; }
     constexpr const char* c_str() const noexcept { return buffer_; }
     constexpr std::size_t size() const noexcept { return size_; }
-    constexpr bool was_cut() const noexcept { return cut_; }
+    constexpr bool is_truncated() const noexcept { return cut_; }
 
   private:
     constexpr text_writer& digits(std::uint64_t n, unsigned base) noexcept {

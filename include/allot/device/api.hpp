@@ -136,7 +136,7 @@ concept api = std::copyable<A> && std::is_trivially_copyable_v<A> && memory<A> &
 /// An api that wants to hear which part of its memory is a block in use: the simulated device. An allocator that cuts
 /// blocks out of a segment tells it, and so a use after free, or a block handed out twice, is found.
 template <class A>
-concept told_of_blocks = requires(const A& api, void* p, std::size_t bytes, typename A::stream_type stream) {
+concept tracks_blocks = requires(const A& api, void* p, std::size_t bytes, typename A::stream_type stream) {
     api.mark_allocated(p, bytes, stream);
     api.mark_freed(p, bytes, stream);
 };

@@ -312,7 +312,7 @@ class cuda {
     }
 };
 
-static_assert(api<cuda> && std::is_empty_v<cuda> && !told_of_blocks<cuda>);
+static_assert(api<cuda> && std::is_empty_v<cuda> && !tracks_blocks<cuda>);
 
 } // namespace device
 } // namespace allot::inline ALLOT_ABI

@@ -113,7 +113,7 @@ class simulated {
     }
     result<> destroy_graph(graph_type graph) const noexcept { return machine_->destroy_graph(graph); }
 
-    // --- blocks, for allocators that cut them out of segments (device::told_of_blocks) --------------------------
+    // --- blocks, for allocators that cut them out of segments (device::tracks_blocks) --------------------------
     void mark_allocated(void* p, std::size_t bytes, stream_type stream) const noexcept {
         machine_->mark_allocated(p, bytes, stream);
     }
@@ -125,7 +125,7 @@ class simulated {
     simulator* machine_;
 };
 
-static_assert(api<simulated> && told_of_blocks<simulated>);
+static_assert(api<simulated> && tracks_blocks<simulated>);
 
 } // namespace device
 } // namespace allot::inline ALLOT_ABI

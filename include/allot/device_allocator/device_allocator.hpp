@@ -43,7 +43,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     using growth::api_, growth::book_, growth::books_, growth::count, growth::counters_, growth::device_,
         growth::growing_;
     using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_,
-        growth::segments_, growth::told_;
+        growth::segments_, growth::diagnostics_;
     using typename growth::book_type, typename growth::caller, typename growth::guard, typename growth::key_type;
     using typename growth::policies, typename growth::run, typename growth::uses;
 
@@ -64,10 +64,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     device_allocator& operator=(const device_allocator&) = delete;
     // Tells what was not freed, waits for the device, and gives all back.
     ~device_allocator() {
-        told_.left(runs_.live_runs(), runs_.live_bytes());
+        diagnostics_.left(runs_.live_runs(), runs_.live_bytes());
         if (segments_.size() == 0) return;
-        told_.given_back(growth::synchronize_devices());
-        while (segments_.size() != 0) told_.given_back(segments_.shrink(segments_[segments_.size() - 1]));
+        diagnostics_.released(growth::synchronize_devices());
+        while (segments_.size() != 0) diagnostics_.released(segments_.shrink(segments_[segments_.size() - 1]));
     }
 
     // ---- blocks ---------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(bytes == 0)) return nullptr;
         if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
-            told_.misused(misuse::bad_alignment, nullptr);
+            diagnostics_.misused(misuse::bad_alignment, nullptr);
             return nullptr;
         }
         caller who;
@@ -100,7 +100,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         }
         if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slow(who, bytes, align))) return refused();
         void* const p = reinterpret_cast<void*>(r.address);
-        if constexpr (policies::tells_blocks) api_.mark_allocated(p, r.bytes, stream);
+        if constexpr (policies::tracks_blocks) api_.mark_allocated(p, r.bytes, stream);
         return p;
     }
     // All use of the block so far is ordered before this point of the stream; it need not be the one it was allocated
@@ -113,7 +113,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         const auto address = reinterpret_cast<std::uintptr_t>(p);
         const guard hold{books_};
         const std::size_t bytes = runs_.bytes_of(address);
-        if (ALLOT_UNLIKELY(bytes == 0)) return told_.misused(growth::why_not_a_block(address), p);
+        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.misused(growth::why_not_a_block(address), p);
         count([](auto& c) { ++c.frees; });
         if constexpr (policies::at_once) {
             runs_.release(address, stream_tag::of(stream_tag::clean));
@@ -125,7 +125,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             runs_.release(address, stream_tag::of(stream_tag::held));
             return;
         }
-        if constexpr (policies::tells_blocks) api_.mark_freed(p, bytes, stream);
+        if constexpr (policies::tracks_blocks) api_.mark_freed(p, bytes, stream);
         runs_.release(address, book_.freed(key));
         if (ALLOT_LIKELY(who.state == uses::all)) book_.keep_up(key);
     }
@@ -149,7 +149,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         const guard hold{books_};
         const key_type key = key_of(who);
         if (key == book_type::none) return 0;
-        if constexpr (policies::tells_blocks)
+        if constexpr (policies::tracks_blocks)
             runs_.visit([&](const run& r, bool live, std::uint32_t) {
                 if (!live && r.tag.key() == stream_tag::held)
                     api_.mark_freed(reinterpret_cast<void*>(r.address), r.bytes, stream);
@@ -168,7 +168,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         typename growth::turn mine{growing_, ledger_, api_};
         (void)growth::wait_for_frees();
         std::size_t pieces = SIZE_MAX;
-        return growth::give_back(stream_tag::clean, SIZE_MAX, pieces, mine);
+        return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, mine);
     }
     // retain::idle: a look, as requests take them, for a program without requests; returns bytes. It waits for nobody.
     std::size_t trim_idle() noexcept
@@ -226,7 +226,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             f.refused = counters_.refused;
             f.steals = counters_.steals;
             f.grown = counters_.grown;
-            f.given_back = counters_.given_back;
+            f.released = counters_.released;
             f.joined = counters_.joined;
         }
         return f;
@@ -250,8 +250,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         return ledger_.account();
     }
     // What the device answered to the last call that failed.
-    device::error last_error() const noexcept { return told_.last_error(); }
-    const char* name() const noexcept { return told_.name(); }
+    device::error last_error() const noexcept { return diagnostics_.last_error(); }
+    const char* name() const noexcept { return diagnostics_.name(); }
     device_id device() const noexcept { return device_; }
     const api_type& api() const noexcept { return api_; }
     // The invariants of its books, while no other call is under way. O(n log n).
@@ -281,7 +281,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
 template <class Set>
     requires(!detail::makes_device_allocator<Set>())
 class device_allocator<Set> : public detail::refused<Set, product::device_allocator> {
-    using told = decltype(detail::check_device_allocator<Set>());
+    using checked = decltype(detail::check_device_allocator<Set>());
 
   public:
     using detail::refused<Set, product::device_allocator>::refused;

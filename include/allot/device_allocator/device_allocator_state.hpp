@@ -3,7 +3,7 @@
 //
 // Invariant: a run is handed to a stream only if that comes after the run's tag. Cost: the fit's and the book's; beside
 // them two questions to the api a call (whose id, whether captured).
-// Threads: any for identify(), told_ and the ledger; the rest by who holds books_. Nothing here creates, maps or
+// Threads: any for identify(), diagnostics_ and the ledger; the rest by who holds books_. Nothing here creates, maps or
 // synchronises.
 // Source: as device_allocator.hpp.
 #pragma once
@@ -52,8 +52,8 @@ template <class Set> class device_allocator_state {
         : api_(api_argument<api_type>(values...)), device_(value_or<device_id>({0}, values...)),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
                   values...),
-          book_(api_),
-          told_(value_or<allot::name>({""}, values...).text, value_or<leak_sink>({&leaks_to_stderr}, values...)) {
+          book_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
+                                    value_or<leak_sink>({&leaks_to_stderr}, values...)) {
         (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));      // else growth does
         if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests
     }
@@ -72,7 +72,7 @@ template <class Set> class device_allocator_state {
     bool identify(stream_type stream, caller& who) noexcept {
         const auto id = api_.stream_id(stream);
         if (ALLOT_UNLIKELY(!id)) {
-            told_.remember(id.error());
+            diagnostics_.remember(id.error());
             return false;
         }
         who.stream = stream;
@@ -173,7 +173,7 @@ template <class Set> class device_allocator_state {
     runs_type runs_{unit};
     book_type book_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters_;
-    device_diagnostics<Set> told_;
+    device_diagnostics<Set> diagnostics_;
 };
 
 } // namespace detail

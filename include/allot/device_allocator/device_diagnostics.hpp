@@ -27,15 +27,15 @@ template <class Set> class device_diagnostics {
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
 
     void remember(const device::error& e) noexcept {
-        const lock_guard hold{telling_};
+        const lock_guard hold{lock_};
         last_error_ = e;
     }
     device::error last_error() const noexcept {
-        const lock_guard hold{telling_};
+        const lock_guard hold{lock_};
         return last_error_;
     }
     // A call that gives memory back: nobody asks for its result.
-    void given_back(const device::result<>& r) noexcept {
+    void released(const device::result<>& r) noexcept {
         if (r) return;
         remember(r.error());
         char line[256];
@@ -53,7 +53,7 @@ template <class Set> class device_diagnostics {
         leaks_.write(leaks_.context, out.view());
     }
     void misused(misuse kind, const void* p) const noexcept {
-        tell_misuse({.kind = kind, .set = set_name(), .heap = name_, .address = p});
+        report_misuse({.kind = kind, .set = set_name(), .heap = name_, .address = p});
     }
 
   private:
@@ -63,7 +63,7 @@ template <class Set> class device_diagnostics {
 
     const char* name_;
     leak_sink leaks_;
-    mutable sys::mutex telling_;
+    mutable sys::mutex lock_;
     device::error last_error_{};
 };
 

@@ -50,7 +50,7 @@ template <class Set> struct device_policies {
     using retain = answer<category::retain>;
     static constexpr bool at_once = answer<category::order>::at_once;
     // Marks are in the order of streams; what the host orders, it does not tell.
-    static constexpr bool tells_blocks = !at_once && device::told_of_blocks<api>;
+    static constexpr bool tracks_blocks = !at_once && device::tracks_blocks<api>;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
     static constexpr bool raises = answer<category::oom>::raises;
@@ -82,7 +82,7 @@ template <class Set> constexpr auto check_device_allocator() {
 
 // What happened so far; empty under watch::none.
 struct device_counters {
-    std::uint64_t allocations = 0, frees = 0, refused = 0, steals = 0, grown = 0, given_back = 0, joined = 0;
+    std::uint64_t allocations = 0, frees = 0, refused = 0, steals = 0, grown = 0, released = 0, joined = 0;
 };
 struct no_device_counters {};
 

@@ -33,9 +33,9 @@ struct device_stats {
     std::uint64_t waits = 0;          // of a stream for an event, so far
     // so far; 0 under watch::none
     std::uint64_t allocations = 0, frees = 0, refused = 0;
-    std::uint64_t steals = 0;                // allocations from what another stream had freed
-    std::uint64_t grown = 0, given_back = 0; // pieces
-    std::uint64_t joined = 0;                // allocations from runs of several streams side by side
+    std::uint64_t steals = 0;              // allocations from what another stream had freed
+    std::uint64_t grown = 0, released = 0; // pieces
+    std::uint64_t joined = 0;              // allocations from runs of several streams side by side
 };
 
 /// What is free under one stream.

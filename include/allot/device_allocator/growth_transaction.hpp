@@ -45,24 +45,24 @@ template <class Ledger, class Api> class growth_transaction {
     explicit operator bool() const noexcept { return held_now_; }
 
     // What can be mapped.
-    std::size_t charged() const noexcept { return held_ + given_back_; }
+    std::size_t charged() const noexcept { return held_ + unmapped_charge_; }
     // So much can be mapped from now on. False: less than before may be left. Others may have had a turn meanwhile.
     bool charge(std::size_t bytes) noexcept {
         if constexpr (calls) end();
         settle_held(); // first: a thread that has charged and not confirmed must not charge
-        const std::size_t more = bytes - given_back_;
+        const std::size_t more = bytes - unmapped_charge_;
         const bool good = ledger_.try_charge(more);
         if (good) held_ = more;
         if constexpr (calls) begin();
         return good;
     }
     void mapped(std::size_t bytes) noexcept {
-        const std::size_t again = bytes < given_back_ ? bytes : given_back_; // is in the peak already
-        given_back_ -= again;
+        const std::size_t again = bytes < unmapped_charge_ ? bytes : unmapped_charge_; // is in the peak already
+        unmapped_charge_ -= again;
         held_ -= bytes - again;
         mapped_ += bytes - again;
     }
-    void unmapped(std::size_t bytes) noexcept { given_back_ += bytes; }
+    void unmapped(std::size_t bytes) noexcept { unmapped_charge_ += bytes; }
 
   private:
     void begin() noexcept {
@@ -84,7 +84,7 @@ template <class Ledger, class Api> class growth_transaction {
     }
     void settle() noexcept {
         settle_held();
-        if (given_back_ != 0) ledger_.refund(given_back_);
+        if (unmapped_charge_ != 0) ledger_.refund(unmapped_charge_);
     }
 
     sys::mutex& growing_;
@@ -94,7 +94,7 @@ template <class Ledger, class Api> class growth_transaction {
     std::optional<relaxed_capture<Api>> mode_; // in a capture, too
     std::size_t held_ = 0;                     // charged, neither confirmed nor cancelled
     std::size_t mapped_ = 0;                   // of what was held, to be confirmed
-    std::size_t given_back_ = 0;               // of what is confirmed, not refunded yet
+    std::size_t unmapped_charge_ = 0;          // of what is confirmed, not refunded yet
 };
 
 } // namespace detail

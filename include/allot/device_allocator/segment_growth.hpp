@@ -29,7 +29,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     using books = device_allocator_state<Set>;
     using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of,
         books::ledger_;
-    using books::limit_now, books::runs_, books::take, books::told_, books::unit;
+    using books::limit_now, books::runs_, books::take, books::diagnostics_, books::unit;
     using typename books::api_type, typename books::book_type, typename books::caller, typename books::guard,
         typename books::key_type;
     using typename books::policies, typename books::run, typename books::uses;
@@ -69,13 +69,13 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         bool wait = false, hopeless = false;
     };
     // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
-    bool lies_well(std::size_t size, std::size_t align) noexcept {
+    bool can_place(std::size_t size, std::size_t align) noexcept {
         return align <= unit || (align <= segments_.granularity() && segments_.maps(size));
     }
     // The bytes of a piece that serves wherever it comes to lie.
     std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
         const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
-        return lies_well(need, align) ? need : align_up(bytes + align, step);
+        return can_place(need, align) ? need : align_up(bytes + align, step);
     }
     // A piece more, and the block in it; or what others have grown meanwhile.
     run grow(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
@@ -90,14 +90,14 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             std::size_t want = align_up(held / 4, step);
             want = want > largest_step ? largest_step : want;
             if (want > most - held) want = (most - held) / step * step;
-            if (want < need || want >= refused || !lies_well(want, align)) want = need;
+            if (want < need || want >= refused || !can_place(want, align)) want = need;
             if (want > mine.charged()) {
                 if (!mine.charge(want)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);
             if (!made) {
-                told_.remember(made.error());
+                diagnostics_.remember(made.error());
                 refused = want;
                 continue;
             }
@@ -111,7 +111,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                     return cut_from(*made, stream_tag::clean, bytes, align);
                 }
             }
-            told_.given_back(segments_.shrink(*made));
+            diagnostics_.released(segments_.shrink(*made));
             return {};
         }
     }
@@ -157,7 +157,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         }
         std::size_t pieces = SIZE_MAX;
         if (!policies::retain::under_pressure ||
-            give_back(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0)
+            return_segments(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0)
             return {};
         return grow(who, bytes, align, mine);
     }
@@ -219,7 +219,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     }
     // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest
     // first.
-    std::size_t give_back(key_type key, std::size_t enough, std::size_t& pieces, turn& mine) noexcept {
+    std::size_t return_segments(key_type key, std::size_t enough, std::size_t& pieces, turn& mine) noexcept {
         std::size_t bytes = 0;
         for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
             const piece p = segments_[i - 1];
@@ -228,9 +228,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 if (const run in = holder_of(p, key); !in || !runs_.remove(in, p.address, p.bytes)) continue;
             }
             --pieces;
-            told_.given_back(segments_.shrink(p));
+            diagnostics_.released(segments_.shrink(p));
             mine.unmapped(p.bytes);
-            count([](auto& c) { ++c.given_back; });
+            count([](auto& c) { ++c.released; });
             bytes += p.bytes;
         }
         return bytes;
@@ -253,7 +253,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         turn mine{growing_, ledger_, api_, try_to_lock};
         if (!mine || !idle_.due()) return 0;
         std::size_t pieces = policies::idle::pieces_a_look;
-        const std::size_t bytes = give_back(stream_tag::resting, SIZE_MAX, pieces, mine);
+        const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, mine);
         if (pieces == 0) return bytes; // the next request goes on
         const guard hold{books_};
         for (key_type k = stream_tag::first; k < book_.keys(); ++k)

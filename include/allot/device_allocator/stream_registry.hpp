@@ -136,9 +136,9 @@ template <class Api> class stream_registry {
     }
     // Its frees so far can be waited for when it is destroyed. False: they cannot, but by waiting for the device.
     bool leave(key_type k) noexcept {
-        const bool told = entries_[k].recorded == entries_[k].freed || record(k);
+        const bool recorded = entries_[k].recorded == entries_[k].freed || record(k);
         entries_[k].gone = true;
-        return told;
+        return recorded;
     }
 
     // What T has to do before it may use all that S freed: 0 nothing, 1 a wait, 2 an event and a wait.

@@ -45,7 +45,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     using keyed::carve, keyed::choose, keyed::counted, keyed::find_free, keyed::index_of, keyed::indexes_,
         keyed::is_before, keyed::joins;
     using keyed::keys_, keyed::make_free, keyed::memory, keyed::nodes, keyed::space_, keyed::take_out, keyed::to_bytes,
-        keyed::told;
+        keyed::describe_run;
     using typename keyed::index, typename keyed::node, typename keyed::number;
 
   public:
@@ -221,7 +221,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     // --- figures -------------------------------------------------------------------------------------------
     /// The largest free run, of a key or of all; of equals the highest address.
     run largest(std::uint32_t key) const noexcept {
-        return is_open(key) ? told(indexes_[key]->largest(nodes())) : run{};
+        return is_open(key) ? describe_run(indexes_[key]->largest(nodes())) : run{};
     }
     run largest() const noexcept {
         number best = 0;
@@ -229,7 +229,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
             const number x = indexes_[key] == nullptr ? 0 : indexes_[key]->largest(nodes());
             if (x != 0 && (best == 0 || is_before(nodes()[best], nodes()[x]))) best = x;
         }
-        return told(best);
+        return describe_run(best);
     }
     std::size_t unit() const noexcept { return space_.unit(); }
     std::size_t bytes() const noexcept { return space_.units() << space_.shift(); }
@@ -249,8 +249,9 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     }
     /// Visits (run, live, segment) in the order of addresses, until it returns false. It must not call back.
     template <class Visit> void visit(Visit visit) const noexcept {
-        space_.visit(
-            [&](number x, std::uint32_t segment) { return visit(told(x), nodes()[x].is_live(), segment) ? x : 0; });
+        space_.visit([&](number x, std::uint32_t segment) {
+            return visit(describe_run(x), nodes()[x].is_live(), segment) ? x : 0;
+        });
     }
     /// Visits the free runs of a key of so many bytes or more, the smallest first, until it returns false: what could
     /// be given back. O(log n) and O(1) a run. It must not call back.
@@ -258,7 +259,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
         std::uint32_t units = 0;
         if (!is_open(key) || !counted(least, 1, units)) return;
         number x = indexes_[key]->best(nodes(), units);
-        while (x != 0 && visit(told(x))) x = indexes_[key]->after(nodes(), x);
+        while (x != 0 && visit(describe_run(x))) x = indexes_[key]->after(nodes(), x);
     }
     /// The longest way down in an index: for tests and reports of what O(log n) is. 0 where something is broken.
     std::size_t deepest() const noexcept {
@@ -296,7 +297,7 @@ template <run_tag Tag, class Memory> bool best_fit_runs<Tag, Memory>::valid() co
         live_units += n.is_live() ? n.units : 0;
         ++(n.is_live() ? live : free);
         if (n.is_live()) return live_.find(nodes(), n.address) == x;
-        return find_free(told(x)) == x && !joins(nodes()[before], n.units, n.tag);
+        return find_free(describe_run(x)) == x && !joins(nodes()[before], n.units, n.tag);
     });
     for (std::uint32_t key = 0; key != keys_; ++key) indexed += free_runs(key);
     return good && deepest() != 0 && live_.valid(nodes()) && live_units == live_units_ && live == live_.used() &&

@@ -172,7 +172,7 @@ template <class Memory = host_metadata> class buddy_runs {
         if (orders_ == 0) return {};
         const auto order = static_cast<unsigned>(std::bit_width(orders_) - 1);
         const tree& t = trees_[with_free_[order]];
-        return told(t, order, t.lowest_free(order));
+        return describe_run(t, order, t.lowest_free(order));
     }
     std::size_t unit() const noexcept { return std::size_t{1} << shift_; }
     std::size_t bytes() const noexcept { return bytes_; }
@@ -194,7 +194,7 @@ template <class Memory = host_metadata> class buddy_runs {
             if (unit() << order < least) continue;
             for (number t = with_free_[order]; t != nobody; t = trees_[t].next[order])
                 for (std::size_t i = 0; i != std::size_t{1} << (trees_[t].top - order); ++i)
-                    if (trees_[t].is_free(order, i) && !visit(told(trees_[t], order, i))) return;
+                    if (trees_[t].is_free(order, i) && !visit(describe_run(trees_[t], order, i))) return;
         }
     }
     /// Visits (block, live, segment) in the order of addresses, until it returns false. It must not call back.
@@ -203,7 +203,7 @@ template <class Memory = host_metadata> class buddy_runs {
             const tree& t = trees_[ranges_[at].edge];
             for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
                 const place p = down(ranges_[at].edge, address);
-                const run r = told(t, p.order, p.index);
+                const run r = describe_run(t, p.order, p.index);
                 if (!visit(r, !t.is_free(p.order, p.index), ranges_[at].segment)) return;
                 address += r.bytes;
             }
@@ -249,9 +249,9 @@ template <class Memory = host_metadata> class buddy_runs {
         if (at == ranges_.size()) return false;
         p = down(ranges_[at].edge, address);
         const tree& t = trees_[p.of];
-        return told(t, p.order, p.index).address == address && !t.is_free(p.order, p.index);
+        return describe_run(t, p.order, p.index).address == address && !t.is_free(p.order, p.index);
     }
-    run told(const tree& t, unsigned order, std::size_t index) const noexcept {
+    run describe_run(const tree& t, unsigned order, std::size_t index) const noexcept {
         return {t.begin + ((index << order) << shift_), unit() << order};
     }
     void put_free(number of, unsigned order, std::size_t index) noexcept {
@@ -290,7 +290,7 @@ template <class Memory = host_metadata> class buddy_runs {
         halve({of, from, index}, order);
         live_ += unit() << order;
         ++live_runs_;
-        return told(t, order, index << (from - order));
+        return describe_run(t, order, index << (from - order));
     }
 
     ALLOT_NO_UNIQUE_ADDRESS Memory memory_;
@@ -314,7 +314,7 @@ template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
         std::uint32_t free_nodes[most_orders] = {};
         for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
             const place p = down(ranges_[at].edge, address);
-            const run r = told(t, p.order, p.index);
+            const run r = describe_run(t, p.order, p.index);
             const bool free = t.is_free(p.order, p.index);
             if (r.address != address) return false;
             if (free && p.order != t.top && t.is_free(p.order, p.index ^ 1)) return false; // they would be one

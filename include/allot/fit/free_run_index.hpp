@@ -69,7 +69,7 @@ template <class Tag, class Memory> class free_run_index {
     node* nodes() const noexcept { return space_.nodes(); }
     std::size_t to_bytes(std::uint32_t units) const noexcept { return space_.to_bytes(units); }
     std::uint32_t to_units(std::size_t bytes) const noexcept { return space_.to_units(bytes); }
-    run told(number x) const noexcept {
+    run describe_run(number x) const noexcept {
         return x == 0 ? run{} : run{nodes()[x].address, to_bytes(nodes()[x].units), nodes()[x].tag};
     }
     index& index_of(const Tag& tag) const noexcept { return *indexes_[tag.key()]; }

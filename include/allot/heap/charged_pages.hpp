@@ -38,7 +38,7 @@ template <class Ledger> class charged_pages {
         record(watch_event::reclaimed, bytes_of(reclaim()));
         if (std::byte* const p = try_take(pages, move)) return p;
         if (!ledger_.fits(bytes_of(pages))) return nullptr;
-        arena_.ask_holders(); // even if none came back, another thread may have given some meanwhile
+        arena_.ask_clients(); // even if none came back, another thread may have given some meanwhile
         return try_take(pages, move);
     }
     // Takes the pages behind a run. False: nothing has changed.

@@ -27,7 +27,7 @@ template <class Slots, class Guard = guard::none, class Place = header_in_page>
 class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     using supply = slot_supply<Slots, Guard, Place>;
     using supply::collect, supply::give, supply::put, supply::put_held, supply::put_one, supply::take_one,
-        supply::take_slots, supply::told;
+        supply::take_slots, supply::apply_frees;
     using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::plan_,
         supply::provider_, supply::scans_;
     using typename supply::deferred_type;
@@ -74,7 +74,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // Fills an empty cache with a batch; false when no memory can be had.
     template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
-        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.settle(told()); });
+        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.settle(apply_frees()); });
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
@@ -93,10 +93,10 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
     }
-    // Gives them all back, and counts what the cache has not told yet.
+    // Gives them all back, and counts what the cache has not apply_frees yet.
     template <class Cache> void flush(Cache& cache) noexcept {
         spill(cache, cache.size());
-        cache.deferred.settle(told());
+        cache.deferred.settle(apply_frees());
     }
 
     // One slot, for whoever has no cache of their own; null when no memory can be had.
@@ -125,9 +125,9 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     {
         if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return push(row);
         if (std::byte* const out = this->wait(row)) push(out);
-        tell_found();
+        report_found_damage();
     }
-    void tell_found() noexcept override { this->tell_notes(); }
+    void report_found_damage() noexcept override { this->report_damage_notes(); }
 
     std::size_t reclaim(bool forced) noexcept override {
         if (!forced) {
@@ -149,13 +149,13 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // The owner frees all rows: as long as this stands, nobody who is short of pages changes the heap.
     class emptying {
       public:
-        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walks_(heap.walk_) { tell(true); }
+        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walks_(heap.walk_) { report(true); }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
-        ~emptying() { tell(false); }
+        ~emptying() { report(false); }
 
       private:
-        void tell(bool now) noexcept {
+        void report(bool now) noexcept {
             const detail::lock_guard hold(heap_.lock_);
             heap_.emptied_.store(now, std::memory_order_release);
         }
@@ -256,12 +256,12 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
 
     std::size_t drop_pages() noexcept override {
         this->end_waiting([](std::byte*) {});
-        tell_found();
+        report_found_damage();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
             shared.cache.deferred.forget();
         }
-        gone_headers<page> gone;
+        released_headers<page> gone;
         const detail::lock_guard hold(lock_);
         return pages_.drop([&](page& p) {
             this->end_rows(p);

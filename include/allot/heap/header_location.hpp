@@ -38,8 +38,8 @@ namespace detail {
 
 // What stands for the header of a page that holds no rows: it belongs to nobody. Aligned as every header is, since it
 // is looked at as each kind of them.
-struct alignas(header_alignment) header_of_nobody : page_header {};
-inline header_of_nobody no_page{{.owner = &no_page}};
+struct alignas(header_alignment) unowned_header : page_header {};
+inline unowned_header unowned_page{{.owner = &unowned_page}};
 
 } // namespace detail
 
@@ -48,9 +48,9 @@ template <class Page> ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view
     if constexpr (!Page::location_type::out_of_band) {
         return *reinterpret_cast<Page*>(page_of(address, arena.page_mask));
     } else {
-        static_assert(alignof(Page) <= alignof(detail::header_of_nobody));
+        static_assert(alignof(Page) <= alignof(detail::unowned_header));
         page_header* found = out_of_band_header_at(arena, address);
-        if (ALLOT_UNLIKELY(found == nullptr)) found = &detail::no_page;
+        if (ALLOT_UNLIKELY(found == nullptr)) found = &detail::unowned_page;
         return *static_cast<Page*>(found);
     }
 }
@@ -62,16 +62,16 @@ inline std::byte* get_header(std::size_t bytes) noexcept {
 inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{header_alignment}); }
 
 // Headers of pages that were given back under a lock, freed when it has gone: at this object's end.
-template <class Page, bool OutOfBand = Page::location_type::out_of_band> class gone_headers {
+template <class Page, bool OutOfBand = Page::location_type::out_of_band> class released_headers {
   public:
     void add(Page&) noexcept {}
 };
-template <class Page> class gone_headers<Page, true> {
+template <class Page> class released_headers<Page, true> {
   public:
-    gone_headers() = default;
-    gone_headers(const gone_headers&) = delete;
-    gone_headers& operator=(const gone_headers&) = delete;
-    ~gone_headers() {
+    released_headers() = default;
+    released_headers(const released_headers&) = delete;
+    released_headers& operator=(const released_headers&) = delete;
+    ~released_headers() {
         while (first_ != nullptr)
             free_header(std::exchange(first_, first_->empty_link.load(std::memory_order_relaxed)));
     }

@@ -61,7 +61,7 @@ class heap_base {
     virtual std::size_t drop_pages() noexcept = 0;
     virtual bool valid() noexcept = 0;
     // Tells the damage that was found while a lock was held. No lock may be held.
-    virtual void tell_found() noexcept {}
+    virtual void report_found_damage() noexcept {}
     // Tells heaps of different rows apart: their table of operations.
     virtual const row_ops* kind() const noexcept = 0;
 

@@ -114,8 +114,8 @@ class damage_notes {
         any_.store(true, std::memory_order_relaxed);
     }
     bool empty() const noexcept { return !any_.load(std::memory_order_relaxed); }
-    // Hands each to `tell(kind, type, row)`, without a lock.
-    template <class Tell> void take(Tell tell) noexcept {
+    // Hands each to `report(kind, type, row)`, without a lock.
+    template <class Report> void take(Report report) noexcept {
         std::array<note, 8> found;
         std::size_t n = 0;
         {
@@ -124,7 +124,7 @@ class damage_notes {
             n = std::exchange(n_, 0);
             any_.store(false, std::memory_order_relaxed);
         }
-        for (std::size_t i = 0; i < n; ++i) tell(found[i].kind, found[i].type, found[i].row);
+        for (std::size_t i = 0; i < n; ++i) report(found[i].kind, found[i].type, found[i].row);
     }
 
   private:

@@ -21,8 +21,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// `Guard` has the constants of a guard, and unless they are off `tell(plan, kind, type, row)` and `type_of(plan, page,
-// row)`.
+// `Guard` has the constants of a guard, and unless they are off `report(plan, kind, type, row)` and `type_of(plan,
+// page, row)`.
 template <class Heap, class Slots, class Guard, class Place = header_in_page> class heap_hardening {
     using page = heaplet<Slots, Guard, Place>;
     static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
@@ -106,11 +106,11 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
 
     // ---- what was found, without a lock ---------------------------------------------------------------------
 
-    void tell_notes() noexcept {
+    void report_damage_notes() noexcept {
         if constexpr (takes_notes)
             if (ALLOT_UNLIKELY(!notes_.empty()))
                 notes_.take([this](misuse kind, const row_type* type, const std::byte* row) {
-                    Guard::tell(heap().plan(), kind, type, row);
+                    Guard::report(heap().plan(), kind, type, row);
                 });
     }
 

@@ -88,7 +88,7 @@ struct alignas(64) heaplet : page_header {
     // By the holder of the heap's lock.
     std::int64_t given() const noexcept { return state.given() + held.slots; }
     void claim(std::uint32_t n) noexcept {
-        if (const std::uint32_t told = held.claim(n); told != 0) state.claim(told);
+        if (const std::uint32_t rest = held.claim(n); rest != 0) state.claim(rest);
     }
     // Its list of free slots broke: it stays as it is until all of its rows were released.
     bool is_broken() const noexcept {

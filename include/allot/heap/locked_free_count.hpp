@@ -2,8 +2,8 @@
 //
 // The lock's holder counts here by plain operations, and claims from here first, so a heap that one thread uses does
 // not touch the atomic word. The word is told when a change is due (slots enough to list the page, or all of them),
-// when the heap finds no slots elsewhere, before pages are collected, and when too many pages owe.
-// Invariant: a page whose count is not 0 stands among the `owing_pages` of its heap, and its state word says so:
+// when the heap finds no slots elsewhere, before pages are collected, and when too many pages mark_held.
+// Invariant: a page whose count is not 0 stands among the `pages_with_held_frees` of its heap, and its state word says so:
 // whoever gives slots back without the lock then notes the heap, for he cannot see whether the page is empty now.
 // Cost: 12 bytes a page and 272 a heap; an addition and a comparison a slot. Threads: the holder of the heap's lock.
 // Source: thread-local and shared counts of a page: mimalloc, 2019; here of the lock's holder and all others.
@@ -32,15 +32,15 @@ struct locked_free_count {
         return n - mine;
     }
     // Sets when to look next; false when a change is due now.
-    bool put_off(const slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
+    bool defer(const slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
         const std::int64_t due = state.due(threshold, whole) - state.given();
         look_at = due > 0 ? static_cast<std::uint32_t>(due) : 1;
         return due > static_cast<std::int64_t>(slots);
     }
 };
 
-// The pages that owe their state words a count: so few that telling them all is a short step.
-template <class Page> class owing_pages {
+// The pages that mark_held their state words a count: so few that telling them all is a short step.
+template <class Page> class pages_with_held_frees {
   public:
     static constexpr std::size_t most = 32;
 
@@ -64,7 +64,7 @@ template <class Page> class owing_pages {
         for (Page* const p : pages_)
             if (p != nullptr) visit(*p);
     }
-    void clear() noexcept { *this = owing_pages(); }
+    void clear() noexcept { *this = pages_with_held_frees(); }
 
   private:
     std::array<Page*, most> pages_{};

@@ -61,7 +61,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     // `more` is asked before the provider is: true when slots may have turned up.
     template <class More> std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
         const std::size_t got = find_slots(out, n, more);
-        this->tell_notes();
+        this->report_damage_notes();
         return got;
     }
     // Past all caches.
@@ -72,11 +72,11 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
 
     // No lock is needed; nothing waits.
     void put(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
-        deferred.sweep(told());
+        deferred.sweep(apply_frees());
         by_pages(rows, n, provider_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
             p.slots.put(p.base(), cut_, of_page, k);
             deferred.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity,
-                         told());
+                         apply_frees());
         });
     }
     // Past all caches.
@@ -85,15 +85,15 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         p.slots.put(p.base(), cut_, &row, 1);
         count(p, 1);
     }
-    auto told() noexcept {
+    auto apply_frees() noexcept {
         return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
-    // No atomic operation; a page is told now and then.
+    // No atomic operation; a page is apply_frees now and then.
     void put_held(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
         deferred.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
         const std::uintptr_t mask = provider_.arena().page_mask();
         const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
-        if (near(rows[0], rows[n - 1])) {
+        if (share_page(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
                 p.slots.put_held(p.base(), cut, of_page, k);
                 count_held(p, static_cast<std::uint32_t>(k));
@@ -109,12 +109,12 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
 
     // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.
     std::size_t collect(bool keeps) noexcept {
-        gone_headers<page> gone;
+        released_headers<page> gone;
         const detail::lock_guard hold(lock_, detail::adopt_lock);
         if (emptied_.load(std::memory_order_relaxed)) return 0;
         return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, gone); });
     }
-    void give(page& p, gone_headers<page>& gone) noexcept {
+    void give(page& p, released_headers<page>& gone) noexcept {
         std::byte* const memory = p.base();
         p.ops = nullptr;
         provider_.arena().set_owner(memory, nullptr);
@@ -196,7 +196,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     // n slots of the page were given back.
     void count(page& p, std::uint32_t n) noexcept {
         const auto change = pages_.count(p, n); // the page may be gone
-        if (change.note || (change.owed && !noted.load(std::memory_order_relaxed))) provider_.heaps().note(*this);
+        if (change.note || (change.held_frees && !noted.load(std::memory_order_relaxed))) provider_.heaps().note(*this);
     }
     ALLOT_ALWAYS_INLINE void count_held(page& p, std::uint32_t n) noexcept {
         if (ALLOT_UNLIKELY(p.held.add(n))) look(p);
@@ -204,8 +204,8 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     ALLOT_NOINLINE void look(page& p) noexcept {
         if (pages_.look(p)) provider_.heaps().note(*this);
     }
-    // Rows of a batch whose ends lie so near were probably released in the order of their addresses.
-    bool near(const std::byte* a, const std::byte* b) const noexcept {
+    // Rows of a batch whose ends lie so share_page were probably released in the order of their addresses.
+    bool share_page(const std::byte* a, const std::byte* b) const noexcept {
         const std::size_t apart = a < b ? static_cast<std::size_t>(b - a) : static_cast<std::size_t>(a - b);
         return apart <= std::size_t{cut_.stride} * 128;
     }

@@ -46,7 +46,8 @@ class account_peak;
 
 class alignas(64) account : detail::tree_node {
   public:
-    // A root. Values, in any order: limit, grace, steps, one_thread, leak_sink. The name must outlive the account.
+    // A root. Values, in any order: limit, grace, credit_step, one_thread, leak_sink. The name must outlive the
+    // account.
     template <class... Values>
     explicit account(allot::name who, const Values&... values) noexcept
         : account(nullptr, detail::account_arguments(who, values...)) {
@@ -134,7 +135,7 @@ class alignas(64) account : detail::tree_node {
     // Whether a charge would fit now. Changes nothing, but leaves may return their credit.
     bool fits(std::size_t bytes) noexcept;
     // Whether the account's own credit covers a charge. Takes no lock.
-    ALLOT_ALWAYS_INLINE bool has_ahead(std::size_t bytes) const noexcept { return credit().serves(bytes); }
+    ALLOT_ALWAYS_INLINE bool has_credit(std::size_t bytes) const noexcept { return credit().serves(bytes); }
     account_stats stats() const noexcept;
 
     const char* name() const noexcept { return tree_node::name(); }
@@ -142,7 +143,7 @@ class alignas(64) account : detail::tree_node {
     account& root() const noexcept { return tree_node::root(); }
     bool is_open() const noexcept { return life_.is_open(); }
     // Closed, and its claim returned to its parent. Always false for a root, which keeps its figures.
-    bool has_given_back() const noexcept { return this != &root() && life_.is_closed(); }
+    bool has_ended() const noexcept { return this != &root() && life_.is_closed(); }
     // Why it could not be opened (std::nothrow); fits otherwise.
     const charge_status& refusal() const noexcept { return refusal_; }
 
@@ -226,20 +227,20 @@ class alignas(64) account : detail::tree_node {
     ALLOT_ALWAYS_INLINE void by_its_thread() noexcept {
         if constexpr (ALLOT_CHECKED != 0)
             if (ALLOT_UNLIKELY(credit().one_thread()) && !user_.is_mine())
-                tell_misuse({.kind = misuse::wrong_thread, .heap = name()});
+                report_misuse({.kind = misuse::wrong_thread, .heap = name()});
     }
     ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return by_its_thread(), credit().take(bytes); }
     ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return by_its_thread(), credit().give(bytes); }
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
-    charge_status charge_and_tell(std::size_t bytes, mode how) noexcept;
+    charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
     template <class Landed> void refund_slow(std::size_t bytes, Landed landed) noexcept;
     void refund_locked(std::size_t bytes) noexcept;
     bool defer_refund(std::size_t bytes) noexcept;
     template <class Now, class Landed>
-    void return_and_tell(const char* what, std::size_t bytes, Now now, Landed landed) noexcept;
+    void return_and_notify(const char* what, std::size_t bytes, Now now, Landed landed) noexcept;
     static charge_status move(account& from, account& to, std::size_t bytes, mode how) noexcept;
-    static charge_status move_and_tell(account& from, account& to, std::size_t bytes, mode how) noexcept;
+    static charge_status move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept;
     bool may_take_credit() const noexcept;
     void charged_beyond(const finding& found) noexcept;
@@ -269,10 +270,10 @@ class alignas(64) account : detail::tree_node {
     void end_by_itself() noexcept;
     bool leave_tree() noexcept;
     account* keep_parent() noexcept;
-    account* let_go() noexcept;
+    account* take_closed_parent() noexcept;
     bool end(text_writer& leaks) noexcept;
     bool write_leaks(text_writer& out) const noexcept;
-    void tell_children(account& parent, bool added) noexcept;
+    void notify_child_change(account& parent, bool added) noexcept;
 
     // ---- account_watch.hpp, account_peak.hpp
     account_stats stats_now() const noexcept;

@@ -20,7 +20,7 @@ template <class V, class... Known> constexpr bool is_one_of(types<Known...>) noe
     return (is_a<V, Known> || ...);
 }
 using account_values =
-    types<allot::limit, allot::reservation, allot::grace, steps, allot::one_thread, leak_sink, std::nothrow_t>;
+    types<allot::limit, allot::reservation, allot::grace, credit_step, allot::one_thread, leak_sink, std::nothrow_t>;
 template <class V> concept account_value = is_one_of<V>(account_values{});
 
 struct account_arguments {
@@ -34,15 +34,16 @@ struct account_arguments {
         : name(who.text), limit(value_or<allot::limit>({SIZE_MAX}, values...).bytes),
           reservation(value_or<allot::reservation>({0}, values...).bytes),
           grace(value_or<allot::grace>({0}, values...).bytes),
-          step(given<steps, const Values&...> ? value_or<steps>({}, values...).bytes : 0),
+          step(given<credit_step, const Values&...> ? value_or<credit_step>({}, values...).bytes : 0),
           one_thread(given<allot::one_thread, const Values&...>),
           leaks(value_or<leak_sink>({&leaks_to_stderr}, values...)) {}
 };
 
 template <class... Values> constexpr void check_account_values() noexcept {
     []<class... Known>(types<Known...>) {
-        static_assert((account_value<Values> && ...),
-                      "allot: an account takes limit, reservation, grace, steps, one_thread, leak_sink, std::nothrow");
+        static_assert(
+            (account_value<Values> && ...),
+            "allot: an account takes limit, reservation, grace, credit_step, one_thread, leak_sink, std::nothrow");
         static_assert(((times_given<Known, Values...> <= 1) && ...), "allot: a value was given twice");
     }(account_values{});
 }

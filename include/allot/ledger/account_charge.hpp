@@ -12,11 +12,12 @@ namespace allot::inline ALLOT_ABI {
 // ---- charge ------------------------------------------------------------------------------------------------------
 
 inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
-    const charge_status s = tree().listeners.has_listeners() ? charge_and_tell(bytes, how) : charge_locked(bytes, how);
+    const charge_status s =
+        tree().listeners.has_listeners() ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
-inline charge_status account::charge_and_tell(std::size_t bytes, mode how) noexcept {
+inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noexcept {
     detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
     charge_status s;
     if (how != mode::forced)
@@ -62,7 +63,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
                 continue;
             }
         finding found = look(this, need);
-        if (request.looks_again(found)) continue;
+        if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         if (!grant(w, need, bytes, held, opens)) continue;
         if (ALLOT_LIKELY(found.fitted())) return {};
@@ -71,7 +72,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
     }
 }
 inline bool account::may_take_credit() const noexcept {
-    return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr && is_quiet();
+    return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr && may_hold_credit();
 }
 // A request was charged beyond a limit: it is counted, and no leaf has credit there.
 inline void account::charged_beyond(const finding& found) noexcept {
@@ -79,7 +80,7 @@ inline void account::charged_beyond(const finding& found) noexcept {
     tree().close_credits_where_exceeded(*this);
 }
 inline bool account::fits(std::size_t bytes) noexcept {
-    if (bytes != 0 && has_ahead(bytes)) return true;
+    if (bytes != 0 && has_credit(bytes)) return true;
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return false;
     const locked scope(*this);
     for (unsigned called_in = 0;; ++called_in) {
@@ -94,7 +95,7 @@ inline bool account::fits(std::size_t bytes) noexcept {
 // ---- refund ------------------------------------------------------------------------------------------------------
 
 template <class Landed> inline void account::refund_slow(std::size_t bytes, Landed landed) noexcept {
-    return_and_tell("refund", bytes, [&] { refund_locked(bytes); }, landed);
+    return_and_notify("refund", bytes, [&] { refund_locked(bytes); }, landed);
 }
 inline void account::refund_locked(std::size_t bytes) noexcept {
     detail::tree_lock& lock = tree().lock;
@@ -120,20 +121,20 @@ inline bool account::defer_refund(std::size_t bytes) noexcept {
 }
 // `now` returns the bytes; it may end a closing account, so listeners are called before it there.
 template <class Now, class Landed>
-ALLOT_ALWAYS_INLINE void account::return_and_tell(const char* what, std::size_t bytes, Now now,
-                                                  Landed landed) noexcept {
+ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
+                                                    Landed landed) noexcept {
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: the account may end
     if (!tree().listeners.has_listeners()) return now(), landed();
-    const auto tell = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
+    const auto notify = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
     {
         detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
         if (is_open()) {
             now();
             landed();
-            return calls.each(*this, tell);
+            return calls.each(*this, notify);
         }
         landed(); // no request of this account can charge them any more
-        calls.each(*this, tell);
+        calls.each(*this, notify);
     }
     now();
 }
@@ -152,7 +153,7 @@ inline void account::cancel(std::size_t bytes) noexcept {
         tree_node::cancel(bytes);
         end_if_drained();
     };
-    return_and_tell("cancel", bytes, now, [] {});
+    return_and_notify("cancel", bytes, now, [] {});
 }
 
 // ---- reservation and limit ---------------------------------------------------------------------------------------
@@ -167,10 +168,10 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
         if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())
             return totals().count_refusal(), refused_here(charge_outcome::over_limit, bytes);
         const std::size_t whole = now + bytes > totals().reserved() ? now + bytes : totals().reserved();
-        finding found =
-            look(tree_node::parent(), (whole > totals().total() ? whole : totals().total()) - totals().claim());
+        finding found = look(tree_node::parent(),
+                             (whole > totals().total() ? whole : totals().total()) - totals().subtree_charge());
         found.without_grace();
-        if (request.looks_again(found)) continue;
+        if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         reserve(whole);
         return {};

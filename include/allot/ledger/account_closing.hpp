@@ -25,7 +25,7 @@ inline account::account(account* parent, const detail::account_arguments& asked)
         return;
     }
     while (!begin_below(*parent, asked.reservation)) yield();
-    if (is_open()) tell_children(*parent, true);
+    if (is_open()) notify_child_change(*parent, true);
 }
 // The reservation is charged, or it is refused and the account is closed. False: held bytes prevent it, and the thread
 // that holds them may need the mutex, so try again without it.
@@ -91,11 +91,11 @@ inline void account::end_by_itself() noexcept {
     const detail::account_lifetime::last_call last = life_.at_end();
     account* const above = keep_parent();
     close();
-    account* const next = above != nullptr ? above->let_go() : nullptr;
+    account* const next = above != nullptr ? above->take_closed_parent() : nullptr;
     last.ended(*this, last.context); // nothing is used after it but the accounts that wait to be ended
     end_drained(next);
 }
-// Returns the parent, which does not end by itself until let_go(); null for a root.
+// Returns the parent, which does not end by itself until take_closed_parent(); null for a root.
 inline account* account::keep_parent() noexcept {
     const locked scope(*this);
     account* const above = parent();
@@ -103,7 +103,7 @@ inline account* account::keep_parent() noexcept {
     return above;
 }
 // Returns the accounts that the caller is to end.
-inline account* account::let_go() noexcept {
+inline account* account::take_closed_parent() noexcept {
     const locked scope(*this, false);
     life_.counts().add_locked(detail::open_counts::users, -1);
     end_if_drained();
@@ -123,7 +123,7 @@ inline bool account::close() noexcept {
         const locked scope(*this, false);
     } // their notes are settled: no list knows this account any more
     tree().listeners.wait_for_rounds(*this, tree().lock);
-    if (ended && above != nullptr) tell_children(*above, false);
+    if (ended && above != nullptr) notify_child_change(*above, false);
     if (leaks.size() != 0) leaks_.write(leaks_.context, leaks.view());
     if (above != nullptr) above->count_at(detail::open_counts::users, -1); // the last access to the tree
     return leaks.size() == 0;
@@ -170,7 +170,7 @@ inline bool account::end(text_writer& leaks) noexcept {
     const locked scope(*this, false);
     if (life_.is_closed()) return false;
     write_leaks(leaks);
-    if (parent() == nullptr && has_children()) tell_misuse({.kind = misuse::outlived, .heap = name()});
+    if (parent() == nullptr && has_children()) report_misuse({.kind = misuse::outlived, .heap = name()});
     return leave_tree();
 }
 // Requires the mutex and the lock.
@@ -204,7 +204,7 @@ inline bool account::write_leaks(text_writer& out) const noexcept {
     }
     return true;
 }
-inline void account::tell_children(account& parent, bool added) noexcept {
+inline void account::notify_child_change(account& parent, bool added) noexcept {
     if (!tree().listeners.has_listeners()) return;
     detail::listener_dispatch::round calls{tree().listeners, tree().lock, parent};
     calls.each(parent, [&](account_listener& l, const tree_node&) {

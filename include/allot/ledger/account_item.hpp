@@ -5,7 +5,7 @@
 //
 // Invariant: an item is in at most one account's list, and in none when it or the account ends. Cost: 48 bytes an item;
 // a short lock of the tree to add or remove one. Objects that come and go by the million are counted instead
-// (account::count). Threads: any. `tell` is called with the tree's mutex held: it must not charge, add or remove.
+// (account::count). Threads: any. `source` is called with the tree's mutex held: it must not charge, add or remove.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,23 +24,24 @@ struct item_stats {
 
 class account_item {
   public:
-    using teller = item_stats (*)(const account_item&) noexcept;
+    using stats_source = item_stats (*)(const account_item&) noexcept;
 
     // The texts must outlive the item.
-    account_item(const char* kind, const char* name, teller tell) noexcept : kind_(kind), name_(name), tell_(tell) {}
+    account_item(const char* kind, const char* name, stats_source source) noexcept
+        : kind_(kind), name_(name), source_(source) {}
     account_item(const account_item&) = delete;
     account_item& operator=(const account_item&) = delete;
 
     const char* kind() const noexcept { return kind_; } // "buffer", "row manager"
     const char* name() const noexcept { return name_; }
-    item_stats stats() const noexcept { return tell_ != nullptr ? tell_(*this) : item_stats{}; }
+    item_stats stats() const noexcept { return source_ != nullptr ? source_(*this) : item_stats{}; }
 
     list_place<account_item> place; // the account's
 
   private:
     const char* kind_;
     const char* name_;
-    teller tell_;
+    stats_source source_;
 };
 
 using account_items = intrusive_list<account_item, &account_item::place>;

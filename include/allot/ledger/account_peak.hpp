@@ -63,14 +63,14 @@ class account_peak {
 
 // Copies the tree if its root has a new peak. Requires the lock, at the end of what its holder did: the tree is whole.
 inline void account::copy_peak(const account& root, account_peak& to) noexcept {
-    if (root.totals().met() <= to.used_) return;
-    to.begin(root.totals().met());
+    if (root.totals().confirmed() <= to.used_) return;
+    to.begin(root.totals().confirmed());
     root.walk([&](const tree_node& n) {
         account_stats f = of(&n)->stats_locked();
-        f.used = n.totals().met();
-        f.claimed = n.totals().met_claim();
-        f.own = n.met_own();
-        f.ahead = 0; // no leaf takes credit
+        f.used = n.totals().confirmed();
+        f.subtree_charge = n.totals().confirmed_subtree_charge();
+        f.own = n.confirmed_own();
+        f.credit = 0; // no leaf takes credit
         f.peak = f.peak > f.used ? f.peak : f.used;
         to.add(f);
     });

@@ -26,7 +26,7 @@ struct grace {
 };
 
 /// A leaf takes credit in steps of this many bytes, 4 times as many from 16 steps on, 8 times from 64 on.
-struct steps {
+struct credit_step {
     std::size_t bytes = std::size_t{1} << 20;
 };
 
@@ -70,11 +70,11 @@ struct charge_status {
 /// An account's figures at a moment, in bytes unless said otherwise.
 struct account_stats {
     const char* name = "";
-    std::size_t used = 0;    // what counts against its limit: own charges, and the claims of the children
-    std::size_t own = 0;     // the part that is charged to it and not to a child
-    std::size_t ahead = 0;   // credit, beside `used`; returned before a request is refused
-    std::size_t claimed = 0; // what it counts at its parent: used and ahead, at least its reservation
-    std::size_t peak = 0;    // the most that was used by requests that succeeded
+    std::size_t used = 0;           // what counts against its limit: own charges, and the claims of the children
+    std::size_t own = 0;            // the part that is charged to it and not to a child
+    std::size_t credit = 0;         // credit, beside `used`; returned before a request is refused
+    std::size_t subtree_charge = 0; // what it counts at its parent: used and ahead, at least its reservation
+    std::size_t peak = 0;           // the most that was used by requests that succeeded
     std::size_t limit = 0;
     std::size_t grace = 0;
     std::size_t reservation = 0; // now; see maybe_reserve

@@ -10,33 +10,34 @@ namespace allot::inline ALLOT_ABI {
 
 inline charge_status account::move(account& from, account& to, std::size_t bytes, mode how) noexcept {
     if (&from.root() != &to.root()) {
-        tell_misuse({.kind = misuse::other_tree, .heap = to.name()});
+        report_misuse({.kind = misuse::other_tree, .heap = to.name()});
         return {charge_outcome::misused, &to, bytes, to.used(), to.limit()};
     }
     if (&from == &to || bytes == 0) return {};
     from.by_its_thread(), to.by_its_thread();
-    const bool told = from.tree().listeners.has_listeners();
-    if (ALLOT_LIKELY(!told && from.log() == nullptr && to.log() == nullptr)) return move_locked(from, to, bytes, how);
+    const bool notified = from.tree().listeners.has_listeners();
+    if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
+        return move_locked(from, to, bytes, how);
     from.count_at(detail::open_counts::users, 1); // listeners and logs come after its last bytes
-    const charge_status s = told ? move_and_tell(from, to, bytes, how) : move_locked(from, to, bytes, how);
+    const charge_status s = notified ? move_and_notify(from, to, bytes, how) : move_locked(from, to, bytes, how);
     from.log_event("transfer to another", bytes);
     to.log_event("transfer from another", bytes);
     from.count_at(detail::open_counts::users, -1);
     return s;
 }
-inline charge_status account::move_and_tell(account& from, account& to, std::size_t bytes, mode how) noexcept {
+inline charge_status account::move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept {
     detail::account_tree& tree = from.tree();
     detail::listener_dispatch::round calls{tree.listeners, tree.lock, to};
     const charge_status s = move_locked(from, to, bytes, how);
     if (!s.charged()) return s;
-    const auto tell = [&](account_listener& l, const tree_node&) { return l.transferred(from, to, bytes, s), true; };
+    const auto notify = [&](account_listener& l, const tree_node&) { return l.transferred(from, to, bytes, s), true; };
     const tree_node* top = nullptr;
     {
         const detail::lock_guard hold(tree.lock);
-        top = &from.first_above(to);
+        top = &from.common_ancestor(to);
     }
-    calls.each(from, tell, top);
-    calls.each(to, tell);
+    calls.each(from, notify, top);
+    calls.each(to, notify);
     return s;
 }
 inline charge_status account::move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept {
@@ -45,16 +46,16 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
     for (;;) {
         if (!to.is_open()) return to.refused_here(charge_outcome::closed, bytes);
         if (bytes > from.credit().charged()) return from.refused_here(charge_outcome::misused, bytes);
-        tree_node& top = from.first_above(to);
+        tree_node& top = from.common_ancestor(to);
         const std::size_t up = to.reach(top, bytes, true), down = from.reach(top, bytes, false);
         finding found = look(&to, bytes, &top);
         if (found.charged() && up > down)
             if (const finding above = look(&top, up - down); !above.charged() || found.fitted()) found = above;
-        if (request.looks_again(found)) continue;
+        if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         const auto by = static_cast<std::ptrdiff_t>(bytes);
         const change less = from.move_own(-by, top), more = to.move_own(by, top);
-        climb(&top, {less.all + more.all, less.met + more.met});
+        climb(&top, {less.all + more.all, less.confirmed + more.confirmed});
         if (!found.fitted()) to.charged_beyond(found);
         from.end_if_drained();
         return status_of(found, bytes);

@@ -43,7 +43,7 @@ struct account_tree {
     }
     // No leaf has credit below an exceeded limit, at or above `from`. Requires the lock.
     void close_credits_where_exceeded(const tree_node& from) noexcept {
-        for (const tree_node* n = &from; (n = tree_node::first_beyond(n)) != nullptr; n = n->parent())
+        for (const tree_node* n = &from; (n = tree_node::first_over_limit(n)) != nullptr; n = n->parent())
             call_in(*n, true);
     }
 };

@@ -26,7 +26,7 @@ inline std::size_t account::headroom() const noexcept {
 }
 inline bool account::over_limit() const noexcept {
     const locked scope(*this, false);
-    return first_beyond(this) != nullptr;
+    return first_over_limit(this) != nullptr;
 }
 inline account_stats account::stats() const noexcept {
     const detail::lock_guard whole(shape());

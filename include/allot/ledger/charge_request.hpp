@@ -31,11 +31,11 @@ class charge_request {
     // for.
     void let_waiting_pass() noexcept {
         if (!is_inside_a_call(tree_))
-            while (tree_.waiting != 0) tree_.lock.breathe();
+            while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
     }
     // True: something has changed, so look again. False: the finding is the request's answer; a refusal was counted.
-    ALLOT_ALWAYS_INLINE bool looks_again(tree_node::finding& found) noexcept {
-        return ALLOT_UNLIKELY(!found.fitted()) && is_to_look_again(found);
+    ALLOT_ALWAYS_INLINE bool retry(tree_node::finding& found) noexcept {
+        return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found);
     }
     // The leaves' credit was called in this often for one request at most: each level may refuse it once, and other
     // threads may refund meanwhile.
@@ -45,7 +45,7 @@ class charge_request {
     }
 
   private:
-    ALLOT_NOINLINE bool is_to_look_again(tree_node::finding& found) noexcept {
+    ALLOT_NOINLINE bool should_retry(tree_node::finding& found) noexcept {
         if (called_in_ < most_call_ins(by_)) {
             ++called_in_;
             if (tree_.call_in(*found.at, false) != 0) return true;
@@ -64,7 +64,7 @@ class charge_request {
     bool wait() noexcept {
         if (is_inside_a_call(tree_)) return false;
         if (!std::exchange(waits_, true)) ++tree_.waiting;
-        tree_.lock.breathe();
+        tree_.lock.unlock_and_relock();
         return true;
     }
 

@@ -4,7 +4,7 @@
 //     claim    = max(total, reserved)                           what the level counts at its parent
 //     pending  = the part of total that is held and not confirmed; without it: met
 //
-// Invariant: pending <= total; reserved >= the reservation of the start; peak = the highest noted met() less credit.
+// Invariant: pending <= total; reserved >= the reservation of the start; peak = the highest noted confirmed() less credit.
 // Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
@@ -22,7 +22,7 @@ class level_totals {
   public:
     // Bytes that a total or a claim changes by, and the part of them that is confirmed.
     struct change {
-        std::ptrdiff_t all, met;
+        std::ptrdiff_t all, confirmed;
     };
 
     level_totals(std::size_t limit, std::size_t grace) noexcept : limit_(limit), grace_(grace) {}
@@ -33,12 +33,12 @@ class level_totals {
 
     std::size_t total() const noexcept { return total_; }
     std::size_t pending() const noexcept { return pending_; }
-    std::size_t met() const noexcept { return total_ - pending_; }
+    std::size_t confirmed() const noexcept { return total_ - pending_; }
     std::size_t reserved() const noexcept { return reserved_; }
-    std::size_t claim() const noexcept { return claim_of(total_); }
-    std::size_t met_claim() const noexcept { return claim_of(met()); }
+    std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
+    std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
     // The claim with `more` bytes in the total; 0 - n: n fewer.
-    std::size_t claim_with(std::size_t more) const noexcept { return claim_of(total_ + more); }
+    std::size_t subtree_charge_with(std::size_t more) const noexcept { return at_least_reserved(total_ + more); }
 
     // ---- check
 
@@ -56,34 +56,34 @@ class level_totals {
         return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
     }
     // It may not, but could if the held bytes were not there.
-    bool only_pending(std::size_t more) const noexcept { return pending_ != 0 && met() + more <= limit(); }
+    bool only_pending(std::size_t more) const noexcept { return pending_ != 0 && confirmed() + more <= limit(); }
 
     // ---- commit: each returns the change of the claim
 
     change add(change by) noexcept {
-        const std::size_t was = claim(), was_met = met_claim();
+        const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
         total_ += static_cast<std::size_t>(by.all);
-        pending_ += static_cast<std::size_t>(by.all - by.met);
-        return since(was, was_met);
+        pending_ += static_cast<std::size_t>(by.all - by.confirmed);
+        return since(was, was_confirmed);
     }
     change reserve(std::size_t bytes) noexcept {
-        const std::size_t was = claim(), was_met = met_claim();
+        const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
         reserved_ = bytes;
-        return since(was, was_met);
+        return since(was, was_confirmed);
     }
     change reserve_first(std::size_t bytes) noexcept { return first_reserved_ = bytes, reserve(bytes); }
     change release_reservation() noexcept { return reserve(first_reserved_); }
     change end() noexcept {
-        const std::size_t was = claim(), was_met = met_claim();
+        const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
         total_ = pending_ = reserved_ = first_reserved_ = 0;
-        return since(was, was_met);
+        return since(was, was_confirmed);
     }
 
     // ---- what is reported
 
     // The credit was not below `least` since that much was used.
     void note_peak(std::size_t least) const noexcept {
-        if (const std::size_t all = met(); all > least && all - least > peak_) peak_ = all - least;
+        if (const std::size_t all = confirmed(); all > least && all - least > peak_) peak_ = all - least;
     }
     std::size_t peak(std::size_t least) const noexcept { return note_peak(least), peak_; }
     void count_refusal() noexcept { ++refused_; }
@@ -91,7 +91,7 @@ class level_totals {
     // Without those of the credit and of the tree's shape.
     account_stats stats() const noexcept {
         account_stats f;
-        f.claimed = claim();
+        f.subtree_charge = subtree_charge();
         f.limit = limit();
         f.grace = grace_;
         f.reservation = reserved_;
@@ -102,9 +102,10 @@ class level_totals {
     bool valid() const noexcept { return pending_ <= total_ && reserved_ >= first_reserved_; }
 
   private:
-    std::size_t claim_of(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
-    change since(std::size_t was, std::size_t was_met) const noexcept {
-        return {static_cast<std::ptrdiff_t>(claim() - was), static_cast<std::ptrdiff_t>(met_claim() - was_met)};
+    std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
+    change since(std::size_t was, std::size_t was_confirmed) const noexcept {
+        return {static_cast<std::ptrdiff_t>(subtree_charge() - was),
+                static_cast<std::ptrdiff_t>(confirmed_subtree_charge() - was_confirmed)};
     }
 
     std::size_t total_ = 0;

@@ -73,14 +73,14 @@ class listener_dispatch::round {
     round(listener_dispatch& by, tree_lock& lock, const tree_node& about) noexcept
         : by_(by), lock_(lock), about_(about), thread_(sys::thread_token()) {
         const lock_guard hold(lock_);
-        if ((quiet_ = by_.has_round(thread_))) return;
+        if ((nested_ = by_.has_round(thread_))) return;
         next_ = by_.rounds_;
         by_.rounds_ = this;
     }
     round(const round&) = delete;
     round& operator=(const round&) = delete;
     ~round() {
-        if (quiet_) return;
+        if (nested_) return;
         const lock_guard hold(lock_);
         round** at = &by_.rounds_;
         while (*at != this) at = &(*at)->next_;
@@ -88,7 +88,7 @@ class listener_dispatch::round {
     }
     // Calls what(listener, its home) for `from` and all above, up to and without `end`, until one returns false.
     template <class What> void each(tree_node& from, What what, const tree_node* end = nullptr) noexcept {
-        if (quiet_) return;
+        if (nested_) return;
         const lock_guard hold(lock_);
         bool more = true;
         for (tree_node* n = &from; n != end && more; n = n->parent_)
@@ -118,7 +118,7 @@ class listener_dispatch::round {
     const tree_node& about_;
     const std::uintptr_t thread_;
     round* next_ = nullptr;
-    bool quiet_ = false;  // this thread has a round already
+    bool nested_ = false; // this thread has a round already
     bool inside_ = false; // a listener has the thread; by the lock
 };
 

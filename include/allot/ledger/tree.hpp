@@ -57,7 +57,7 @@ class tree_ledger {
     explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(detail::account_for(limit, "")) {}
     // What is left at an object's end was told by the object.
     ~tree_ledger() {
-        tells(nullptr, nullptr);
+        set_stats_source(nullptr, nullptr);
         if (const std::size_t left = account_.used(); left != 0) account_.refund(left);
     }
 
@@ -75,7 +75,7 @@ class tree_ledger {
 
     allot::account& account() const noexcept { return account_; }
     // Who is asked for committed and resident bytes when the tree is looked at; null: nobody any more.
-    void tells(const void* self, item_stats (*ask)(const void*) noexcept) noexcept {
+    void set_stats_source(const void* self, item_stats (*ask)(const void*) noexcept) noexcept {
         if (item_.self != nullptr) account_.remove(item_);
         item_.self = self;
         item_.ask = ask;
@@ -86,8 +86,8 @@ class tree_ledger {
 
   private:
     struct pages : account_item {
-        explicit pages(const char* name) noexcept : account_item("pages", name, &tell) {}
-        static item_stats tell(const account_item& item) noexcept {
+        explicit pages(const char* name) noexcept : account_item("pages", name, &pages_stats) {}
+        static item_stats pages_stats(const account_item& item) noexcept {
             const auto& own = static_cast<const pages&>(item);
             return own.ask(own.self);
         }

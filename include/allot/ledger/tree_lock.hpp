@@ -29,7 +29,7 @@ class tree_lock {
     }
     void unlock() noexcept { lock_.unlock(); }
     // Lets other threads have the lock for a moment. Requires the lock.
-    void breathe() noexcept {
+    void unlock_and_relock() noexcept {
         unlock();
         yield();
         lock();

@@ -70,15 +70,15 @@ class tree_node {
     std::size_t headroom() const noexcept;
     account_stats stats() const noexcept;
     // Bytes that were met and that no child counts.
-    std::size_t met_own() const noexcept;
+    std::size_t confirmed_own() const noexcept;
 
-    bool is_below(const tree_node& other) const noexcept;    // or the same
-    tree_node& first_above(const tree_node& other) noexcept; // the lowest that both are below
+    bool is_below(const tree_node& other) const noexcept;        // or the same
+    tree_node& common_ancestor(const tree_node& other) noexcept; // the lowest that both are below
     bool has_children() const noexcept { return !below_.empty(); }
     // The first from here upwards whose limit is exceeded; null: none.
-    static const tree_node* first_beyond(const tree_node* from) noexcept;
+    static const tree_node* first_over_limit(const tree_node* from) noexcept;
     // No listener and no exceeded limit, here and above: a leaf may take credit.
-    bool is_quiet() const noexcept;
+    bool may_hold_credit() const noexcept;
 
     // ---- check -----------------------------------------------------------------------------------------------
 
@@ -138,8 +138,8 @@ class tree_node {
     std::size_t renew() noexcept;
     std::size_t held_of(std::size_t bytes) const noexcept;
     void lift() noexcept;
-    void tell_over_refunded() const noexcept {
-        if (!detached_) tell_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has reported it
+    void report_over_refunded() const noexcept {
+        if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has reported it
     }
 
     ALLOT_NO_UNIQUE_ADDRESS leaf_credit credit_;
@@ -170,16 +170,16 @@ inline bool tree_node::is_below(const tree_node& other) const noexcept {
     while (n->depth_ > other.depth_) n = n->parent_;
     return n == &other;
 }
-inline tree_node& tree_node::first_above(const tree_node& other) noexcept {
+inline tree_node& tree_node::common_ancestor(const tree_node& other) noexcept {
     tree_node* n = this;
     while (!other.is_below(*n)) n = n->parent_;
     return *n;
 }
-inline const tree_node* tree_node::first_beyond(const tree_node* n) noexcept {
+inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept {
     while (n != nullptr && n->used() <= n->totals_.limit()) n = n->parent_;
     return n;
 }
-inline bool tree_node::is_quiet() const noexcept {
+inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
         if (!n->listeners_.empty() || n->used() > n->totals_.limit()) return false;
     return true;
@@ -190,13 +190,13 @@ inline std::size_t tree_node::headroom() const noexcept {
         const level_totals& t = n->totals_;
         const std::size_t here = t.limit() > t.total() ? t.limit() - t.total() : 0;
         if (here < most && here + unused < most) most = here + unused;
-        unused += t.claim() - t.total();
+        unused += t.subtree_charge() - t.total();
     }
     return most + credit_.unused();
 }
-inline std::size_t tree_node::met_own() const noexcept {
-    std::size_t own = totals_.met();
-    each_child([&](const tree_node& c) { own -= c.totals_.met_claim(); });
+inline std::size_t tree_node::confirmed_own() const noexcept {
+    std::size_t own = totals_.confirmed();
+    each_child([&](const tree_node& c) { own -= c.totals_.confirmed_subtree_charge(); });
     return own;
 }
 inline account_stats tree_node::stats() const noexcept {
@@ -205,7 +205,7 @@ inline account_stats tree_node::stats() const noexcept {
     f.name = name_;
     f.used = used();
     f.own = credit_.charged();
-    f.ahead = credit_.unused();
+    f.credit = credit_.unused();
     f.depth = depth_;
     f.children = children_;
     return f;
@@ -221,13 +221,14 @@ inline tree_node::finding tree_node::look(tree_node* from, std::size_t more, con
             if (!is_charged(its.outcome)) return {its.outcome, its.absurd, n, n->used(), n->totals_.limit(), more};
             if (found.fitted()) found = {its.outcome, false, n, n->used(), n->totals_.limit(), 0};
         }
-        more = n->totals_.claim_with(more) - n->totals_.claim();
+        more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();
     }
     return found;
 }
 inline std::size_t tree_node::reach(const tree_node& end, std::size_t bytes, bool more) const noexcept {
     for (const tree_node* n = this; n != &end; n = n->parent_) {
-        const std::size_t now = n->totals_.claim(), then = n->totals_.claim_with(more ? bytes : 0 - bytes);
+        const std::size_t now = n->totals_.subtree_charge(),
+                          then = n->totals_.subtree_charge_with(more ? bytes : 0 - bytes);
         bytes = more ? then - now : now - then;
     }
     return bytes;
@@ -243,7 +244,7 @@ inline std::size_t tree_node::renew() noexcept {
     return was.credit();
 }
 inline tree_node::change tree_node::climb(tree_node* from, change by, const tree_node* end) noexcept {
-    for (tree_node* n = from; n != end && (by.all != 0 || by.met != 0); n = n->parent_) {
+    for (tree_node* n = from; n != end && (by.all != 0 || by.confirmed != 0); n = n->parent_) {
         const std::size_t credit = n->renew();
         by = n->totals_.add(by);
         n->totals_.note_peak(credit);
@@ -262,7 +263,7 @@ inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t byt
 }
 inline void tree_node::lower(std::size_t bytes) noexcept {
     if (ALLOT_UNLIKELY(bytes > credit_.charged())) {
-        tell_over_refunded();
+        report_over_refunded();
         bytes = credit_.charged();
     }
     renew();
@@ -272,7 +273,7 @@ inline void tree_node::lower(std::size_t bytes) noexcept {
 }
 inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
     const leaf_credit::returned r = credit_.take_back(all, open);
-    if (ALLOT_UNLIKELY(r.over_refunded)) tell_over_refunded();
+    if (ALLOT_UNLIKELY(r.over_refunded)) report_over_refunded();
     if (!r.changed) return 0;
     totals_.note_peak(r.before.least());
     const auto by = -static_cast<std::ptrdiff_t>(r.bytes);
@@ -282,7 +283,7 @@ inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
 // At most what is held; after the account's end that is nothing.
 inline std::size_t tree_node::held_of(std::size_t bytes) const noexcept {
     if (ALLOT_LIKELY(bytes <= totals_.pending())) return bytes;
-    tell_over_refunded();
+    report_over_refunded();
     return totals_.pending();
 }
 inline void tree_node::confirm(std::size_t bytes) noexcept {
@@ -321,8 +322,8 @@ inline void tree_node::leave() noexcept {
     change with = totals_.end();
     for (tree_node* c = below_.first(); c != nullptr;) {
         tree_node* const following = below_.after(*c);
-        with.all += static_cast<std::ptrdiff_t>(c->totals_.claim()),
-            with.met += static_cast<std::ptrdiff_t>(c->totals_.met_claim());
+        with.all += static_cast<std::ptrdiff_t>(c->totals_.subtree_charge()),
+            with.confirmed += static_cast<std::ptrdiff_t>(c->totals_.confirmed_subtree_charge());
         parent_->below_.add(*c);
         ++parent_->children_;
         c->parent_ = parent_;
@@ -338,14 +339,15 @@ inline void tree_node::leave() noexcept {
     detached_ = true;
 }
 inline bool tree_node::valid() const noexcept {
-    std::size_t claims = 0, met_claims = 0, n = 0;
+    std::size_t subtree_charges = 0, confirmed_charges = 0, n = 0;
     for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c), ++n) {
         if (c->parent_ != this || c->depth_ != depth_ + 1 || c->root_ != root_ || !c->valid()) return false;
-        claims += c->totals_.claim();
-        met_claims += c->totals_.met_claim();
+        subtree_charges += c->totals_.subtree_charge();
+        confirmed_charges += c->totals_.confirmed_subtree_charge();
     }
     return n == children_ && below_.valid() && totals_.valid() && credit_.valid() &&
-           totals_.total() == credit_.granted() + claims && (claims == met_claims || totals_.pending() != 0);
+           totals_.total() == credit_.granted() + subtree_charges &&
+           (subtree_charges == confirmed_charges || totals_.pending() != 0);
 }
 
 } // namespace detail

@@ -97,7 +97,7 @@ class arena_base {
         std::size_t bytes = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
             while (const std::uint64_t idle = free_and_dirty(w)) {
-                if (!give_back(w, idle, bytes)) return bytes;
+                if (!return_pages(w, idle, bytes)) return bytes;
                 if (backing_ != nullptr) break; // pages beside taken ones stay as they are
             }
         return bytes;
@@ -109,13 +109,13 @@ class arena_base {
         if (idle_ != nullptr && gives_back_)
             idle_->step(
                 bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); },
-                [&](std::size_t w, std::uint64_t pages) { return give_back(w, pages, bytes); });
+                [&](std::size_t w, std::uint64_t pages) { return return_pages(w, pages, bytes); });
         return bytes;
     }
 
     // Asks every holder for pages that it does not need; returns how many came back. No lock is held while one is
     // asked.
-    std::size_t ask_holders() noexcept;
+    std::size_t ask_clients() noexcept;
 
     // ---- questions ------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ class arena_base {
     }
     const char* name() const noexcept { return name_; }
     // Which kind of OS pages it got: "plain", "transparent", "hugetlb" or "borrowed".
-    const char* got() const noexcept { return got_; }
+    const char* page_kind() const noexcept { return page_kind_; }
     // Whether its memory is kept from being swapped: asked for, and never refused by the system.
     bool locked() const noexcept { return system_.are_locked(); }
     std::size_t limit() const noexcept { return limit_pages_ << shift_; }
@@ -224,7 +224,7 @@ class arena_base {
         mapping_ = range.mapping;
         gives_back_ = range.gives_back;
         under_pressure_ = range.under_pressure;
-        got_ = range.got;
+        page_kind_ = range.page_kind;
         limit_pages_ = detail::min(limit_bytes >> shift_, pages);
         bitmap_.start(out_of_band, pages);
         out_of_band += detail::page_bitmap::bytes_for(pages);
@@ -285,7 +285,7 @@ class arena_base {
     }
     // Gives the free ones of these pages of a word back to the system, and clean neighbours in the same huge OS page;
     // adds the bytes of the former to `bytes`. False when the system refuses.
-    bool give_back(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
+    bool return_pages(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
         const std::uint64_t others = bitmap_.taken_in_word(w) | (dirty_[w].load(std::memory_order_acquire) & ~pages);
         const std::uint64_t idle = backing_ == nullptr ? system_.in_huge_pages(pages) & ~others : whole_units(w, pages);
         for (std::uint64_t wide = idle & in_range(w); wide != 0;) {
@@ -295,7 +295,7 @@ class arena_base {
             wide &= ~bits;
             if (!hide(w * 64 + low, n)) continue; // somebody was quicker
             const bool gone =
-                backing_ == nullptr ? system_.give_back(w * 64 + low, n) : backing_->decommit(w * 64 + low, n);
+                backing_ == nullptr ? system_.return_pages(w * 64 + low, n) : backing_->decommit(w * 64 + low, n);
             if (gone) {
                 const std::uint64_t was = dirty_[w].fetch_and(~bits, std::memory_order_acq_rel) & bits;
                 const std::size_t back = (backing_ != nullptr ? n : static_cast<std::size_t>(std::popcount(was)))
@@ -365,7 +365,7 @@ class arena_base {
     bool gives_back_ = false;
     bool under_pressure_ = false;
     const char* name_ = "";
-    const char* got_ = "plain";
+    const char* page_kind_ = "plain";
     std::size_t limit_pages_ = 0;
     word* dirty_ = nullptr; // pages that may hold memory of the system
     detail::page_owner* owners_ = nullptr;
@@ -384,8 +384,8 @@ class arena_base {
     alignas(64) std::atomic<std::size_t> taken_{0};
     std::atomic<std::size_t> held_{0}; // of these, got by their taker: what is being committed may still fail
     std::atomic<std::size_t> peak_{0}; // of held_
-    mutable spin_lock holders_lock_;
-    arena_client* holders_ = nullptr;
+    mutable spin_lock clients_lock_;
+    arena_client* clients_ = nullptr;
     detail::holder_walk* walks_ = nullptr; // of who asks them now
 };
 

@@ -34,15 +34,15 @@ struct holder_walk {
 
 class arena_client {
   public:
-    // `bytes_held` tells them for `self`; `give_back`, if there is one, gives pages without use back and returns how
+    // `bytes_held` tells them for `self`; `return_pages`, if there is one, gives pages without use back and returns how
     // many, at the call of any thread, without taking pages itself. All must stay valid until the holder goes.
     arena_client(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self,
-                 std::size_t (*give_back)(const void*) noexcept = nullptr) noexcept
-        : arena_(arena), name_(name), held_(bytes_held), reclaim_(give_back), self_(self) {
-        const detail::lock_guard hold(arena_.holders_lock_);
-        next_ = arena_.holders_;
+                 std::size_t (*return_pages)(const void*) noexcept = nullptr) noexcept
+        : arena_(arena), name_(name), held_(bytes_held), reclaim_(return_pages), self_(self) {
+        const detail::lock_guard hold(arena_.clients_lock_);
+        next_ = arena_.clients_;
         if (next_ != nullptr) next_->prev_ = this;
-        arena_.holders_ = this;
+        arena_.clients_ = this;
     }
     arena_client(const arena_client&) = delete;
     arena_client& operator=(const arena_client&) = delete;
@@ -50,9 +50,9 @@ class arena_client {
     // No longer asked or told of; waits until no other thread is asking it.
     void leave() noexcept {
         {
-            const detail::lock_guard hold(arena_.holders_lock_);
+            const detail::lock_guard hold(arena_.clients_lock_);
             if (!std::exchange(listed_, false)) return;
-            (prev_ != nullptr ? prev_->next_ : arena_.holders_) = next_;
+            (prev_ != nullptr ? prev_->next_ : arena_.clients_) = next_;
             if (next_ != nullptr) next_->prev_ = prev_;
             for (detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
                 if (w->then == this) w->then = next_;
@@ -66,7 +66,7 @@ class arena_client {
 
   private:
     bool is_asked() const noexcept {
-        const detail::lock_guard hold(arena_.holders_lock_);
+        const detail::lock_guard hold(arena_.clients_lock_);
         for (const detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
             if (w->now == this && w->thread != sys::thread_token()) return true;
         return false;
@@ -82,34 +82,34 @@ class arena_client {
     bool listed_ = true;
 };
 
-inline std::size_t arena_base::ask_holders() noexcept {
+inline std::size_t arena_base::ask_clients() noexcept {
     detail::holder_walk walk;
     std::size_t pages = 0;
-    holders_lock_.lock();
+    clients_lock_.lock();
     walk.next = walks_;
     walks_ = &walk;
-    for (walk.now = holders_; walk.now != nullptr; walk.now = walk.then) {
+    for (walk.now = clients_; walk.now != nullptr; walk.now = walk.then) {
         walk.then = walk.now->next();
-        holders_lock_.unlock();
+        clients_lock_.unlock();
         pages += walk.now->reclaim();
-        holders_lock_.lock();
+        clients_lock_.lock();
     }
     detail::holder_walk** at = &walks_;
     while (*at != &walk) at = &(*at)->next;
     *at = walk.next;
-    holders_lock_.unlock();
+    clients_lock_.unlock();
     return pages;
 }
 
 inline void arena_base::report(text_writer& out) const noexcept {
     const arena_stats f = stats();
-    out.put("  arena ").put(name_).put(" (").put(got_).put(" pages of ").bytes(page_bytes()).put("): taken ");
+    out.put("  arena ").put(name_).put(" (").put(page_kind_).put(" pages of ").bytes(page_bytes()).put("): taken ");
     out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
     out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
     out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
-    const detail::lock_guard hold(holders_lock_);
+    const detail::lock_guard hold(clients_lock_);
     std::size_t n = 0;
-    for (const arena_client* h = holders_; h != nullptr; h = h->next(), ++n)
+    for (const arena_client* h = clients_; h != nullptr; h = h->next(), ++n)
         if (n < 8) out.put("    held by ").put(h->name()).put(": ").bytes(h->held()).newline();
     if (n > 8) out.put("    and ").number(n - 8).put(" more").newline();
 }

@@ -26,7 +26,7 @@ struct arena_range {
     bool under_pressure = false; // and do when it refuses memory
     bool transparent_huge = false;
     bool lock = false;
-    const char* got = "plain";          // "plain", "transparent", "hugetlb", "borrowed"
+    const char* page_kind = "plain";    // "plain", "transparent", "hugetlb", "borrowed"
     std::byte* out_of_band = nullptr;   // memory of zeros for the bitmaps; null: the arena maps its own
     detail::idle_pages* idle = nullptr; // looks for pages that nobody used for a while; null: nobody does
     page_backing* backing = nullptr;    // null: the system's memory, or the caller's

@@ -64,7 +64,7 @@ class arena_table {
         if (range* const place = range_of(&arena)) change(*place, nullptr);
         for_granules(arena, [&](std::uintptr_t at) {
             auto& entry = entry_for(at);
-            if (entry.load(std::memory_order_relaxed) == &arena || !anybody_in(at))
+            if (entry.load(std::memory_order_relaxed) == &arena || !has_arena_in(at))
                 entry.store(nullptr, std::memory_order_release);
         });
     }
@@ -112,7 +112,7 @@ class arena_table {
     range* range_of(const arena_base* arena) noexcept {
         return first_range([&](const range& r) { return r.arena.load(std::memory_order_relaxed) == arena; });
     }
-    bool anybody_in(std::uintptr_t granule) noexcept {
+    bool has_arena_in(std::uintptr_t granule) noexcept {
         return first_range([&](const range& r) {
                    const std::uintptr_t begin = r.begin.load(std::memory_order_relaxed);
                    const std::size_t bytes = r.bytes.load(std::memory_order_relaxed);

@@ -27,7 +27,7 @@ struct borrowed {
         if (sized.limit == 0 || sized.limit > asked.lent.size()) sized.limit = asked.lent.size();
         arena_range range;
         range.committed = true;
-        range.got = "borrowed";
+        range.page_kind = "borrowed";
         const std::size_t page = detail::page_size_for(sized, detail::most_page);
         range.page_shift = log2_floor(page);
         const auto start = reinterpret_cast<std::uintptr_t>(asked.lent.data());

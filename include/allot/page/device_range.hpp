@@ -106,7 +106,7 @@ template <class Api> class device_backing final : public page_backing {
         range.bytes = bytes;
         range.page_shift = log2_floor(page);
         range.gives_back = true;
-        range.got = "mapped on a device";
+        range.page_kind = "mapped on a device";
         return true;
     }
     bool allocate(const range_request& asked, arena_range& range) noexcept {
@@ -128,7 +128,7 @@ template <class Api> class device_backing final : public page_backing {
         range.bytes = bytes;
         range.page_shift = log2_floor(page);
         range.committed = true;
-        range.got = "one piece of a device";
+        range.page_kind = "one piece of a device";
         return true;
     }
     void free_memory() noexcept {

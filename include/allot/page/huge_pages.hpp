@@ -1,7 +1,7 @@
 // page::huge_pages: OS pages that the administrator preallocated (hugetlb), when there are enough of them.
 //
 // Otherwise transparent huge pages from the first byte on, where the system has them, otherwise plain ones; the
-// arena's got() says which. Preallocated pages are taken all at once and not given back before the end.
+// arena's page_kind() says which. Preallocated pages are taken all at once and not given back before the end.
 // The amount is what the caller reserves or limits, else Options.reserve, else the machine's memory.
 // Cost: none on the path. Source: HPCC roxiemem's huge page mode, 2012.
 #pragma once
@@ -18,7 +18,7 @@ template <huge_options Options> struct huge_pages {
     using provides = types<property::host_accessible, property::fixed_address, property::preallocated>;
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about =
-        "preallocated huge OS pages; else transparent ones; else plain: got() says";
+        "preallocated huge OS pages; else transparent ones; else plain: page_kind() says";
     static constexpr std::string_view cost = "all memory at once; fewer TLB misses";
 
     static arena_range make(const detail::range_request& asked) noexcept {
@@ -34,7 +34,7 @@ template <huge_options Options> struct huge_pages {
         range.lock = Options.lock;
         if (range.bytes == whole && sys::replace_by_huge(range.begin, range.bytes, Options.huge_page)) {
             range.committed = true;
-            range.got = "hugetlb";
+            range.page_kind = "hugetlb";
         } else {
             const std::size_t gone = range.bytes == whole ? whole : 0;
             if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
@@ -44,7 +44,7 @@ template <huge_options Options> struct huge_pages {
             range.lock = Options.lock;
             range.transparent_huge = sys::has_transparent_huge();
             if (range.transparent_huge) {
-                range.got = "transparent";
+                range.page_kind = "transparent";
                 sys::advise_huge(range.begin, range.bytes);
             }
         }

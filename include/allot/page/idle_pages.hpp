@@ -40,8 +40,8 @@ class idle_pages {
             first, n, [&](std::size_t w, std::uint64_t bits) { young_[w].fetch_or(bits, std::memory_order_release); });
     }
     // A part of a walk, if one is due: `free(w)` tells which pages of a word are free and not given back,
-    // `give_back(w, pages)` gives them back, false when the system refuses.
-    template <class Free, class GiveBack> void step(std::size_t words, Free free, GiveBack give_back) noexcept {
+    // `return_pages(w, pages)` gives them back, false when the system refuses.
+    template <class Free, class GiveBack> void step(std::size_t words, Free free, GiveBack return_pages) noexcept {
         if (!walking_.try_lock()) return;
         const lock_guard hold(walking_, adopt_lock);
         if (at_ == 0 && now_() < next_) return;
@@ -62,7 +62,7 @@ class idle_pages {
             if (left == 0) ++at_;
             old_ = left;
             if (some != 0) {
-                give_back(w, some);
+                return_pages(w, some);
                 return;
             }
         }

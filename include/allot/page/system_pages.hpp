@@ -63,7 +63,9 @@ class system_pages {
         }
         return true;
     }
-    bool give_back(std::size_t first, std::size_t n) noexcept { return sys::decommit(at(first), n << shift_, locks_); }
+    bool return_pages(std::size_t first, std::size_t n) noexcept {
+        return sys::decommit(at(first), n << shift_, locks_);
+    }
     // All pages of the huge OS pages that these pages of a word lie in.
     std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
         const std::size_t each = max(huge_page >> shift_, std::size_t{1});

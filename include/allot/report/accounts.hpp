@@ -1,9 +1,9 @@
 // A tree of accounts as text and as JSON: one line per account, indented by its depth; on demand its items and events.
 //
 // Nothing allocates. Each line is consistent; charges go on meanwhile, so two lines need not fit each other. If the
-// buffer is too small the text is cut, and was_cut() is true; a line is about 150 characters, in JSON 350, and an event
-// of a log 1 to 2 KiB. Complexity: O(accounts), and the items' own figures. Threads: any that is not inside a visit of
-// the tree.
+// buffer is too small the text is cut, and is_truncated() is true; a line is about 150 characters, in JSON 350, and an
+// event of a log 1 to 2 KiB. Complexity: O(accounts), and the items' own figures. Threads: any that is not inside a
+// visit of the tree.
 // Source: Drill's toVerboseString, 2014.
 #pragma once
 
@@ -29,7 +29,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     out.put(", peak ").bytes(f.peak);
     if (f.children != 0 && f.own != 0) out.put(", own ").bytes(f.own);
     if (f.reservation != 0) out.put(", reserved ").bytes(f.reservation);
-    if (f.ahead != 0) out.put(", ahead ").bytes(f.ahead);
+    if (f.credit != 0) out.put(", credit ").bytes(f.credit);
     if (f.committed != 0) out.put(", committed ").bytes(f.committed).put(", resident ").bytes(f.resident);
     if (f.buffers != 0) out.put(", ").number(f.buffers).put(" buffers");
     if (f.reservations != 0) out.put(", ").number(f.reservations).put(" reservations");
@@ -41,8 +41,8 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
     json.put("name", f.name)
         .put("used", f.used)
         .put("own", f.own)
-        .put("ahead", f.ahead)
-        .put("claimed", f.claimed)
+        .put("credit", f.credit)
+        .put("subtree_charge", f.subtree_charge)
         .put("peak", f.peak);
     json.put("limit", f.limit).put("grace", f.grace).put("reservation", f.reservation).put("committed", f.committed);
     json.put("resident", f.resident).put("buffers", f.buffers).put("reservations", f.reservations);

@@ -2,7 +2,7 @@
 // what requests wasted, every size class, the arena.
 //
 // Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the
-// buffer is too small the text is cut, which was_cut() tells; a class is about 60 characters, of JSON 90.
+// buffer is too small the text is cut, which is_truncated() tells; a class is about 60 characters, of JSON 90.
 // Cost: a walk over all caches for each class. Threads: any, at any time.
 // Source: Netty's arena metrics, 2015.
 #pragma once
@@ -51,7 +51,7 @@ template <class Set> void write_report_json(text_writer& out, const chunk_arena<
     json.key("arena")
         .open()
         .put("name", blocks.arena().name())
-        .put("got", blocks.arena().got())
+        .put("page_kind", blocks.arena().page_kind())
         .put("taken", pages.taken);
     json.put("committed", pages.committed)
         .put("largest_free_run", pages.largest_free_run)

@@ -2,8 +2,8 @@
 // the device last said. The same as text: gpu.report(out).
 //
 // Nothing allocates. Figures and streams are read one after the other and need not fit each other. Where the buffer is
-// too small the text is cut, which was_cut() tells: 700 characters, and some 100 a stream. Members that do not hold are
-// left out: `limit` where there is none, `device_said` while nothing failed.
+// too small the text is cut, which is_truncated() tells: 700 characters, and some 100 a stream. Members that do not
+// hold are left out: `limit` where there is none, `device_said` while nothing failed.
 // Cost: that of stats() and visit_streams(). Threads: any, at any time.
 #pragma once
 
@@ -28,7 +28,7 @@ template <class Set> void write_report_json(text_writer& out, const device_alloc
     json.put("free_for_all", f.clean).put("resting", f.resting).put("stranded", f.stranded).put("held", f.held);
     json.put("events", f.events).put("waits", f.waits).put("allocations", f.allocations).put("frees", f.frees);
     json.put("refused", f.refused).put("steals", f.steals).put("joined", f.joined);
-    json.put("grown", f.grown).put("given_back", f.given_back).put("host_metadata", f.metadata);
+    json.put("grown", f.grown).put("released", f.released).put("host_metadata", f.metadata);
     json.key("streams").open('[');
     gpu.visit_streams([&](const stream_stats& s) {
         json.open().put("id", s.id).put("gone", s.gone).put("free", s.free_bytes).put("runs", s.free_runs);

@@ -1,6 +1,7 @@
 // JSON into a text_writer: commas and quotes by themselves, nesting by the caller.
 //
-// What does not fit the buffer is cut, and then it is no JSON: ask was_cut(). Never allocates. Threads: one a writer.
+// What does not fit the buffer is cut, and then it is no JSON: ask is_truncated(). Never allocates. Threads: one a
+// writer.
 #pragma once
 
 #include <allot/config.hpp>

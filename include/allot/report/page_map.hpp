@@ -81,7 +81,7 @@ template <class Rows> void write_page_map(text_writer& out, const Rows& rows) no
         .newline();
     char last = 0; // the letter of the line before, if it had but one
     std::size_t at = 0, alike = 0;
-    const auto tell_alike = [&] {
+    const auto write_run = [&] {
         if (alike != 0) out.put("         and ").number(alike).put(" lines like this").newline();
         alike = 0;
     };
@@ -91,14 +91,14 @@ template <class Rows> void write_page_map(text_writer& out, const Rows& rows) no
             const bool uniform = line.size() == 64 && line.find_first_not_of(line[0]) == std::string_view::npos;
             if (uniform && line[0] == last) ++alike;
             else {
-                tell_alike();
+                write_run();
                 out.number(at).column(9).put(line).newline();
             }
             last = uniform ? line[0] : '\0';
             at += line.size();
         }
     });
-    tell_alike();
+    write_run();
 }
 
 // {"page_bytes": .., "pages": .., "runs": [{"first": 0, "pages": 3, "kind": "slots", "tenths": 7}, ..]}; kinds are
@@ -110,7 +110,7 @@ template <class Rows> void write_page_map_json(text_writer& out, const Rows& row
     json.key("runs").open('[');
     char run = 0;
     std::size_t first = 0, at = 0;
-    const auto tell = [&] {
+    const auto write_run = [&] {
         if (at == first) return;
         json.open().put("first", first).put("pages", at - first).put("kind", detail::kind(run));
         if (run == 'F' || (run >= '0' && run <= '9'))
@@ -120,14 +120,14 @@ template <class Rows> void write_page_map_json(text_writer& out, const Rows& row
     detail::draw_pages(rows, [&](std::string_view letters) {
         for (const char c : letters) {
             if (!(c == run && c != 'H') && !(c == 'h' && run == 'H')) {
-                tell();
+                write_run();
                 first = at;
                 run = c;
             }
             ++at;
         }
     });
-    tell();
+    write_run();
     json.close(']').close();
 }
 

@@ -2,8 +2,8 @@
 // and (under watch::peaks and watch::trace) at the peak.
 //
 // Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the
-// buffer is too small the text is cut, which was_cut() tells; a line of a heap or type is about 100 characters, of JSON
-// 200.
+// buffer is too small the text is cut, which is_truncated() tells; a line of a heap or type is about 100 characters, of
+// JSON 200.
 // Cost: that of usage() and usage_by_type(): a walk over all heaps and their pages. Threads: any, at any time.
 // Source: HPCC roxiemem's reportMemoryUsage and reportPeakStatistics, 2010.
 #pragma once
@@ -98,7 +98,7 @@ template <class Rows> void write_report_json(text_writer& out, const Rows& rows)
     json.put("limit", now.limit).put("charged", now.charged).put("peak", now.peak);
     json.put("live_rows", now.live_rows).put("live_bytes", now.live_bytes);
     json.key("live_percent_of_charged").decimal(detail::share(now.live_bytes, now.charged));
-    json.key("arena").open().put("name", rows.arena().name()).put("got", rows.arena().got());
+    json.key("arena").open().put("name", rows.arena().name()).put("page_kind", rows.arena().page_kind());
     json.put("page_bytes", rows.arena().page_bytes()).put("reserved", pages.reserved).put("limit", pages.limit);
     json.put("taken", pages.taken).put("peak_taken", pages.peak_taken).put("committed", pages.committed);
     json.put("resident", now.resident).put("free", pages.free).put("largest_free_run", pages.largest_free_run);

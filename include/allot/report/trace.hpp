@@ -1,8 +1,8 @@
 // The trace of a row manager under watch::trace, as lines of text and as JSON that chrome://tracing and Perfetto open.
 //
 // Nothing allocates. The JSON is Chrome's trace event format: each event is an instant of its thread, and a counter
-// "charged" follows the pages. What does not fit the buffer is cut, and then it is no JSON: ask was_cut(); an event is
-// 60 characters of text, 220 of JSON at most, and its name. Threads: any, at any time.
+// "charged" follows the pages. What does not fit the buffer is cut, and then it is no JSON: ask is_truncated(); an
+// event is 60 characters of text, 220 of JSON at most, and its name. Threads: any, at any time.
 // Source: the trace event format of Chromium's catapult, 2010.
 #pragma once
 

@@ -32,8 +32,8 @@ template <class Guard, class Count> struct guard_callbacks {
     template <class Page> static const row_type* type_of(const heap_config& plan, Page& p, std::byte* row) noexcept {
         return type_of_row<Count>(*static_cast<const row_context*>(plan.manager), p, row);
     }
-    static void tell(const heap_config& plan, misuse kind, const row_type* type, const void* row) noexcept {
-        static_cast<const row_context*>(plan.manager)->tell_damage(kind, plan.name, type, row);
+    static void report(const heap_config& plan, misuse kind, const row_type* type, const void* row) noexcept {
+        static_cast<const row_context*>(plan.manager)->report_damage(kind, plan.name, type, row);
     }
 };
 

@@ -244,7 +244,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
         if constexpr (has_canary<Guard>)
             if (!canary_.intact(row_of(h), room(h) + Guard::row_bytes, distance(row_of(h)))) {
-                context_.tell_damage(misuse::overrun, "huge", type_of(h), row_of(h));
+                context_.report_damage(misuse::overrun, "huge", type_of(h), row_of(h));
                 return false;
             }
         return true;
@@ -252,7 +252,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     bool is_sealed_well(huge_header& h) const noexcept {
         if (Place::out_of_band || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
         if (seal_fits(*type_of(h), row_of(h), room(h))) return true;
-        context_.tell_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
+        context_.report_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
         return false;
     }
     // The last holder has gone: checks that may tell, the destructor.
@@ -263,7 +263,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     static bool is_row(page_header& p, std::byte* row) noexcept {
         if (row == row_of(header(p))) return true;
-        header(p).context->tell(misuse::interior_pointer, "huge", nullptr, row);
+        header(p).context->report(misuse::interior_pointer, "huge", nullptr, row);
         return false;
     }
     static void link(page_header& p, std::byte* row) noexcept {
@@ -274,7 +274,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         huge_header& h = header(p);
         switch (Counts ? word(h, row).drop() : link_word::fate::freed) {
         case link_word::fate::alive: return;
-        case link_word::fate::was_free: return h.context->tell(misuse::double_release, "huge", nullptr, row);
+        case link_word::fate::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
         case link_word::fate::destroyed: home_of(h).end(h); [[fallthrough]];
         case link_word::fate::freed: static_cast<void>(home_of(h).is_intact(h)); home_of(h).free(h);
         }
@@ -289,7 +289,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr) word(header(p), row).construct();
     }
     static void untouchable(page_header& p, std::byte* row) noexcept {
-        header(p).context->tell(misuse::no_host_access, "huge", type_of(header(p)), row);
+        header(p).context->report(misuse::no_host_access, "huge", type_of(header(p)), row);
     }
     static void seal(page_header& p, std::byte* row) noexcept {
         if constexpr (Place::out_of_band) return untouchable(p, row);

@@ -22,7 +22,7 @@ ALLOT_NOINLINE inline page_header* out_of_band_page_of_row(const arena_base& are
         if (page_header* const page = out_of_band_header_at(arena.view(), address);
             page != nullptr && page->ops != nullptr)
             return page;
-    tell_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
+    report_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
     return nullptr;
 }
 // The page of a row of an arena; null, and told, for an address in it that is no row.

@@ -22,11 +22,11 @@ struct row_context {
     void (*write_report)(void* manager, text_writer& out) noexcept = nullptr; // limits, arena, holders
     damage_sink damage;
 
-    void tell(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
-        tell_misuse(
+    void report(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
+        report_misuse(
             {.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});
     }
-    void tell_damage(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
+    void report_damage(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
         damage.write(
             damage.context,
             {.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});

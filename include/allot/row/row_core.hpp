@@ -87,7 +87,7 @@ template <class Set> class row_core {
     // A huge row, an alignment beyond the usual, or a mistake.
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
-            context_.tell(misuse::bad_alignment, "", &type, nullptr);
+            context_.report(misuse::bad_alignment, "", &type, nullptr);
             return nullptr;
         }
         if (ALLOT_UNLIKELY(number >= type_table::checked)) {
@@ -99,7 +99,7 @@ template <class Set> class row_core {
             if (auto* const heap = buckets_.at(index, type.align))
                 return start(*heap, heap->pop(), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
-            context_.tell(misuse::absurd_size, "", &type, nullptr);
+            context_.report(misuse::absurd_size, "", &type, nullptr);
             return nullptr;
         }
         return huge_.allocate(bytes, type.align, number);
@@ -121,7 +121,7 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = known_local_rows()) return mine->release(row);
+            if (local_rows<Set>* const mine = find_local_rows()) return mine->release(row);
         std::byte* const at = detail::bytes_of(row);
         auto& page = rows::page_at(arena().view(), at);
         if constexpr (policies::counts_first) {
@@ -135,7 +135,7 @@ template <class Set> class row_core {
     // An address outside the arena: nothing to do; in checked builds a row of another arena is told.
     void not_ours(const void* row) noexcept {
         if constexpr (ALLOT_CHECKED != 0)
-            if (arena_at(row) != nullptr) context_.tell(misuse::not_shared_arena, "", nullptr, row);
+            if (arena_at(row) != nullptr) context_.report(misuse::not_shared_arena, "", nullptr, row);
     }
     // One row more, for who counts rows that need no handle.
     ALLOT_ALWAYS_INLINE void allocated(std::size_t bytes, const row_type& type) noexcept {
@@ -167,8 +167,8 @@ template <class Set> class row_core {
     template <class T> bool suits(const heap_config& plan, const row_type& type) const noexcept {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
-        if (!room) context_.tell(misuse::absurd_size, plan.name, &type, nullptr);
-        else if (!ends) context_.tell(misuse::null_type, plan.name, &type, nullptr);
+        if (!room) context_.report(misuse::absurd_size, plan.name, &type, nullptr);
+        else if (!ends) context_.report(misuse::null_type, plan.name, &type, nullptr);
         return room && ends;
     }
     template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {
@@ -195,7 +195,7 @@ template <class Set> class row_core {
 
         const std::uint32_t number = type_number(type);
         if ((type.align & (type.align - 1)) != 0 || type.align > 64)
-            context_.tell(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
+            context_.report(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
         if (number == type_table::none) raise_out_of_memory(bytes, type.name);
         bytes = with_check(bytes, type);
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
@@ -228,7 +228,7 @@ template <class Set> class row_core {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         heap.set_orphan();
         heap.reclaim(true);
-        heap.tell_found();
+        heap.report_found_damage();
     }
     // A handle of a heap that limits their number has gone.
     template <class Heap> void closed(Heap& heap) noexcept {
@@ -239,7 +239,7 @@ template <class Set> class row_core {
     // ---- threads ------------------------------------------------------------------------------------------------
 
     // heap::per_thread: the calling thread's handle; null when it has none.
-    ALLOT_ALWAYS_INLINE local_rows<Set>* known_local_rows() noexcept {
+    ALLOT_ALWAYS_INLINE local_rows<Set>* find_local_rows() noexcept {
         return threads_ != nullptr ? threads_->known() : nullptr;
     }
     void close_threads() noexcept {

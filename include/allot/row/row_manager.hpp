@@ -53,23 +53,23 @@ template <class Set> class row_manager {
     explicit row_manager(Values&&... values)
         : core_(value_or<allot::name>({""}, values...).text, this, values...),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
-          holder_(arena(), name(), &held, this, &reclaim_for_others) {
+          client_(arena(), name(), &held, this, &reclaim_for_arena) {
         check_values<product::row_manager, Set, accepted, Values...>();
         check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
         core_.context().write_report = [](void* self, text_writer& out) noexcept {
             static_cast<row_manager*>(self)->report(out);
         };
         if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&histogram_for_peak, this);
-        if constexpr (policies::in_tree) core_.ledger().tells(this, &tell_account<item_stats>);
+        if constexpr (policies::in_tree) core_.ledger().set_stats_source(this, &item_stats_of<item_stats>);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
 
     ~row_manager() {
-        if constexpr (policies::in_tree) core_.ledger().tells(nullptr, nullptr);
-        holder_.leave();
+        if constexpr (policies::in_tree) core_.ledger().set_stats_source(nullptr, nullptr);
+        client_.leave();
         core_.close_threads();
-        detail::tell_leaks(core_.heaps(), core_.huge(), name(), core::set_name(), leaks_);
+        detail::report_leaks(core_.heaps(), core_.huge(), name(), core::set_name(), leaks_);
         core_.huge().drop();
         core_.heaps().for_each([](heap_base& heap) {
             heap.drop_pages();
@@ -108,7 +108,7 @@ template <class Set> class row_manager {
     // The same for a row that was asked for with so many bytes: quicker under heap::per_thread.
     ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes) noexcept {
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = core_.known_local_rows()) return mine->release(row, bytes);
+            if (local_rows<Set>* const mine = core_.find_local_rows()) return mine->release(row, bytes);
         release(row);
     }
     bool is_shared(const void* row) const noexcept
@@ -147,9 +147,9 @@ template <class Set> class row_manager {
     // threads that are still in use); returns bytes.
     std::size_t release_empty_pages() noexcept {
         if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = core_.known_local_rows()) mine->flush();
+            if (local_rows<Set>* const mine = core_.find_local_rows()) mine->flush();
         const std::size_t bytes = core_.heaps().reclaim(true) << arena().page_shift();
-        core_.heaps().for_each([](heap_base& heap) { heap.tell_found(); });
+        core_.heaps().for_each([](heap_base& heap) { heap.report_found_damage(); });
         core_.pages().record(watch_event::reclaimed, bytes);
         return bytes;
     }
@@ -297,12 +297,12 @@ template <class Set> class row_manager {
         return static_cast<const row_manager*>(self)->core_.held_bytes();
     }
     // What the system gives to an arena of its own; one that is shared is nobody's alone.
-    template <class Stats> static Stats tell_account(const void* self) noexcept {
+    template <class Stats> static Stats item_stats_of(const void* self) noexcept {
         const auto& rows = *static_cast<const row_manager*>(self);
         if constexpr (policies::shares_arena) return {rows.core_.held_bytes(), 0, 0};
         else return {rows.core_.held_bytes(), rows.arena().stats().committed, rows.arena().resident()};
     }
-    static std::size_t reclaim_for_others(const void* self) noexcept {
+    static std::size_t reclaim_for_arena(const void* self) noexcept {
         return static_cast<const row_manager*>(self)->core_.heaps().reclaim(true);
     }
 
@@ -328,7 +328,7 @@ template <class Set> class row_manager {
 
     core core_;
     leak_sink leaks_;
-    arena_client holder_; // last: others may ask from now on
+    arena_client client_; // last: others may ask from now on
 };
 
 // A set that makes no row manager: its mistake is told once, and everything else is quiet.

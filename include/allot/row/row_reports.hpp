@@ -100,8 +100,8 @@ class leak_counts {
 
 // Tells the rows that were not released, by heap and type. Nobody else may use the manager meanwhile.
 template <class Huge>
-ALLOT_COLD void tell_leaks(const heap_group& heaps, Huge& huge, const char* name, const char* set,
-                           const leak_sink& sink) noexcept {
+ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* name, const char* set,
+                             const leak_sink& sink) noexcept {
     char page[out_of_memory::report_bytes];
     text_writer out{page};
     std::size_t leaked = 0;

@@ -90,16 +90,16 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         hide(p, row);
         return true;
     }
-    // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slowly`
+    // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slow`
     // where there is more to look at. False: it has one holder, and nothing is done.
     template <bool CountsFirst, class Slowly>
     ALLOT_ALWAYS_INLINE static bool released_by_count([[maybe_unused]] std::byte* row,
-                                                      [[maybe_unused]] Slowly slowly) noexcept {
+                                                      [[maybe_unused]] Slowly slow) noexcept {
         if constexpr (CountsFirst) {
             const std::uint32_t now = counting::word(row).load();
             if (ALLOT_UNLIKELY(now != link_word::alone)) {
                 ALLOT_FORGET(row); // or the compiler would prepare this path on the straight one
-                if (!counting::word(row).release_shared(now)) slowly(row);
+                if (!counting::word(row).release_shared(now)) slow(row);
                 return true;
             }
         }
@@ -112,7 +112,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         [[maybe_unused]] const auto word = word_of(p, row);
         if constexpr (counting::counts) switch (word.drop()) {
             case link_word::fate::alive: return false;
-            case link_word::fate::was_free: tell(p, misuse::double_release, row); return false;
+            case link_word::fate::was_free: report(p, misuse::double_release, row); return false;
             case link_word::fate::destroyed:
                 end(p, row, word.load());
                 word.clear();
@@ -140,13 +140,13 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (Place::out_of_band) return; // such words are never set
         const row_type* const type = type_of(p, row);
         if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, room(p.cut)))
-            tell_damage(p, misuse::broken_seal, row);
+            report_damage(p, misuse::broken_seal, row);
         if ((state & link_word::constructed) != 0) type->destroy(row);
     }
     // Damage is told.
     static bool is_intact(page& p, std::byte* row) noexcept {
         const bool good = heap_of(p).is_intact(row);
-        if (!good) tell_damage(p, misuse::overrun, row);
+        if (!good) report_damage(p, misuse::overrun, row);
         return good;
     }
 
@@ -155,17 +155,17 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     // What a row may use, its type's check included.
     static std::size_t room(const slot_geometry& cut) noexcept { return cut.stride - cut.header - guard::row_bytes; }
-    static void tell_damage(page& p, misuse kind, std::byte* row) noexcept {
-        context_of(p).tell_damage(kind, heap_of(p).plan().name, type_of(p, row), row);
+    static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
+        context_of(p).report_damage(kind, heap_of(p).plan().name, type_of(p, row), row);
     }
-    static void tell(page& p, misuse kind, std::byte* row) noexcept {
-        context_of(p).tell(kind, heap_of(p).plan().name, p.type, row);
+    static void report(page& p, misuse kind, std::byte* row) noexcept {
+        context_of(p).report(kind, heap_of(p).plan().name, p.type, row);
     }
     // In checked builds a row's address is held against the page's cut.
     static bool is_row(page& p, std::byte* row) noexcept {
         if constexpr (ALLOT_CHECKED != 0) {
             if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) {
-                tell(p, misuse::interior_pointer, row);
+                report(p, misuse::interior_pointer, row);
                 return false;
             }
         }
@@ -176,7 +176,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return;
         if constexpr (counting::counts) {
-            if (ALLOT_CHECKED != 0 && !counting::word(p, row).held()) return tell(p, misuse::double_release, row);
+            if (ALLOT_CHECKED != 0 && !counting::word(p, row).held()) return report(p, misuse::double_release, row);
             counting::word(p, row).link();
         }
     }
@@ -200,13 +200,13 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (Place::out_of_band) return tell(p, misuse::no_host_access, row);
+        if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
         if constexpr (counting::counts)
             if (is_row(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
     static void seal(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (Place::out_of_band) return tell(p, misuse::no_host_access, row);
+        if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
         if constexpr (counting::counts) {
             if (!is_row(p, row) || type_of(p, row)->check == row_check::none) return;
             write_seal(*type_of(p, row), row, room(p.cut));
@@ -220,7 +220,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (counting::counts && !Place::out_of_band)
             if ((counting::word(p, row).load() & link_word::sealed) != 0 &&
                 !seal_fits(*type_of(p, row), row, room(p.cut))) {
-                tell_damage(p, misuse::broken_seal, row);
+                report_damage(p, misuse::broken_seal, row);
                 good = false;
             }
         return good;

@@ -93,8 +93,8 @@ struct bitmap {
             std::uint32_t n = 0, n_held = 0;
             for (std::uint32_t i = 0; i != word_count_; ++i) {
                 const std::uint64_t shared = shared_words()[i].load(std::memory_order_acquire), held = held_word(i);
-                const bool told = (shared_[i / 64].load(std::memory_order_acquire) & bit(i)) != 0;
-                if ((held & shared) != 0 || (shared != 0 && !told)) return false;
+                const bool published = (shared_[i / 64].load(std::memory_order_acquire) & bit(i)) != 0;
+                if ((held & shared) != 0 || (shared != 0 && !published)) return false;
                 if (i == cut.capacity / 64 && ((held | shared) >> (cut.capacity % 64)) != 0) return false;
                 n += static_cast<std::uint32_t>(std::popcount(held | shared));
                 n_held += static_cast<std::uint32_t>(std::popcount(held));

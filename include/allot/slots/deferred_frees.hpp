@@ -24,12 +24,13 @@
 namespace allot::inline ALLOT_ABI {
 
 struct no_deferred_frees {
-    template <class Tell>
-    ALLOT_ALWAYS_INLINE void add(std::byte* page, std::uint32_t n, unsigned, std::uint32_t, Tell tell) noexcept {
-        tell(page, n);
+    template <class CountFrees>
+    ALLOT_ALWAYS_INLINE void add(std::byte* page, std::uint32_t n, unsigned, std::uint32_t,
+                                 CountFrees count_frees) noexcept {
+        count_frees(page, n);
     }
-    template <class Tell> void sweep(Tell) noexcept {}
-    template <class Tell> bool settle(Tell) noexcept { return false; }
+    template <class CountFrees> void sweep(CountFrees) noexcept {}
+    template <class CountFrees> bool settle(CountFrees) noexcept { return false; }
     void forget() noexcept {}
     static constexpr std::uint32_t pending() noexcept { return 0; }
     static constexpr std::uint32_t pending(const std::byte*) noexcept { return 0; }
@@ -51,25 +52,28 @@ class deferred_frees {
         return part < 1 ? 1 : part > 64 ? 64 : part;
     }
 
-    // n more slots of the page (2^shift bytes, aligned so); `tell(page, n)` counts n slots of a page.
-    template <class Tell>
-    void add(std::byte* page, std::uint32_t n, unsigned shift, std::uint32_t capacity, Tell tell) noexcept {
+    // n more slots of the page (2^shift bytes, aligned so); `count_frees(page, n)` counts n slots of a page.
+    template <class CountFrees>
+    void add(std::byte* page, std::uint32_t n, unsigned shift, std::uint32_t capacity,
+             CountFrees count_frees) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(page);
         std::uintptr_t& place = table_[(address >> shift) % places];
         if (base(place) != page) {
-            tell_one(place, tell);
+            count_one(place, count_frees);
             place = address;
         }
         place += n;
         note(pending() + n);
-        if (count(place) >= most(capacity)) tell_one(place, tell);
+        if (count(place) >= most(capacity)) count_one(place, count_frees);
     }
     // Tells the next place's page.
-    template <class Tell> void sweep(Tell tell) noexcept { tell_one(table_[hand_++ % places], tell); }
+    template <class CountFrees> void sweep(CountFrees count_frees) noexcept {
+        count_one(table_[hand_++ % places], count_frees);
+    }
     // Tells all; false when there was nothing to tell.
-    template <class Tell> bool settle(Tell tell) noexcept {
+    template <class CountFrees> bool settle(CountFrees count_frees) noexcept {
         if (pending() == 0) return false;
-        for (std::uintptr_t& place : table_) tell_one(place, tell);
+        for (std::uintptr_t& place : table_) count_one(place, count_frees);
         return true;
     }
     // The pages have gone.
@@ -93,12 +97,12 @@ class deferred_frees {
     static std::uint32_t count(std::uintptr_t place) noexcept { return static_cast<std::uint32_t>(place & low); }
     void note(std::uint32_t n) noexcept { pending_.store(n, std::memory_order_relaxed); }
 
-    template <class Tell> void tell_one(std::uintptr_t& place, Tell tell) noexcept {
+    template <class CountFrees> void count_one(std::uintptr_t& place, CountFrees count_frees) noexcept {
         const std::uintptr_t was = place;
         if (was == 0) return;
         place = 0;
         note(pending() - count(was));
-        tell(base(was), count(was));
+        count_frees(base(was), count(was));
     }
 
     std::array<std::uintptr_t, places> table_{};

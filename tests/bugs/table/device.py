@@ -16,7 +16,7 @@ BUGS = {
         ""),
     "unmap_asks_nobody": bug(
         "unit/device/virtual_memory.cpp",
-        "if (told || host_clock_.knows(u.who, u.when)) return;",
+        "if (reported || host_clock_.knows(u.who, u.when)) return;",
         "return;"),
     "refused_call_leaves_the_capture_valid": bug(
         "unit/device/capture.cpp",

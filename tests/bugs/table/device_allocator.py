@@ -16,8 +16,8 @@ BUGS = {
         "return e.records = true;"),
     "idle_piece_goes_back_at_the_first_look": bug(
         "unit/device_allocator/idle.cpp",
-        "give_back(stream_tag::resting, SIZE_MAX, pieces, mine)",
-        "give_back(stream_tag::clean, SIZE_MAX, pieces, mine)"),
+        "return_segments(stream_tag::resting, SIZE_MAX, pieces, mine)",
+        "return_segments(stream_tag::clean, SIZE_MAX, pieces, mine)"),
     "device_refusal_in_a_capture_is_remembered": bug(
         "unit/device_allocator/memory.cpp",
         "then.hopeless = all && runs_.prepare();",

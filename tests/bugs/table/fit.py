@@ -7,11 +7,11 @@ BUGS = {
         "while (p.order != t.top && t.is_free(p.order, p.index ^ 1)) {",
         "while (false && t.is_free(p.order, p.index ^ 1)) {"),
     "buddy_gives_a_range_in_use": bug(
-        "unit/fit/buddy_runs.cpp",
+        "unit/fit/buddy.cpp",
         "if (!trees_[t].is_free(trees_[t].top, 0)) return false;",
         ""),
     "slot_given_back_twice": bug(
-        "unit/fit/slab_runs.cpp",
+        "unit/fit/slabs.cpp",
         "if (!book_.has_slot(x, address)) return 0;",
         ""),
     "fit_changes_before_it_has_metadata": bug(

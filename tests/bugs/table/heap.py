@@ -4,7 +4,7 @@ from .bug import bug, wait
 BUGS = {
     "heap_not_noted_beside_held_slots": bug(
         "unit/heap/locked_free_count.cpp",
-        "if (change.note || (change.owed && !noted.load(std::memory_order_relaxed)))",
+        "if (change.note || (change.held_frees && !noted.load(std::memory_order_relaxed)))",
         "if (change.note)"),
     "retires_with_a_releaser_inside": bug(
         "bugs/releasers_and_collector.cpp",
@@ -42,7 +42,7 @@ BUGS = {
         "return last.home == this ? nullptr : nullptr;"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
-        "spill(cache, cache.size()); cache.deferred.settle(told());",
+        "spill(cache, cache.size()); cache.deferred.settle(apply_frees());",
         "spill(cache, cache.size());"),
     "limited_heap_lets_one_more_in": bug(
         "unit/row/shared_by.cpp",

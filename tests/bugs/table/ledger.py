@@ -16,12 +16,12 @@ BUGS = {
         "while (false); word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
     "account_asks_no_level_above": bug(
         "model/accounts.cpp",
-        "more = n->totals_.claim_with(more) - n->totals_.claim();",
+        "more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();",
         "more = 0;",
         within="look"),
     "listener_called_inside_a_call": bug(
         "unit/ledger/listeners.cpp",
-        "if ((quiet_ = by_.has_round(thread_))) return;",
+        "if ((nested_ = by_.has_round(thread_))) return;",
         ""),
     "account_waits_for_itself_in_a_call": bug(
         "unit/ledger/listeners.cpp",
@@ -46,7 +46,7 @@ BUGS = {
         within="give_credit"),
     "cancelled_and_nobody_hears": bug(
         "unit/ledger/held.cpp",
-        "return_and_tell(\"cancel\", bytes, now, [] {});",
+        "return_and_notify(\"cancel\", bytes, now, [] {});",
         "now();"),
     "account_refund_not_noted": bug(
         "model/relacy_accounts.cpp",

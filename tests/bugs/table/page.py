@@ -16,7 +16,7 @@ BUGS = {
         "const std::uint64_t was = words_[w].load();" + wait(512, 20) + "words_[w].store(was & ~mask); good = (was & mask) == mask && good;"),
     "holders_asked_with_the_lock": bug(
         "unit/chunk/chunk_accounts.cpp",
-        "holders_lock_.unlock(); pages += walk.now->reclaim(); holders_lock_.lock();",
+        "clients_lock_.unlock(); pages += walk.now->reclaim(); clients_lock_.lock();",
         "pages += walk.now->reclaim();"),
     "holder_waits_for_its_own_thread": bug(
         "threads/arena.cpp",

@@ -169,14 +169,14 @@ TEST_CASE_METHOD(fixture, "a closed account gets nothing, and is passed over", "
         CHECK_FALSE(memory.try_allocate(gone, 10, &why));
         CHECK(why.outcome == charge_outcome::closed);
     }
-    std::string told;
+    std::string reported;
     const allot::leak_sink sink{
-        [](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &told};
+        [](void* to, std::string_view text) noexcept { static_cast<std::string*>(to)->append(text); }, &reported};
     {
         account shut{query, name{"shut"}, sink}, d{query, name{"d"}};
         buffer s = x.retain(shut), t = x.retain(d);
         CHECK_FALSE(shut.close()); // one view is open
-        CHECK_THAT(told, ContainsSubstring("1 buffers"));
+        CHECK_THAT(reported, ContainsSubstring("1 buffers"));
         x.release();
         CHECK(d.used() == 256); // not shut, though it came first
         s.release();

@@ -2,8 +2,8 @@
 #include <support/buffer_fixture.hpp>
 
 TEST_CASE_METHOD(fixture, "a reservation is charged as it grows, and is one buffer then", "[buffer][reservation]") {
-    telling_memory told;
-    buffer_memory telling{told};
+    telling_memory reported;
+    buffer_memory telling{reported};
     {
         allot::buffer_reservation r{telling, a};
         CHECK(a.stats().reservations == 1);
@@ -29,7 +29,7 @@ TEST_CASE_METHOD(fixture, "a reservation is charged as it grows, and is one buff
         CHECK(a.stats().reservations == 0);
     }
     CHECK(a.used() == 0);
-    CHECK(told.live == 0);
+    CHECK(reported.live == 0);
     {
         allot::buffer_reservation unused{telling, a}, nothing{telling, b};
         CHECK(unused.add(1000));

@@ -170,7 +170,7 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
         std::unique_ptr<allot::chunk_arena<borrowing>>& leaver;
         std::unique_ptr<allot::row_manager<tenant>>& next;
         unsigned calls = 0, refused = 0;
-        std::string told{};
+        std::string reported{};
         listener(allot::arena<>& p, allot::chunk_arena<borrowing>& t, std::unique_ptr<allot::chunk_arena<borrowing>>& l,
                  std::unique_ptr<allot::row_manager<tenant>>& n)
             : pages(p), two(t), leaver(l), next(n) {}
@@ -179,7 +179,7 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
             char page[4096];
             allot::text_writer out{page};
             two.report(out);
-            told = std::string{out.view()};
+            reported = std::string{out.view()};
             next.reset(); // no longer asked
             leaver.reset();
             allot::row_manager<tenant> rows{pages, name{"inside"}};
@@ -199,7 +199,7 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
     CHECK(b);
     CHECK(hears.calls != 0);
     CHECK(hears.refused == 1);
-    CHECK_THAT(hears.told, ContainsSubstring("held by two"));
+    CHECK_THAT(hears.reported, ContainsSubstring("held by two"));
     CHECK(two.account().remove(hears));
     one.deallocate(b.address);
     for (void* const p : held) two.deallocate(p);
@@ -211,13 +211,13 @@ TEST_CASE("who hears of pages that were asked for may ask, make and end others o
 
 TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and its leaks told to its sink",
           "[accounts][chunks]") {
-    std::string told;
+    std::string reported;
     account query{name{"query"}};
     {
         allot::chunk_arena<quiet> blocks{
             query, name{"hash"}, small, chunk,
             allot::leak_sink{[](void* to, std::string_view t) noexcept { static_cast<std::string*>(to)->append(t); },
-                             &told}};
+                             &reported}};
         auto* const p = static_cast<unsigned char*>(blocks.allocate(200'000).address);
         for (int i = 0; i != 200'000; i += 1000) p[i] = 1;
         const allot::account_stats f = blocks.account().stats();
@@ -226,7 +226,7 @@ TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and it
         CHECK(f.resident >= 128_KiB);
         CHECK(tree_of(query).find("- pages hash: ") != std::string::npos);
     }
-    CHECK(told.find("1 block not given back") != std::string::npos);
+    CHECK(reported.find("1 block not given back") != std::string::npos);
     CHECK(query.used() == 0); // and its account has gone with it, in this order
     CHECK(query.stats().children == 0);
 }

@@ -21,7 +21,7 @@ std::string text_of(auto write) {
     static char page[32 * 1024];
     allot::text_writer out{page};
     write(out);
-    CHECK_FALSE(out.was_cut());
+    CHECK_FALSE(out.is_truncated());
     return page;
 }
 

@@ -40,10 +40,10 @@ TEST_CASE("a text that does not fit ends in dots and never leaves its buffer") {
     text_writer out{buffer, 8};
     out.put("1234567");
     CHECK(out.view() == "1234567");
-    CHECK_FALSE(out.was_cut());
+    CHECK_FALSE(out.is_truncated());
     out.put("8");
     CHECK(out.view() == "1234...");
-    CHECK(out.was_cut());
+    CHECK(out.is_truncated());
     out.number(99).newline().column(40);
     CHECK(out.view() == "1234...");
     CHECK(buffer[7] == '\0');

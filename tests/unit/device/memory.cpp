@@ -176,12 +176,12 @@ TEST_CASE("freed memory is poisoned in stream order", "[device]") {
 }
 
 TEST_CASE("what is not given back is told, and by the sink at the end", "[device]") {
-    std::vector<std::string> told;
+    std::vector<std::string> reported;
     device::hazard_sink sink = device::hazard_sink::quiet();
     sink.write_leak = [](void* context, const device::leak& l) noexcept {
         static_cast<std::vector<std::string>*>(context)->push_back(text_of_finding(l));
     };
-    sink.context = &told;
+    sink.context = &reported;
     {
         device::simulator sim{{.sink = sink}};
         const device::simulated api{sim};
@@ -197,10 +197,10 @@ TEST_CASE("what is not given back is told, and by the sink at the end", "[device
         (void)api.end_capture(s);
         CHECK(sim.leaks() == 9);
     }
-    CHECK(told.size() == 9);
+    CHECK(reported.size() == 9);
     const auto count = [&](const char* text) {
         int n = 0;
-        for (const std::string& t : told) n += t.find(text) != std::string::npos;
+        for (const std::string& t : reported) n += t.find(text) != std::string::npos;
         return n;
     };
     for (const char* what : {"leak: plain memory at 0x", "3 MiB", "leak: stream-ordered memory", "leak: pinned memory",

@@ -143,7 +143,7 @@ TEST_CASE("device allocator: a request that the host was too short of memory for
     CHECK(gpu.try_allocate(4_MiB, m.a) == nullptr); // in place of both, which the books cannot say now
     scarce_metadata::left = -1;
     CHECK(m.used(gpu, 4_MiB, m.a) != nullptr);
-    CHECK(gpu.stats().given_back == 2);
+    CHECK(gpu.stats().released == 2);
     CHECK(m.sim.hazards() == 0);
 }
 

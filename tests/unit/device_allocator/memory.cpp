@@ -47,7 +47,7 @@ TEST_CASE("device allocator: without virtual memory there are plain segments, un
         gpu.deallocate(p, m.a);
         gpu.deallocate(q, m.b);
         CHECK(m.used(gpu, 8_MiB, m.a) != nullptr); // in place of both, which lie apart
-        CHECK(gpu.stats().given_back == 2);
+        CHECK(gpu.stats().released == 2);
         CHECK(gpu.valid());
         CHECK(m.sim.hazards() == 0);
     }
@@ -240,7 +240,7 @@ TEST_CASE("device allocator: a request as large as all that is free is joined, w
             gpu.deallocate(all, c);
         }
         CHECK(gpu.stats().joined == (untold ? 0 : 1));
-        CHECK(gpu.stats().given_back == 0);
+        CHECK(gpu.stats().released == 0);
         CHECK(m.sim.hazards() == 0);
     }
 }

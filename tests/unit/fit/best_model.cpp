@@ -140,7 +140,7 @@ template <class Tag> void trace(unsigned seed, int steps) {
     constexpr std::size_t chunk = 1 << 18;
     for (std::uint32_t key = 0; key < made<Tag>::keys; ++key) REQUIRE(fit.open(key));
     std::uint64_t ticket = 0;
-    std::size_t told = 0, most_live = 0;
+    std::size_t reported = 0, most_live = 0;
     const auto some_tag = [&] {
         return made<Tag>::tag(static_cast<std::uint32_t>(random() % made<Tag>::keys), ++ticket);
     };
@@ -167,7 +167,7 @@ template <class Tag> void trace(unsigned seed, int steps) {
             if (!r && expected != 0) {
                 REQUIRE(fails);
                 REQUIRE(!fit.prepare());
-                ++told;
+                ++reported;
                 continue;
             }
             REQUIRE(r.address == expected);
@@ -292,7 +292,7 @@ template <class Tag> void trace(unsigned seed, int steps) {
         REQUIRE(fit.live_runs() == live.size());
         most_live = std::max(most_live, live.size());
     }
-    CHECK(told > 0);
+    CHECK(reported > 0);
     CHECK(most_live > 1000);
     CHECK(memory.held == fit.metadata_bytes());
 }

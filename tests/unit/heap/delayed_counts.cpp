@@ -108,12 +108,12 @@ TEST_CASE("slots that are not counted yet are told as cached, not as rows", "[he
     h.locked([&] {
         for (int i = 0; i < 70; ++i) give(*h.heap, cache, rows[static_cast<std::size_t>(i)]);
     });
-    CHECK(cache.tally.pending() > 0);
+    CHECK(cache.deferred.pending() > 0);
     CHECK(h.heap->usage().live_rows == 930);
-    CHECK(h.heap->usage().cached_rows == cache.size() + cache.tally.pending());
+    CHECK(h.heap->usage().cached_rows == cache.size() + cache.deferred.pending());
     CHECK(h.heap->valid());
     h.heap->flush(cache);
-    CHECK(cache.tally.pending() == 0);
+    CHECK(cache.deferred.pending() == 0);
     CHECK(h.heap->usage().live_rows == 930);
     CHECK(h.heap->usage().cached_rows == 0);
     for (std::size_t i = 70; i < rows.size(); ++i) h.heap->push(rows[i]);
@@ -131,7 +131,7 @@ TEST_CASE("a cache tells what it knows before it asks for another page", "[heap]
         for (std::size_t i = 0; i < 40; ++i) give(*h.heap, cache, rows[i * 50]);
         h.heap->spill(cache, cache.size());
     });
-    CHECK(cache.tally.pending() > 0); // and these are all there are
+    CHECK(cache.deferred.pending() > 0); // and these are all there are
     std::set<std::byte*> again;
     for (std::size_t i = 0; i < 40; ++i) {
         std::byte* const row = take(*h.heap, cache);
@@ -157,7 +157,7 @@ TEST_CASE("slots claimed before they are counted take the count below zero, and 
         for (std::size_t i = 0; i < 30; ++i) give(*h.heap, one, rows[i]);
         h.heap->spill(one, one.size()); // marked, not counted
     });
-    CHECK(one.tally.pending() == 30);
+    CHECK(one.deferred.pending() == 30);
     for (std::size_t i = 30; i < 38; ++i) give(*h.heap, two, rows[i]);
     h.heap->flush(two); // counted
     std::vector<std::byte*> got;
@@ -190,7 +190,7 @@ TEST_CASE("a page is not returned before all its slots are counted", "[heap]") {
         h.heap->spill(cache, cache.size());
     });
     const std::size_t held = h.heap->pages();
-    CHECK(cache.tally.pending() > 0);
+    CHECK(cache.deferred.pending() > 0);
     h.provider.heaps().reclaim(true);
     CHECK(h.heap->pages() >= 1); // the page with the last ones, at least
     CHECK(h.heap->pages() < held);

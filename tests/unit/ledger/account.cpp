@@ -11,11 +11,11 @@
 using namespace allot::literals;
 using allot::account;
 using allot::charge_outcome;
+using allot::credit_step;
 using allot::grace;
 using allot::limit;
 using allot::name;
 using allot::reservation;
-using allot::steps;
 
 TEST_CASE("a charge counts at every level, and a refund too", "[accounts]") {
     account root{name{"root"}, limit{100}};
@@ -131,7 +131,7 @@ TEST_CASE("only what goes beyond a reservation climbs", "[accounts]") {
 
 TEST_CASE("a limit may change at any time", "[accounts]") {
     account root{name{"root"}, limit{100}};
-    account leaf{root, name{"leaf"}, steps{16}};
+    account leaf{root, name{"leaf"}, credit_step{16}};
     CHECK(leaf.try_charge(50));
     root.set_limit(40);
     CHECK(leaf.over_limit());
@@ -169,8 +169,8 @@ TEST_CASE("force goes beyond every limit, and says so", "[accounts]") {
 
 TEST_CASE("grace is used when nothing else helps, and each such charge says so", "[accounts]") {
     account root{name{"root"}, limit{100}, grace{10}};
-    account leaf{root, name{"leaf"}, steps{8}};
-    account other{root, name{"other"}, steps{8}};
+    account leaf{root, name{"leaf"}, credit_step{8}};
+    account other{root, name{"other"}, credit_step{8}};
     CHECK(other.try_charge(1));          // has 7 ahead
     CHECK(leaf.try_charge(99).fitted()); // they are called in
     allot::charge_status s = leaf.try_charge(9);
@@ -279,7 +279,7 @@ TEST_CASE("more is refunded than was charged, where room was called in", "[accou
     if (ALLOT_CHECKED != 0) return; // told there, by abort
     for (const bool moved : {false, true}) {
         account root{name{"root"}, limit{1000}};
-        account leaf{root, name{"leaf"}, allot::steps{500}}, other{root, name{"other"}};
+        account leaf{root, name{"leaf"}, allot::credit_step{500}}, other{root, name{"other"}};
         REQUIRE(leaf.try_charge(100));
         if (moved) REQUIRE(account::transfer(leaf, other, 50));
         else REQUIRE(other.try_charge(800)); // leaf's room

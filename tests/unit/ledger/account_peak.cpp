@@ -31,7 +31,7 @@ bool adds_up(const std::vector<account_stats>& lines) {
     for (std::size_t i = 0; i != lines.size(); ++i) {
         std::size_t sum = lines[i].own;
         for (std::size_t c = i + 1; c != lines.size() && lines[c].depth > lines[i].depth; ++c)
-            if (lines[c].depth == lines[i].depth + 1) sum += lines[c].claimed;
+            if (lines[c].depth == lines[i].depth + 1) sum += lines[c].subtree_charge;
         good = good && sum == lines[i].used && lines[i].used <= lines[i].peak && lines[i].used <= lines[i].limit;
     }
     return good;
@@ -120,11 +120,11 @@ TEST_CASE("leaves take no room ahead while a peak is kept; too few lines are tol
     allot::account_peak at{room};
     account root{name{"root"}};
     account other{root, name{"other"}};
-    account leaf{root, name{"leaf"}, allot::steps{1000}}; // the newest child comes first
+    account leaf{root, name{"leaf"}, allot::credit_step{1000}}; // the newest child comes first
     CHECK(leaf.try_charge(10));
-    CHECK(leaf.stats().ahead == 990);
+    CHECK(leaf.stats().credit == 990);
     root.keep_peak(&at);
-    CHECK(leaf.stats().ahead == 0);
+    CHECK(leaf.stats().credit == 0);
     CHECK(leaf.try_charge(10));
     CHECK(at.used() == 20);
     CHECK(lines_of(at)[1].used == 20);
@@ -132,7 +132,7 @@ TEST_CASE("leaves take no room ahead while a peak is kept; too few lines are tol
     CHECK(at.missing() == 1);
     root.keep_peak(nullptr);
     CHECK(leaf.try_charge(10));
-    CHECK(leaf.stats().ahead == 970);
+    CHECK(leaf.stats().credit == 970);
     leaf.refund(30);
 }
 

@@ -21,10 +21,10 @@ using vanishing = support::vanishing<account>;
 
 namespace {
 
-struct told {
+struct reported {
     std::string text;
     allot::leak_sink sink() {
-        return {[](void* to, std::string_view t) noexcept { static_cast<told*>(to)->text += t; }, this};
+        return {[](void* to, std::string_view t) noexcept { static_cast<reported*>(to)->text += t; }, this};
     }
     bool has(const char* part) const { return text.find(part) != std::string::npos; }
 };
@@ -35,7 +35,7 @@ allot::item_stats some(const allot::account_item&) noexcept { return {4096, 8192
 
 TEST_CASE("close tells what was not refunded, and gives everything back", "[accounts][closing]") {
     account root{name{"root"}};
-    told leaks;
+    reported leaks;
     account query{root, name{"query 7"}, allot::reservation{100}, leaks.sink()};
     account scan{query, name{"scan"}};
     allot::account_item item{"pool", "orders", &some};
@@ -59,10 +59,10 @@ TEST_CASE("close tells what was not refunded, and gives everything back", "[acco
 }
 
 TEST_CASE("an account with nothing left is silent", "[accounts][closing]") {
-    told leaks;
+    reported leaks;
     account root{name{"root"}, leaks.sink()};
     {
-        account leaf{root, name{"leaf"}, allot::steps{64}, leaks.sink()};
+        account leaf{root, name{"leaf"}, allot::credit_step{64}, leaks.sink()};
         CHECK(leaf.try_charge(10));
         leaf.refund(10);
         CHECK(root.used() == 64);
@@ -73,7 +73,7 @@ TEST_CASE("an account with nothing left is silent", "[accounts][closing]") {
 }
 
 TEST_CASE("leaks are told with the sites of the log", "[accounts][closing]") {
-    told leaks;
+    reported leaks;
     account root{name{"root"}, leaks.sink()};
     allot::account_log log{2};
     root.set_log(&log);
@@ -94,9 +94,9 @@ TEST_CASE("leaks are told with the sites of the log", "[accounts][closing]") {
 }
 
 TEST_CASE("closing may wait for a consumer that still refunds", "[accounts][closing]") {
-    told leaks;
+    reported leaks;
     account root{name{"root"}};
-    account leaf{root, name{"leaf"}, allot::steps{64}, leaks.sink()};
+    account leaf{root, name{"leaf"}, allot::credit_step{64}, leaks.sink()};
     REQUIRE(leaf.try_charge(100));
     std::atomic<bool> closing{false};
     std::thread consumer{[&] {
@@ -132,7 +132,7 @@ TEST_CASE("closing may be left to the last refund", "[accounts][closing]") {
     account root{name{"root"}};
     for (int round = 0; round != 200; ++round) {
         owner o;
-        o.leaf = std::make_unique<account>(root, name{"leaf"}, allot::steps{64});
+        o.leaf = std::make_unique<account>(root, name{"leaf"}, allot::credit_step{64});
         account& leaf = *o.leaf;
         REQUIRE(leaf.try_charge(20));
         std::atomic<int> left{2};
@@ -195,9 +195,10 @@ TEST_CASE("who waits for a child's end hears of it behind the child's own", "[ac
 }
 
 TEST_CASE("who refunds to an account that was closed with it changes nothing", "[accounts][closing]") {
-    told leaks;
+    reported leaks;
     account root{name{"root"}, limit{1000}};
-    account leaf{root, name{"leaf"}, leaks.sink()}, stepped{root, name{"stepped"}, allot::steps{64}, leaks.sink()};
+    account leaf{root, name{"leaf"}, leaks.sink()},
+        stepped{root, name{"stepped"}, allot::credit_step{64}, leaks.sink()};
     for (account* const a : {&leaf, &stepped}) {
         REQUIRE(a->try_charge(100));
         CHECK_FALSE(a->close());
@@ -221,7 +222,7 @@ TEST_CASE("a closed account's reservation does not come back", "[accounts][closi
 TEST_CASE("closing may wait for ever", "[accounts][closing]") {
     account root{name{"root"}};
     for (const std::uint64_t ms : {UINT64_MAX, UINT64_MAX / 1'000'000, UINT64_MAX / 1'000'000 - 1}) {
-        told leaks;
+        reported leaks;
         account leaf{root, name{"leaf"}, leaks.sink()};
         REQUIRE(leaf.try_charge(10));
         std::thread consumer{[&] {
@@ -275,7 +276,7 @@ TEST_CASE("what is counted keeps a closing account, though nothing is charged", 
 }
 
 TEST_CASE("closing waits for what is counted, and tells what is left of it", "[accounts][closing]") {
-    told leaks;
+    reported leaks;
     account root{name{"root"}};
     account leaf{root, name{"leaf"}, leaks.sink()};
     leaf.count(allot::counted::buffers, 2);
@@ -325,7 +326,7 @@ TEST_CASE("an account that a transfer ends may be gone behind it, and is told be
 TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     account root{name{"engine"}, limit{64_MiB}};
     account query{root, name{"query \"7\""}, limit{32_MiB}, allot::reservation{8_MiB}};
-    account scan{query, name{"scan"}, allot::steps{1_MiB}}, join{query, name{"join"}};
+    account scan{query, name{"scan"}, allot::credit_step{1_MiB}}, join{query, name{"join"}};
     account other{root, name{"other"}};
     allot::account_item item{"pool", "orders", &some};
     join.add(item);
@@ -342,7 +343,7 @@ TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     CHECK(page.find("- pool orders: 4 KiB\n") != std::string::npos);
     out.clear();
     allot::write_accounts_json(out, root);
-    CHECK_FALSE(out.was_cut());
+    CHECK_FALSE(out.is_truncated());
     const auto tree = support::json::parse(out.view());
     const auto& q = tree["children"].items.at(1);
     CHECK(tree["name"].text == "engine");
@@ -350,7 +351,7 @@ TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     CHECK(q["used"].number == 3 * 1024 * 1024);
     CHECK(q["children"].items.size() == 2);
     CHECK(q["children"].items.at(0)["committed"].number == 8192);
-    CHECK(q["children"].items.at(1)["ahead"].number == 1048573);
+    CHECK(q["children"].items.at(1)["credit"].number == 1048573);
     out.clear();
     allot::write_accounts_json(out, query); // a part of it
     CHECK(support::json::parse(out.view())["children"].items.size() == 2);
@@ -372,7 +373,7 @@ TEST_CASE("the last child may end a root that waits for it, and is not behind it
 
 TEST_CASE("a leaf of one thread with steps closes as others do", "[accounts][closing]") {
     account root{name{"root"}, limit{16_MiB}};
-    account leaf{root, name{"leaf"}, allot::steps{1_MiB}, allot::one_thread{}};
+    account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}, allot::one_thread{}};
     static int ended = 0;
     REQUIRE(leaf.try_charge(300'000));
     CHECK_FALSE(leaf.close_when_drained([](account&, void*) noexcept { ++ended; }));

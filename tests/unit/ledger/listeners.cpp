@@ -48,7 +48,7 @@ TEST_CASE("a listener hears of its account and of all below", "[accounts][listen
     scribe ears;
     query.add(ears);
     {
-        account leaf{query, name{"leaf"}, allot::steps{64}};
+        account leaf{query, name{"leaf"}, allot::credit_step{64}};
         CHECK(ears.take() == "added leaf 0; ");
         CHECK(leaf.try_charge(10));
         CHECK(leaf.try_charge(10)); // no room ahead: it hears of each

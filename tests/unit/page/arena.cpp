@@ -130,7 +130,7 @@ TEST_CASE("huge OS pages begin beyond the first 16 MiB", "[arena]") {
 TEST_CASE("huge_pages says what it got", "[arena]") {
     struct huge : allot::policies<allot::page::huge_pages<>> {};
     allot::arena<huge> pages{allot::limit{32_MiB}};
-    const std::string got = pages.got();
+    const std::string got = pages.page_kind();
     CHECK((got == "hugetlb" || got == "transparent" || got == "plain"));
     std::byte* const p = pages.take();
     REQUIRE(p != nullptr);
@@ -152,13 +152,13 @@ TEST_CASE("preallocated OS pages are used when there are enough of them", "[aren
     {
         struct huge : allot::policies<allot::page::huge_pages<>> {};
         allot::arena<huge> pages{allot::reserve_bytes{32_MiB}};
-        CHECK(std::string(pages.got()) == "hugetlb");
+        CHECK(std::string(pages.page_kind()) == "hugetlb");
         std::byte* const p = pages.take();
         std::memset(p, 1, pages.page_bytes());
         pages.give(p, 1);
         CHECK(pages.trim() == 0);
         allot::arena<huge> more{allot::reserve_bytes{64_MiB}}; // not enough left
-        CHECK(std::string(more.got()) != "hugetlb");
+        CHECK(std::string(more.page_kind()) != "hugetlb");
         more.give(more.take(), 1);
     }
     std::ofstream(file) << was << std::endl;
@@ -170,7 +170,7 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
     for (const std::size_t shift : {0u, 1u, 4097u}) {
         const std::span<std::byte> part(bytes.data() + shift, bytes.size() - shift);
         allot::arena<lent> pages{part};
-        CHECK(std::string(pages.got()) == "borrowed");
+        CHECK(std::string(pages.page_kind()) == "borrowed");
         CHECK(pages.begin() >= part.data());
         CHECK(pages.end() <= part.data() + part.size());
         CHECK(pages.page_count() >= 20);

@@ -12,11 +12,11 @@ namespace {
 
 struct uncharged : allot::policies<on_simulated, allot::oom::null, allot::ledger::none> {};
 
-template <class Gpu> support::json told(const Gpu& gpu) {
+template <class Gpu> support::json reported(const Gpu& gpu) {
     char text[4096];
     allot::text_writer out{text};
     allot::write_report_json(out, gpu);
-    REQUIRE(!out.was_cut());
+    REQUIRE(!out.is_truncated());
     return support::json::parse(out.view());
 }
 
@@ -29,7 +29,7 @@ TEST_CASE("device allocator: its report as JSON") {
     gpu.deallocate(m.used(gpu, 1_MiB, m.a), m.a);
     gpu.deallocate(m.used(gpu, 512_KiB, m.b), m.b);
     const auto f = gpu.stats();
-    auto all = told(gpu);
+    auto all = reported(gpu);
     CHECK(all["allocator"].text == "a \"quoted\" name");
     CHECK(all["set"].text == "task_memory");
     CHECK(all["device"].number == 0);
@@ -50,16 +50,16 @@ TEST_CASE("device allocator: its report as JSON") {
 
     m.sim.fail(allocator_machine::call::create);
     CHECK(gpu.try_allocate(32_MiB, m.a) == nullptr);
-    CHECK(told(gpu)["device_said"].text == "create: out of memory (code 2)");
+    CHECK(reported(gpu)["device_said"].text == "create: out of memory (code 2)");
     gpu.deallocate(p, m.a);
 }
 
 TEST_CASE("device allocator: its report says nothing of a limit where there is none, and tells when it is cut") {
     allocator_machine m;
     allot::device_allocator<uncharged> gpu{m.api, unheard};
-    CHECK_FALSE(told(gpu).has("limit"));
+    CHECK_FALSE(reported(gpu).has("limit"));
     char few[64];
     allot::text_writer out{few};
     allot::write_report_json(out, gpu);
-    CHECK(out.was_cut());
+    CHECK(out.is_truncated());
 }

@@ -25,7 +25,7 @@ template <class Write> std::string text_of(Write write) {
     std::vector<char> buffer(200'000);
     allot::text_writer out{buffer.data(), buffer.size()};
     write(out);
-    REQUIRE_FALSE(out.was_cut());
+    REQUIRE_FALSE(out.is_truncated());
     return std::string(out.view());
 }
 template <class Rows> std::string page_letters(const Rows& rows) {
@@ -137,6 +137,6 @@ TEST_CASE("a buffer that is too small is cut and says so", "[report]") {
     char small[100];
     allot::text_writer out{small};
     allot::write_report_json(out, rows);
-    CHECK(out.was_cut());
+    CHECK(out.is_truncated());
     CHECK(out.view().size() < sizeof small);
 }

@@ -128,7 +128,7 @@ TEST_CASE("a trace is written as text, and as JSON that trace viewers open", "[t
     CHECK_THAT(std::string(out.view()), ContainsSubstring("300000 bytes, charged 320 KiB, a \"b\""));
     out.clear();
     allot::write_trace_json(out, rows);
-    CHECK_FALSE(out.was_cut());
+    CHECK_FALSE(out.is_truncated());
     const auto json = support::json::parse(out.view());
     const auto& events = json["traceEvents"].items;
     REQUIRE(events.size() == 4); // the process's name, the pages, the counter, the huge row

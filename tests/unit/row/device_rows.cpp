@@ -186,7 +186,7 @@ TEST_CASE("device rows without virtual memory lie in one piece", "[device]") {
     machine gpu{options};
     {
         rows_of<quiet> rows{gpu.api, allot::limit{16_MiB}, allot::page_bytes{1_MiB}};
-        CHECK(std::string{rows.arena().got()} == "one piece of a device");
+        CHECK(std::string{rows.arena().page_kind()} == "one piece of a device");
         CHECK(gpu.sim.count(allot::device::call::allocate) == 1);
         std::vector<void*> all;
         while (void* const p = rows.allocate(500000)) all.push_back(p);

@@ -190,23 +190,23 @@ TEST_CASE("ten size classes share eight mebibytes with little loss", "[row]") {
 }
 
 TEST_CASE("leaked rows are reported at the end by heap and type, and not destroyed", "[row]") {
-    std::string told;
+    std::string reported;
     counted_row::alive = 0;
     {
         const allot::leak_sink sink{
-            [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &told};
+            [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &reported};
         allot::row_manager<sets::plain> rows{allot::limit{8_MiB}, allot::name{"leaky"}, sink};
         static_cast<void>(rows.make<counted_row>(1u).detach());
         static_cast<void>(rows.make<counted_row>(2u).detach());
         static_cast<void>(rows.allocate(3000000, allot::row_type_of<long>));
         auto kept = rows.make<counted_row>(3u);
     }
-    INFO(told);
+    INFO(reported);
     CHECK(counted_row::alive == 2);
-    CHECK(told.find("leaky") != std::string::npos);
-    CHECK(told.find("3 rows not released") != std::string::npos);
-    CHECK(told.find("2 rows of type counted_row") != std::string::npos);
-    CHECK(told.find("1 rows of type long") != std::string::npos);
+    CHECK(reported.find("leaky") != std::string::npos);
+    CHECK(reported.find("3 rows not released") != std::string::npos);
+    CHECK(reported.find("2 rows of type counted_row") != std::string::npos);
+    CHECK(reported.find("1 rows of type long") != std::string::npos);
 }
 
 TEST_CASE("huge rows take runs of pages and return them at once", "[row]") {

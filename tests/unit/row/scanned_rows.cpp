@@ -84,9 +84,9 @@ TEMPLATE_TEST_CASE("what a page held before is not taken for marks", "[rows]", s
 TEMPLATE_TEST_CASE("marked slots are no rows: not in leak reports, not for release_all", "[rows]", scanned,
                    scanned_aside, delayed, delayed_aside, delayed_threads) {
     static const allot::row_type type{"kept"};
-    std::string told;
+    std::string reported;
     const allot::leak_sink sink{
-        [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &told};
+        [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &reported};
     counted_row::alive = 0;
     {
         allot::row_manager<TestType> rows{allot::limit{8_MiB}, sink};
@@ -109,9 +109,9 @@ TEMPLATE_TEST_CASE("marked slots are no rows: not in leak reports, not for relea
         for (int i = 0; i < 3000; ++i) all.push_back(leaky.allocate());
         for (std::size_t i = 3; i < all.size(); ++i) leaky.release(all[i]);
     }
-    INFO(told);
-    CHECK(told.find("3 rows not released") != std::string::npos);
-    CHECK(told.find("3 rows of type kept") != std::string::npos);
+    INFO(reported);
+    CHECK(reported.find("3 rows not released") != std::string::npos);
+    CHECK(reported.find("3 rows of type kept") != std::string::npos);
 }
 
 TEMPLATE_TEST_CASE("after everything is released, flushed and trimmed, no memory is held", "[rows]", scanned,

@@ -28,71 +28,71 @@ struct told_pages {
 
 TEST_CASE("a page is told when it has enough", "[slots]") {
     allot::deferred_frees deferred;
-    told_pages told;
-    for (int i = 0; i < 63; ++i) deferred.add(page(3), 1, shift, 5000, told.by());
-    CHECK(told.times == 0);
+    told_pages reported;
+    for (int i = 0; i < 63; ++i) deferred.add(page(3), 1, shift, 5000, reported.by());
+    CHECK(reported.times == 0);
     CHECK(deferred.pending() == 63);
     CHECK(deferred.pending(page(3)) == 63);
     CHECK(deferred.pending(page(4)) == 0);
-    deferred.add(page(3), 1, shift, 5000, told.by());
-    CHECK(told.times == 1);
-    CHECK(told.slots[page(3)] == 64);
+    deferred.add(page(3), 1, shift, 5000, reported.by());
+    CHECK(reported.times == 1);
+    CHECK(reported.slots[page(3)] == 64);
     CHECK(deferred.pending() == 0);
 }
 
 TEST_CASE("of a page with few slots each is told at once", "[slots]") {
     allot::deferred_frees deferred;
-    told_pages told;
-    for (std::uint32_t capacity : {1u, 63u, 64u, 127u}) deferred.add(page(1), 1, shift, capacity, told.by());
-    CHECK(told.times == 4);
-    deferred.add(page(1), 1, shift, 128, told.by());
-    CHECK(told.times == 4);
+    told_pages reported;
+    for (std::uint32_t capacity : {1u, 63u, 64u, 127u}) deferred.add(page(1), 1, shift, capacity, reported.by());
+    CHECK(reported.times == 4);
+    deferred.add(page(1), 1, shift, 128, reported.by());
+    CHECK(reported.times == 4);
     CHECK(allot::deferred_frees::most(1 << 20) == 64);
 }
 
 TEST_CASE("another page for the same place has the first one told", "[slots]") {
     allot::deferred_frees deferred;
-    told_pages told;
-    deferred.add(page(3), 5, shift, 5000, told.by());
-    deferred.add(page(3 + 64), 2, shift, 5000, told.by());
-    CHECK(told.slots[page(3)] == 5);
+    told_pages reported;
+    deferred.add(page(3), 5, shift, 5000, reported.by());
+    deferred.add(page(3 + 64), 2, shift, 5000, reported.by());
+    CHECK(reported.slots[page(3)] == 5);
     CHECK(deferred.pending() == 2);
-    deferred.add(page(4), 1, shift, 5000, told.by());
-    CHECK(told.times == 1);
+    deferred.add(page(4), 1, shift, 5000, reported.by());
+    CHECK(reported.times == 1);
 }
 
 TEST_CASE("the sweep tells each page within 64 batches", "[slots]") {
     allot::deferred_frees deferred;
-    told_pages told;
-    for (std::uintptr_t i = 0; i < 64; ++i) deferred.add(page(i), 1, shift, 5000, told.by());
-    CHECK(told.times == 0);
-    for (int i = 0; i < 64; ++i) deferred.sweep(told.by());
-    CHECK(told.times == 64);
+    told_pages reported;
+    for (std::uintptr_t i = 0; i < 64; ++i) deferred.add(page(i), 1, shift, 5000, reported.by());
+    CHECK(reported.times == 0);
+    for (int i = 0; i < 64; ++i) deferred.sweep(reported.by());
+    CHECK(reported.times == 64);
     CHECK(deferred.pending() == 0);
 }
 
 TEST_CASE("a tally settled has told all; one forgotten tells nothing", "[slots]") {
     allot::deferred_frees deferred;
-    told_pages told;
-    CHECK_FALSE(deferred.settle(told.by()));
-    deferred.add(page(1), 2, shift, 5000, told.by());
-    deferred.add(page(2), 3, shift, 5000, told.by());
-    CHECK(deferred.settle(told.by()));
-    CHECK(told.slots[page(1)] == 2);
-    CHECK(told.slots[page(2)] == 3);
-    CHECK_FALSE(deferred.settle(told.by()));
-    deferred.add(page(1), 2, shift, 5000, told.by());
+    told_pages reported;
+    CHECK_FALSE(deferred.settle(reported.by()));
+    deferred.add(page(1), 2, shift, 5000, reported.by());
+    deferred.add(page(2), 3, shift, 5000, reported.by());
+    CHECK(deferred.settle(reported.by()));
+    CHECK(reported.slots[page(1)] == 2);
+    CHECK(reported.slots[page(2)] == 3);
+    CHECK_FALSE(deferred.settle(reported.by()));
+    deferred.add(page(1), 2, shift, 5000, reported.by());
     deferred.forget();
     CHECK(deferred.pending() == 0);
-    CHECK_FALSE(deferred.settle(told.by()));
-    CHECK(told.times == 2);
+    CHECK_FALSE(deferred.settle(reported.by()));
+    CHECK(reported.times == 2);
 }
 
 TEST_CASE("what went into a tally comes out of it, whatever the pages", "[slots]") {
     for (unsigned seed = 1; seed <= 20; ++seed) {
         std::mt19937 random(seed);
         allot::deferred_frees deferred;
-        told_pages told;
+        told_pages reported;
         std::map<std::byte*, std::uint32_t> given;
         const std::uintptr_t pages = 1 + random() % 200;
         const std::uint32_t capacity = 1 + static_cast<std::uint32_t>(random() % 20000);
@@ -101,15 +101,15 @@ TEST_CASE("what went into a tally comes out of it, whatever the pages", "[slots]
             std::byte* const p = page(random() % pages);
             const std::uint32_t n = 1 + static_cast<std::uint32_t>(random() % 32);
             given[p] += n;
-            deferred.add(p, n, shift, capacity, told.by());
-            if (i % 16 == 0) deferred.sweep(told.by());
+            deferred.add(p, n, shift, capacity, reported.by());
+            if (i % 16 == 0) deferred.sweep(reported.by());
             std::uint32_t sum = 0;
-            for (auto& [which, count] : given) sum += count - told.slots[which];
+            for (auto& [which, count] : given) sum += count - reported.slots[which];
             good = good && sum == deferred.pending() &&
                    deferred.pending() <= 64 * (allot::deferred_frees::most(capacity) - 1);
-            if (i % 1000 == 999) deferred.settle(told.by());
+            if (i % 1000 == 999) deferred.settle(reported.by());
         }
         CHECK(good);
-        CHECK(told.slots == given);
+        CHECK(reported.slots == given);
     }
 }

@@ -113,7 +113,7 @@ template <class Finding> void finding_to_stderr(void*, const Finding& finding) n
 }
 
 // A function, because nvcc 13 mistakes a noexcept lambda that becomes a pointer here.
-template <class Finding> void finding_to_nobody(void*, const Finding&) noexcept {}
+template <class Finding> void ignore_finding(void*, const Finding&) noexcept {}
 
 } // namespace detail
 
@@ -124,7 +124,7 @@ struct hazard_sink {
 
     /// Tells nothing: for tests that ask for the count.
     static hazard_sink quiet() noexcept {
-        return {&detail::finding_to_nobody<hazard>, &detail::finding_to_nobody<leak>, nullptr};
+        return {&detail::ignore_finding<hazard>, &detail::ignore_finding<leak>, nullptr};
     }
 };
 
@@ -134,7 +134,7 @@ class hazard_log {
   public:
     static constexpr std::size_t kept_at_most = 64;
 
-    void tell(const hazard_sink& sink, const hazard& h, bool abort) noexcept {
+    void report(const hazard_sink& sink, const hazard& h, bool abort) noexcept {
         if (count_ < kept_at_most) kept_[count_] = h;
         ++count_;
         sink.write_hazard(sink.context, h);

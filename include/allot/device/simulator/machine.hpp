@@ -93,7 +93,7 @@ class machine {
         run();
     }
 
-    void tell(const hazard& h) noexcept { log_.tell(options_.sink, h, options_.abort_on_hazard); }
+    void report(const hazard& h) noexcept { log_.report(options_.sink, h, options_.abort_on_hazard); }
 
     const simulator_options options_;
     random_numbers random_;

@@ -171,8 +171,8 @@ class memory_layer : public stream_layer {
         use now;
 
         void operator()(hazard_kind kind, address from, address to, const use& earlier) const {
-            machine->tell({kind, reinterpret_cast<const void*>(from), to - from, machine->operation_of(now),
-                           machine->operation_of(earlier), machine->event_recorded_after(earlier)});
+            machine->report({kind, reinterpret_cast<const void*>(from), to - from, machine->operation_of(now),
+                             machine->operation_of(earlier), machine->event_recorded_after(earlier)});
         }
     };
 
@@ -204,10 +204,10 @@ class memory_layer : public stream_layer {
 
     // Takes the pieces of a range away, and tells of the first that the host has not waited for.
     void take_away(address begin, std::size_t bytes, const use& now) {
-        bool told = false;
+        bool reported = false;
         uses_.erase(begin, begin + bytes, [&](address from, address to, const use& u) {
-            if (told || host_clock_.knows(u.who, u.when)) return;
-            told = true;
+            if (reported || host_clock_.knows(u.who, u.when)) return;
+            reported = true;
             teller{this, now}(hazard_kind::unmapped_while_used, from, to, u);
         });
     }
@@ -254,9 +254,9 @@ class memory_layer : public stream_layer {
             nullptr) { // the order is the graph's, which may run before any stream's work so far
             const auto anyone = [](const region&) { return true; };
             const use now = host_operation(name);
-            const teller tell_it{this, {name, 0, s->self()}};
-            if (what == intent::allocate) uses_.access(at(p), at(p) + bytes, what, now, host_clock_, anyone, tell_it);
-            else uses_.access(at(p), at(p) + bytes, what, now, knows_all{}, anyone, tell_it);
+            const teller report_it{this, {name, 0, s->self()}};
+            if (what == intent::allocate) uses_.access(at(p), at(p) + bytes, what, now, host_clock_, anyone, report_it);
+            else uses_.access(at(p), at(p) + bytes, what, now, knows_all{}, anyone, report_it);
             return;
         }
         const use now = begin_operation(*s, name);

@@ -56,15 +56,15 @@ class use_map {
         return it != pieces_.end() && it->first <= at ? it->second.of : nullptr;
     }
 
-    /// A use by `now` with the knowledge `clock`. `allowed(region)` asks for the right; `tell(kind, from, to, earlier)`
-    /// hears of the first hazard. False when a byte is nobody's, or a right is missing.
-    template <class Clock, class Allowed, class Tell>
+    /// A use by `now` with the knowledge `clock`. `allowed(region)` asks for the right; `report(kind, from, to,
+    /// earlier)` hears of the first hazard. False when a byte is nobody's, or a right is missing.
+    template <class Clock, class Allowed, class Report>
     bool access(address begin, address end, intent what, const use& now, const Clock& clock, Allowed&& allowed,
-                Tell&& sink) {
+                Report&& sink) {
         if (begin >= end) return true;
-        bool usable = true, told = false;
-        const auto tell = [&](hazard_kind kind, address from, address to, const use& earlier) {
-            if (!std::exchange(told, true)) sink(kind, from, to, earlier);
+        bool usable = true, reported = false;
+        const auto report = [&](hazard_kind kind, address from, address to, const use& earlier) {
+            if (!std::exchange(reported, true)) sink(kind, from, to, earlier);
         };
         address at = begin;
         auto it = first_of(begin);
@@ -73,20 +73,20 @@ class use_map {
             if (it->second.end > end) it = std::prev(split(it, end));
             piece& p = it->second;
             if (it->first > at) {
-                tell(hazard_kind::not_allocated, at, it->first, use{});
+                report(hazard_kind::not_allocated, at, it->first, use{});
                 usable = false;
             }
             if (!allowed(*p.of)) {
-                tell(hazard_kind::no_access, it->first, p.end, use{});
+                report(hazard_kind::no_access, it->first, p.end, use{});
                 usable = false;
-            } else judge(p, it->first, what, clock, tell);
+            } else judge(p, it->first, what, clock, report);
             at = p.end;
             p.note(what, now, clock);
             if (what != intent::read && it->first != begin && merge_before(it)) it = after_merge(it);
             else last_ = it++;
         }
         if (at < end) {
-            tell(hazard_kind::not_allocated, at, end, use{});
+            report(hazard_kind::not_allocated, at, end, use{});
             usable = false;
         }
         return usable;
@@ -135,19 +135,19 @@ class use_map {
     };
     using tree = std::map<address, piece>;
 
-    template <class Clock, class Tell>
-    static void judge(const piece& p, address from, intent what, const Clock& clock, Tell&& tell) {
+    template <class Clock, class Report>
+    static void judge(const piece& p, address from, intent what, const Clock& clock, Report&& report) {
         if (p.is == state::freed && what != intent::allocate)
-            return tell(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end,
-                        p.write);
+            return report(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end,
+                          p.write);
         if (p.is == state::live && what == intent::allocate)
-            return tell(hazard_kind::handed_out_twice, from, p.end, p.write);
-        if (!clock.knows(p.write.who, p.write.when)) return tell(hazard_kind::not_ordered, from, p.end, p.write);
+            return report(hazard_kind::handed_out_twice, from, p.end, p.write);
+        if (!clock.knows(p.write.who, p.write.when)) return report(hazard_kind::not_ordered, from, p.end, p.write);
         if (what == intent::read) return;
         if (p.was_read && !clock.knows(p.read.who, p.read.when))
-            return tell(hazard_kind::not_ordered, from, p.end, p.read);
+            return report(hazard_kind::not_ordered, from, p.end, p.read);
         for (const use& u : p.more)
-            if (!clock.knows(u.who, u.when)) return tell(hazard_kind::not_ordered, from, p.end, u);
+            if (!clock.knows(u.who, u.when)) return report(hazard_kind::not_ordered, from, p.end, u);
     }
 
     // The first piece that ends behind `at`.

@@ -11,15 +11,15 @@
 using namespace allot::literals;
 using allot::account;
 using allot::charge_outcome;
+using allot::credit_step;
 using allot::grace;
 using allot::limit;
 using allot::name;
 using allot::reservation;
-using allot::steps;
 
 TEST_CASE("steps: room is claimed 1, 4 and 8 at a time, and given back above the step", "[accounts]") {
     account root{name{"root"}};
-    account leaf{root, name{"leaf"}, steps{1_MiB}};
+    account leaf{root, name{"leaf"}, credit_step{1_MiB}};
     CHECK(leaf.try_charge(100));
     CHECK(leaf.used() == 100);
     CHECK(leaf.peak() == 100);
@@ -48,7 +48,7 @@ TEST_CASE("steps: room is claimed 1, 4 and 8 at a time, and given back above the
 
 TEST_CASE("steps never make a request fail, nor lift a peak", "[accounts]") {
     account root{name{"root"}, limit{100}};
-    account one{root, name{"one"}, steps{64}}, two{root, name{"two"}, steps{64}};
+    account one{root, name{"one"}, credit_step{64}}, two{root, name{"two"}, credit_step{64}};
     CHECK(one.try_charge(10));
     CHECK(root.used() == 64);
     CHECK(two.try_charge(90).fitted()); // what one has ahead is called in; no whole step fits
@@ -65,7 +65,7 @@ TEST_CASE("steps never make a request fail, nor lift a peak", "[accounts]") {
 
 TEST_CASE("steps above a child: what was charged before is not added to what comes later", "[accounts]") {
     account root{name{"root"}};
-    account inner{root, name{"inner"}, steps{64}};
+    account inner{root, name{"inner"}, credit_step{64}};
     account child{inner, name{"child"}};
     CHECK(inner.try_charge(60));
     inner.refund(60); // 64 are ahead
@@ -82,7 +82,7 @@ TEST_CASE("steps above a child: what was charged before is not added to what com
 
 TEST_CASE("a leaf of one thread", "[accounts]") {
     account root{name{"root"}, limit{1000}};
-    account mine{root, name{"mine"}, steps{64}, allot::one_thread{}}, other{root, name{"other"}};
+    account mine{root, name{"mine"}, credit_step{64}, allot::one_thread{}}, other{root, name{"other"}};
     CHECK(mine.try_charge(10));
     CHECK(root.used() == 64);
     CHECK(mine.try_charge(54));
