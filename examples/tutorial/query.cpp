@@ -80,9 +80,10 @@ void sum_up(allot::account& engine) {
     print_accounts(engine);
 }
 
-// ---- step 8
-struct batches : allot::policies<allot::fit::runs> {}; // for the chunk arena of all buffers
+// ---- pool
+struct batches : allot::policies<allot::fit::runs> {}; // blocks in four sizes per power of two
 
+// ---- step 8
 constexpr std::uint32_t batch_orders = 4096;
 
 // Reads the next batch into a buffer that is charged to `by`.
