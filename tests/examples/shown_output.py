@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""The documents show what the examples print.
+
+    <!-- output of SOURCE, PART -->
+    ```text
+    what the program of SOURCE prints between the line `-- PART` and the next line that begins with `-- `
+    ```
+
+shown_output.py SOURCE PROGRAM   exit code 1 unless each part that PROGRAM prints is shown, and each part shown is what it
+                                 prints. VARIES, what the system or the compiler decides, is not compared.
+shown_output.py --write          compiles each SOURCE that is shown (with CXX) and updates the documents.
+"""
+import difflib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+VARIES = [
+    (re.compile(r"resident [\d.]+ \w+"), "resident ..."),  # OS pages in memory
+    (re.compile(r"<\{[^}]*\}>"), "<>"),  # clang names a policy with its default options
+    (re.compile(r" +"), " "),  # and so makes the column wider
+]
+
+root = pathlib.Path(__file__).resolve().parents[2]
+documents = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+block = re.compile(r"(<!-- output of (\S+), ([^>]+) -->\n```text\n)(.*?)(?=```\n)", re.S)
+
+
+def comparable(text):
+    for pattern, same in VARIES:
+        text = pattern.sub(same, text)
+    return text
+
+
+def printed_by(program):
+    """The parts that a program prints, by name."""
+    text = subprocess.run([program], check=True, capture_output=True, text=True).stdout
+    before, *parts = re.split(r"^-- (.*)\n", text, flags=re.M)
+    if before or not parts:
+        sys.exit(f"{program} does not begin with a line `-- PART`")
+    return dict(zip(parts[::2], (part.rstrip("\n") + "\n" for part in parts[1::2])))
+
+
+def compare(source, program):
+    printed, shown, wrong = printed_by(program), set(), []
+    for document in documents:
+        text = document.read_text()
+        if len(block.findall(text)) != text.count("<!-- output of "):
+            wrong.append(f"{document.name}: an output is not followed by a block ```text")
+        for _, of, part, old in block.findall(text):
+            if of == source:
+                shown.add(part)
+                old, new = comparable(old).splitlines(), comparable(printed.get(part, "")).splitlines()
+                wrong += difflib.unified_diff(old, new, f"{document.name}, {part}", f"{source} prints", n=1, lineterm="")
+    wrong += [f"no document shows what {source} prints at `-- {part}`" for part in printed.keys() - shown]
+    if wrong:
+        sys.exit("\n".join([*wrong, f"{sys.argv[0]} --write updates the documents"]))
+
+
+def update():
+    printed = {}
+    with tempfile.TemporaryDirectory() as folder:
+        program = pathlib.Path(folder, "program")
+        for document in documents:
+            text = document.read_text()
+            for source in {of for _, of, _, _ in block.findall(text)} - printed.keys():
+                subprocess.run([os.environ.get("CXX", "c++"), "-std=c++20", "-O1", "-pthread", f"-I{root / 'include'}",
+                                root / source, "-o", program], check=True)
+                printed[source] = printed_by(program)
+            document.write_text(block.sub(lambda m: m[1] + (
+                m[4] if comparable(m[4]) == comparable(printed[m[2]][m[3]]) else printed[m[2]][m[3]]), text))
+
+
+if sys.argv[1:] == ["--write"]:
+    update()
+elif len(sys.argv) == 3:
+    compare(*sys.argv[1:])
+else:
+    sys.exit(__doc__)
