@@ -37,7 +37,7 @@ PATTERNS = {
     "goes back": (r"\b(?:go|goes|going) back\b", "Its pages go back.", "Its pages are returned to the system."),
     "given back": (r"\b(?:giv(?:e|es|en|ing)|gave) (?:[a-z]+ ){0,3}back\b", "It gives the page back.", "It returns the page to the system."),
     "so many": (r"\bso (?:many|much)\b(?! (?:as|that)\b)", "A run of so many bytes.", "A run of n bytes."),
-    "was met": (r"(?<!oals )(?<!oal )\bmet\b(?![^.]{0,20}\bmissed)", "A request that was met.", "It succeeded. Goals met."),
+    "was met": (r"(?:^|(?<!oals)(?<!oal)(?<!oals are)(?<!oal is) )met\b(?![^.]{0,20}\bmissed)", "A request that was met.", "It succeeded. All goals are met."),
     "be had": (r"\b(?:be|been|is|are|was|were|being) (?:not |yet )?had\b", "No memory can be had.", "No memory can be allocated."),
     "nobody, somebody": (r"\b(?:nobody|somebody|everybody|somebody else)(?:'s)?\b", "It is nobody's alone.", "It is shared."),
     "nothing as a noun": (r"\b(?:is|are|was|as) nothing\b(?! (?:to|but)\b)|\bnothing (?:of|an?)\b", "Null is nothing.", "Null is ignored."),
