@@ -17,7 +17,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve()
 ALLOWED = HERE.with_suffix(".txt")  # pattern | most | why some may stay
 MOST_SHOWN = 30
-FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**/*.md", "include/**/*.hpp")
+FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/decisions/*.md", "docs/gpu/*.md", "include/**/*.hpp")
 
 SENTENCE = r"(?:^|(?<=[.!?:] ))"
 NO_QUESTION = r"\b(?![^.?]*\?)"
