@@ -43,8 +43,8 @@ PATTERNS = {
     "nothing as a noun": (r"\b(?:is|are|was|as) nothing\b(?! (?:to|but)\b)|\bnothing (?:of|an?)\b", "Null is nothing.", "Null is ignored."),
     "bytes a page": (rf"\b{COUNTED} an? {EACH}\b(?! (?:is|has|may|can|takes?|holds?|needs?|was)\b)", "8 bytes a page.", "8 bytes per page."),
     "of its own": (r"\bof (?:its|their|one's|your|our) own\b", "It has a lock of its own.", "It has its own lock."),
-    "two colons": (SENTENCE + "(?:LABEL: )?(?!LABEL: )[^.:;?!|(\"]+: [^.:;?!|(\"]+: ".replace("LABEL", r"(?:[A-Z]\w+|allot)"),
-                   "A request: refused, one below: told.", "Requires: the lock. Returns: n: a count. Cost: one word: 8 bytes."),
+    "riddle with a colon": (r"[a-z)]: (?:and )?(?:not )?(?:told|refused|reported|counted|misused?|undefined|in vain|for nothing)\b(?= *(?:[.,;]|$))",
+                            "A name that does not come first: told.", "Rejected: the first argument must be a name."),
     # Words of this project where the field has its own, and turns of phrase that its readers stumbled over.
     "figures": (r"\bfigures?\b", "The account's figures.", "The account's stats."),
     "census, aside, ahead": (r"\b(?:census|aside|ahead|tally|tallie[sd]|under way)\b", "Counts are aside.", "Counts are out of band."),
