@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds a smoke run of allot_bench against what is known before it: the counters count, and every workload ran.
+"""Checks a smoke run of allot_bench: every workload ran, and instructions and locked operations are counted right.
 
     bench/check.py smoke.json
 """
@@ -23,8 +23,8 @@ def faults(run):
 
     def counted(work, subject, figure):
         return cells[work, "64"].median(subject, figure)
-    # One lock-free list takes one locked operation to push and one to pop; a list of a thread's own takes none; malloc with
-    # a link count takes one, to drop it.
+    # Locked operations: a lock-free list takes one to push and one to pop, a thread's private list none, and malloc with a link
+    # count one, to drop it.
     for work, subject, locked in (("steps/W1", "shared list", 2), ("steps/W1", "free list, counted", 0),
                                   ("steps/W1", "mimalloc rows", 1), ("steps/W1", "heap.local bitmap", 0),
                                   ("steps/link", "two atomic adds", 2), ("steps/constant", "heap.local bitmap", 0)):

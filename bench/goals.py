@@ -1,8 +1,8 @@
-"""The goals of goals.json, judged from the JSON of allot_bench: a line for each goal and size.
+"""The goals of goals.json, judged from the JSON of allot_bench: a line per goal and size.
 
 A ratio is taken round by round, ours over the other one, and its median is judged: met, missed, or within noise when
 the goal lies between the quartiles. Ours is the quickest of our subjects in that cell; the peer is the quickest general
-one, which favours the peers. A goal that the run has no figures for is told as not measured, never as met.
+one, which favours the peers. A goal for which the run has no numbers is reported as not measured, never as met.
 """
 import json
 import pathlib
@@ -14,7 +14,7 @@ ABSENT = "not measured"
 
 
 class Foreign(Exception):
-    """The file is no run of this allot_bench."""
+    """The file was not written by this allot_bench."""
 
 
 def load(path):
@@ -22,9 +22,9 @@ def load(path):
         run = json.loads(pathlib.Path(path).read_text())
     except (OSError, ValueError) as error:
         raise Foreign(f"{path} cannot be read as JSON: {error}") from error
-    told = run.get("format") if isinstance(run, dict) else None
-    if told != FORMAT:
-        raise Foreign(f"{path} was not written by this allot_bench: its format is {json.dumps(told)}, not \"{FORMAT}\". "
+    found = run.get("format") if isinstance(run, dict) else None
+    if found != FORMAT:
+        raise Foreign(f"{path} was not written by this allot_bench: its format is {json.dumps(found)}, not \"{FORMAT}\". "
                       "Make one: ./run bench, or allot_bench --json FILE")
     return run
 
@@ -37,7 +37,7 @@ def quartiles(values):
 
 
 class Cell:
-    """A workload at a size: its figures' names, and {subject: (kind, {figure: samples})}."""
+    """A workload at a size: the names of its figures (a figure is one number that is measured), and {subject: (kind, {figure: samples})}."""
 
     def __init__(self, raw):
         self.work, self.size, self.about, self.bound = (raw[k] for k in ("workload", "size", "about", "bound"))
@@ -79,7 +79,7 @@ def verdict(spread, limit, least=False):
 
 
 class Line:
-    """A goal at a size: what was found, and the verdicts, each for one way to judge it."""
+    """A goal at a size: the result, and a verdict for each way to judge it."""
 
     def __init__(self, goal, size, limit):
         self.id, self.text, self.size, self.limit = goal["id"], goal["text"], size, limit
@@ -100,12 +100,12 @@ class Line:
         """In one word."""
         if self.missed:
             return "missed"
-        told = set(self.verdicts.values())
-        return ABSENT if not told or ABSENT in told else "measured" if "measured" in told else "met"
+        verdicts = set(self.verdicts.values())
+        return ABSENT if not verdicts or ABSENT in verdicts else "measured" if "measured" in verdicts else "met"
 
 
 def of_one_figure(goal, line, cells):
-    """Goals on a figure itself. With "all", every subject of ours in every cell must meet it: the worst is told."""
+    """Goals on a figure itself. With "all", every subject of ours in every cell must meet it, and the worst is reported."""
     works = goal["work"] if isinstance(goal["work"], list) else [goal["work"]]
     figures = goal["figure"] if isinstance(goal["figure"], list) else [goal["figure"]]
     kinds = goal.get("kinds") or (["ours"] if goal.get("counted") else ["ours", "ours uncounted"])
@@ -126,14 +126,14 @@ def of_one_figure(goal, line, cells):
     line.judge("", line.figure)
     if goal.get("all"):
         line.ours = "worst: " + line.ours
-        line.over = sorted(told for values, told in found if values[1] != line.limit and (values[1] > line.limit) == larger_is_worse)
+        line.over = sorted(name for values, name in found if values[1] != line.limit and (values[1] > line.limit) == larger_is_worse)
         if absent and not line.missed:
             line.verdicts[""] = ABSENT # a part of it
-            line.why = f"no figures of {', '.join(absent)}"
+            line.why = f"no results of {', '.join(absent)}"
 
 
 def of_growth(goal, line, cells):
-    """How a figure grows from one cell to another; with "to" beside how the bound's grows."""
+    """How a figure grows from one cell to another; with "to", divided by the growth of the bound's."""
     large, small = cells.get((goal["work"], line.size)), cells.get((goal["growth"], line.size))
     if not large or not small:
         return line.judge("", None)
@@ -152,7 +152,7 @@ def of_growth(goal, line, cells):
 
 
 def of_ratios(goal, line, cells):
-    """Once to the best peer's rows, once to the best raw peer; or to the subject named in "to"."""
+    """To the best peer's rows and to the best raw peer; or to the subject named in "to"."""
     cell, figure = cells.get((goal["work"], line.size)), goal.get("figure")
     if cell is None:
         return line.judge("", None)
@@ -183,10 +183,14 @@ def reasons(path=HERE / "reasons.txt"):
     return {name.strip(): text.strip() for name, _, text in (line.partition(":") for line in lines)}
 
 
+def wanted(path=HERE / "goals.json"):
+    return json.loads(pathlib.Path(path).read_text())
+
+
 def judge(run, path=HERE / "goals.json", why=None):
     cells, why = run_cells(run), reasons() if why is None else why
     lines = []
-    for goal in json.loads(pathlib.Path(path).read_text()):
+    for goal in wanted(path):
         for size, limit in goal["sizes"].items():
             line = Line(goal, size, limit)
             JUDGES[goal["judge"]](goal, line, cells)

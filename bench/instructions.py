@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Instructions of an allocate and of a release, counted by callgrind: the same on every machine of a kind, so
-they can be gated where times cannot. The harness's own (variant "null") are subtracted.
+a test can hold them under ceilings. The harness's instructions (variant "null") are subtracted.
 
     bench/instructions.py build/bench/bench/allot_instructions [--gate bench/instructions.json] [--json FILE]
 """
@@ -29,7 +29,7 @@ def calls(profile):
 
 
 def counts(program, valgrind):
-    """{variant: {"in_cache": {...}, "in_batches": {...}}}: instructions a row, the floor subtracted."""
+    """{variant: {"in_cache": {...}, "in_batches": {...}}}: instructions per row, without those of "null"."""
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", program],
                              capture_output=True, text=True)
@@ -70,7 +70,7 @@ def main():
     options = parser.parse_args()
 
     found = counts(options.program, options.valgrind)
-    print("| instructions a row | allocate, in cache | release, in cache | allocate, in batches | "
+    print("| instructions per row | allocate, in cache | release, in cache | allocate, in batches | "
           "release, in batches |")
     print("|---|---:|---:|---:|---:|")
     for name, keys in found.items():

@@ -6,7 +6,7 @@ from matplotlib.patches import Patch
 
 import goals
 
-# Shown, in this order, where the run has them; with the figure that is compared.
+# Shown in this order, if the run has them.
 PANELS = {"W1": "pair", "W2": "100k, last first", "W3": "100k, first first", "W4": "100k, random order", "W5": "replacement",
           "W6": "producer, consumer", "W7": "replacement, 2 threads", "W8": "larson", "W9": "linked churn, 2 threads",
           "W9S": "linked churn", "W10/1e6": "growth to 1 M rows", "T3": "256 and back, 2 threads"}
@@ -16,7 +16,7 @@ MOST = 2.0 # longer bars are cut off
 
 
 def best_of(cell, name, kinds):
-    """The subject of a bar: of the bounds the one that ratios are taken to, since the others do no row's work."""
+    """The subject of a bar: of the bounds, only the one that ratios use; the others do less than a row needs."""
     return cell.bound or None if name == "bound" else cell.best(kinds)
 
 

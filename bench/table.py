@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Markdown, and with matplotlib a plot, from the JSON of allot_bench.
+"""Markdown, and with matplotlib a plot, from the JSON of allot_bench: a short page of goals and geometric means, or every number.
 
-    bench/table.py rows.json [--out rows.md] [--plot rows.svg] [--instructions instructions.json]
+    bench/table.py rows.json [--all | --goals] [--out rows.md] [--plot rows.svg] [--instructions instructions.json]
 
-Goals, and the reasons for those missed, stand in goals.json and reasons.txt beside this file.
+goals.json and reasons.txt, beside this file, hold the goals and the reasons for those that are missed.
 """
 import argparse
 import json
@@ -11,18 +11,8 @@ import pathlib
 import sys
 
 import goals
-
-
-def table(head, rows):
-    yield "| " + " | ".join(head) + " |"
-    yield "|---" + "|---:" * (len(head) - 1) + "|"
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-    yield ""
-
-
-def number(value):
-    return "-" if value is None or value == float("inf") else f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 1e4 else f"{value:.0f}"
+import summary
+from layout import number, table, with_quartiles
 
 
 def spread(values):
@@ -30,21 +20,15 @@ def spread(values):
     return "-" if not found else number(found[1]) + (f" [{number(found[0])}-{number(found[2])}]" if len(values) > 1 else "")
 
 
-def told(found):
-    """The median, and the quartiles where there was more than one round."""
-    low, median, high = found
-    return number(median) + (f" [{number(low)}-{number(high)}]" if low != high else "")
-
-
 def goal_line(line):
     def ratio(of):
-        return f"{told(of[1])} of {of[0]}" if of and of[1] else "-"
+        return f"{with_quartiles(of[1])} of {of[0]}" if of and of[1] else "-"
     bare = [f"{way}: {v}" if way else v for way, v in line.verdicts.items()]
     result = "; ".join(bare).replace("missed", "**missed**").replace(goals.ABSENT, f"**{goals.ABSENT}**")
     limit = "-" if line.limit is None else ("at least " if line.least else "") + f"{line.limit:g}"
     also = f" (raw: {line.raw[2]})" if line.raw and line.raw[2] != line.ours else ""
     return [line.text, line.size, limit, (line.ours or "-") + also,
-            told(line.figure) + (f" {line.unit}" if line.unit else "") if line.figure else "-",
+            with_quartiles(line.figure) + (f" {line.unit}" if line.unit else "") if line.figure else "-",
             ratio(line.rows), ratio(line.raw), ratio(line.other), result]
 
 
@@ -56,33 +40,34 @@ def goal_table(run):
         yield "No goal is set for what this run measures.\n"
         return
     if "--smoke" in run["command"].split():
-        yield "**Of a smoke run: its figures mean nothing, and neither do the results.**\n"
+        yield "**A smoke run: its numbers mean nothing, and neither do the results.**\n"
     yield ", ".join(f"{states.count(s)} {s}" for s in ("met", "missed", "measured", goals.ABSENT)) + ".\n"
-    yield ("Ours is the best set in the cell; *is*: its figure. Ratios are medians over paired rounds with their quartiles, to the "
-           "best general peer in the cell. Peers are met twice: as *rows* (malloc(n + 8) with a link count that an atomic "
-           "subtraction drops; ours is dropped without one, which favours us) and *raw* (malloc and free: no count, so they "
-           "do less; ours may be uncounted too there, unless the goal counts). *Bound*: what no allocator can beat; or "
-           "what else the goal names. *Within noise*: the goal lies between the quartiles, so another run may say otherwise. "
-           "*Measured*: the issue sets no limit.\n")
-    yield from table(["goal", "size", "at most", "ours", "is", "to the best peer's rows", "to the best raw peer", "to the bound",
-                      "result"], [goal_line(line) for line in lines])
+    yield ("- *Ours*: the best set in the cell. *Result*: its number, with quartiles.\n"
+           "- Ratios are medians over rounds, with quartiles, to the best general peer in the cell.\n"
+           "- *Peer's rows*: malloc(n + 8) with a link count that an atomic subtraction drops. Ours drops a sole link without one, which favours ours.\n"
+           "- *Raw peer*: malloc and free without a count, so they do less. Ours may be uncounted there, too, unless the goal counts.\n"
+           "- *Bound*: code that no allocator can beat, or what the goal names.\n"
+           "- *Within noise*: the goal is between the quartiles, so another run may decide otherwise.\n"
+           "- *Measured*: no limit is set.\n")
+    yield from table(["goal", "size", "at most", "ours", "result", "to the best peer's rows", "to the best raw peer", "to the bound",
+                      "verdict"], [goal_line(line) for line in lines])
     yield from misses(lines)
 
 
 def misses(lines):
-    for title, state, unknown in (("Why they are missed", "missed", "no reason given yet"), ("Not measured in this run", goals.ABSENT, "")):
+    for title, state, unknown in (("Why goals are missed", "missed", "no reason given yet"), ("Not measured in this run", goals.ABSENT, "")):
         mine = [line for line in lines if line.state == state]
         if mine:
             yield f"### {title}\n"
             for line in mine:
                 more = "; ..." if len(line.over) > 12 else ""
-                told = [line.why or unknown, f"By: {'; '.join(line.over[:12])}{more}" if line.over else ""]
-                yield ": ".join([f"- {line.text}, {line.size}"] + [". ".join(t.rstrip(".") for t in told if t) + "."] * any(told))
+                why = [line.why or unknown, f"Missed by: {'; '.join(line.over[:12])}{more}" if line.over else ""]
+                yield ": ".join([f"- {line.text}, {line.size}"] + [". ".join(t.rstrip(".") for t in why if t) + "."] * any(why))
             yield ""
 
 
 def summaries(cells):
-    """Medians of the first figure, a line a subject: a table a size, and one of what runs at 64 bytes alone."""
+    """Medians of the first number, one line per subject and one table per size."""
     timed = [c for c in cells if c.figures[0] == "CPU ns"]
     for size in dict.fromkeys(c.size for c in timed):
         mine = [c for c in timed if c.size == size and c.work not in ("release_all",) and not c.work.startswith("pages")]
@@ -96,12 +81,12 @@ def summaries(cells):
 
 
 def tails(cells):
-    """p99.9 of a single call, a line a kind; what takes more than 1 us is marked."""
+    """p99.9 of a single call, one line per subject; more than 1 us is marked."""
     mine = [c for c in cells if c.work.startswith("tail/")]
     if not mine:
         return
     yield "## One call, p99.9 ns: allocate / release\n"
-    yield "Marked where it takes more than 1 us. The bounds tell what the machine itself does to a tail.\n"
+    yield "Bold: more than 1 us. The bounds show what the machine itself adds to a tail.\n"
 
     def pair_of(c, name):
         pair = [c.median(name, f"{what} p99.9") for what in ("allocate", "release")]
@@ -113,20 +98,20 @@ def tails(cells):
 
 
 def walks(cells):
-    """The random walk, a line a kind of OS pages: every figure."""
+    """The random walk, one line per kind of OS pages: every number."""
     for c in cells:
         if c.work == "walk":
             yield f"## {c.about}: {c.size} bytes\n"
-            yield ("Step, read, write: a row of the walk. Cold, give back, again: a row built first, released, built once more. "
-                   "\"huge %\" of what was resident lay in huge OS pages, \"kept %\" stayed resident after all was released.\n")
+            yield ("Step, read, write: per row of the walk. Cold, give back, again: per row, built first, released, and built again. "
+                   "\"huge %\": the part of the resident bytes in huge OS pages. \"kept %\": the part that stays resident after all rows are released.\n")
             yield from table(["subject", "kind"] + c.figures,
                              [[name, kind] + [number(c.median(name, f)) for f in c.figures] for name, (kind, _) in c.subjects.items()])
 
 
 def instructions(found):
-    yield "## Instructions of a row, 64 bytes\n"
-    yield ("Counted by callgrind (`bench/instructions.py`), the loop's own subtracted. In cache: the shortest path; "
-           "in batches: 20000 rows and back, refilling and spilling shared out.\n")
+    yield "## Instructions per row of 64 bytes\n"
+    yield ("Counted by callgrind (`bench/instructions.py`), without those of the loop. In cache: the shortest path. "
+           "In batches: 20000 rows are allocated, then released, so that refills and spills count in part.\n")
     keys = [(k, op) for k in ("in_cache", "in_batches") for op in ("allocate", "release")]
     yield from table(["variant"] + [f"{op}, {k.replace('_', ' ')}" for k, op in keys],
                      [[name] + [f"{f[k][op]:.1f}" for k, op in keys] for name, f in found.items()])
@@ -150,10 +135,10 @@ def whole_cell(c):
     yield from table(head, lines)
 
 
-def markdown(run, counts):
+def every_table(run, counts):
     cells = list(goals.run_cells(run).values())
-    yield "# Rows beside the peers and the bounds\n"
-    yield f"`{run['command']}`, {run['rounds']:g} rounds; how to read it: [bench/NOTES.md](../../bench/NOTES.md).\n"
+    yield "# Rows: every number\n"
+    yield f"`{run['command']}`, {run['rounds']:g} rounds. How to read it: bench/NOTES.md.\n"
     yield from table(["machine", ""], [[k, v] for k, v in run["machine"].items()])
     yield from goal_table(run)
     yield from summaries(cells)
@@ -169,32 +154,44 @@ def markdown(run, counts):
         yield f"```\n{text.rstrip()}\n```\n"
 
 
+def draw(run, path):
+    try:
+        import plot
+    except ImportError as missing:
+        print(f"skipped - the plot: {missing} (./run bench has its own Python for it)", file=sys.stderr)
+        return
+    if not plot.draw(run, path):
+        print("skipped - the plot: none of the run's workloads is in it", file=sys.stderr)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("json", type=pathlib.Path)
-    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="instead of the terminal")
-    parser.add_argument("--goals", action="store_true", help="the table of goals alone")
-    parser.add_argument("--plot", metavar="FILE", help="needs matplotlib")
-    parser.add_argument("--instructions", type=pathlib.Path, metavar="FILE", help="of bench/instructions.py --json")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--all", action="store_true", help="every table: each subject in each workload, tails, walks, the sets")
+    what.add_argument("--goals", action="store_true", help="the table of goals, with quartiles and reasons")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="write there, not to the terminal")
+    parser.add_argument("--plot", metavar="FILE", help="draw the plot there; needs matplotlib")
+    parser.add_argument("--instructions", type=pathlib.Path, metavar="FILE", help="with --all: the JSON of bench/instructions.py")
     options = parser.parse_args()
     try:
         run = goals.load(options.json)
     except goals.Foreign as error:
         sys.exit(f"table.py: {error}")
     counts = json.loads(options.instructions.read_text()) if options.instructions else None
-    text = "\n".join(goal_table(run) if options.goals else markdown(run, counts)) + "\n"
+    if options.plot:
+        draw(run, options.plot)
+    if options.goals:
+        lines = goal_table(run)
+    elif options.all:
+        lines = every_table(run, counts)
+    else:
+        lines = summary.page(run, options.json, options.out)
+    text = "\n".join(lines).rstrip("\n") + "\n"
     if options.out:
         options.out.write_text(text)
     else:
-        print(text)
-    if options.plot:
-        try:
-            import plot
-        except ImportError as missing:
-            print(f"skipped - the plot: {missing} (./run bench has a Python of its own for it)", file=sys.stderr)
-        else:
-            if not plot.draw(run, options.plot):
-                print("skipped - the plot: none of the run's workloads is in it", file=sys.stderr)
+        print(text, end="")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""--peer takes what is a malloc library, and tells in a line why it does not take what is none.
+"""--peer takes a malloc library, and reports in one line why it skips anything else.
 
     bench/tests/peers_test.py allot_bench FOLDER-OF-THE-BROKEN-PEERS
 """
@@ -31,7 +31,7 @@ class Peers(unittest.TestCase):
         self.assertEqual(len(lines), 1, run.stderr)
         self.assertIn(why, lines[0])
         self.assertEqual({s for s in subjects if s.startswith("it")}, set())
-        self.assertIn("glibc rows", subjects) # the others go on
+        self.assertIn("glibc rows", subjects) # the other subjects run
 
     def test_missing_file(self):
         self.skipped("/nowhere/libit.so", "No such file")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every goal is judged, hit or missed with or without a reason, and what a run lacks is told as not measured."""
+"""Every goal is judged, with or without a reason; goals that a run cannot judge are reported as not measured; the pages are current."""
 import json
 import pathlib
 import subprocess
@@ -11,6 +11,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import goals
 import table
+
+MOST_LINES = 70 # of a page that table.py writes
+W2 = next(goal["text"] for goal in goals.wanted() if goal["id"] == "W2")
 
 
 def cell(work, size, series, figures=("CPU ns",), bound="free list"):
@@ -57,12 +60,12 @@ class Goals(unittest.TestCase):
 
     def test_reasons(self):
         run = run_of(pair_cell(9.0, 10.0))
-        told = "\n".join(table.misses(self.judged(run, self.ratio, {"W2": "the cache is cold"})))
-        self.assertIn("W2, 64: the cache is cold", told)
-        told = "\n".join(table.misses(self.judged(run, self.ratio, {"W2/64": "of this size", "W2": "of all"})))
-        self.assertIn("of this size", told)
-        told = "\n".join(table.misses(self.judged(run, self.ratio)))
-        self.assertIn("no reason given yet", told)
+        text = "\n".join(table.misses(self.judged(run, self.ratio, {"W2": "the cache is cold"})))
+        self.assertIn("W2, 64: the cache is cold", text)
+        text = "\n".join(table.misses(self.judged(run, self.ratio, {"W2/64": "of this size", "W2": "of all"})))
+        self.assertIn("of this size", text)
+        text = "\n".join(table.misses(self.judged(run, self.ratio)))
+        self.assertIn("no reason given yet", text)
 
     def test_within_noise(self):
         noisy = cell("W2", "64", [("a", "ours", [7.0, 9.0, 7.5]), ("p rows", "peer rows", [10.0] * 3), ("p raw", "peer raw", [20.0] * 3)])
@@ -101,7 +104,7 @@ class Goals(unittest.TestCase):
         goal = {"judge": "figure", "id": "t", "text": "t", "work": "s", "sizes": {"64": 6}, "figure": "n", "minus": "null", "share": 2}
         found = [("null", "bound", [10.0]), ("a", "ours", [22.0])]
         self.assertEqual(self.of(run_of(cell("s", "64", found, ["n"])), goal).figure[1], 6)
-        self.assertEqual(self.of(run_of(cell("s", "64", found[1:], ["n"])), goal).state, goals.ABSENT) # without the floor nothing is known
+        self.assertEqual(self.of(run_of(cell("s", "64", found[1:], ["n"])), goal).state, goals.ABSENT) # without the floor the figure is unknown
 
     def test_growth_beside_the_bounds(self):
         goal = {"judge": "growth", "id": "g", "text": "g", "work": "large", "growth": "small", "sizes": {"64": 1.0}, "to": "free list"}
@@ -137,11 +140,46 @@ class Program(unittest.TestCase):
             path.write_text(text)
             return subprocess.run([sys.executable, HERE.parent / "table.py", path, *more], capture_output=True, text=True)
 
-    def test_whole_table(self):
-        done = self.run_table(json.dumps(run_of(pair_cell(6.0, 10.0))))
+    def test_every_table(self):
+        done = self.run_table(json.dumps(run_of(pair_cell(6.0, 10.0))), "--all")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("0.60 of p rows", done.stdout)
         self.assertIn("not measured", done.stdout)
+
+    def test_short_page(self):
+        done = self.run_table(json.dumps(run_of(pair_cell(6.0, 10.0))))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("1 met, 0 missed", done.stdout)
+        self.assertIn(f"| {W2} | 0.8 | 0.60 rows, 0.60 raw |", done.stdout)
+        self.assertIn("| p | 0.60 | 0.60 |", done.stdout)
+        self.assertIn("| q | 0.12 | - |", done.stdout)
+        self.assertLess(len(done.stdout.splitlines()), MOST_LINES)
+
+    def test_short_page_without_goals(self):
+        done = self.run_table(json.dumps(run_of(pair_cell(6.0, 10.0) | {"size": "16"})))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("## Goals", done.stdout)
+        self.assertIn(f"| {W2} | 0.60 | 0.60 |", done.stdout)
+
+    def test_short_page_without_cells(self):
+        self.assertEqual(self.run_table(json.dumps(run_of())).returncode, 0)
+
+    def test_a_missed_goal_is_bold(self):
+        done = self.run_table(json.dumps(run_of(pair_cell(9.0, 10.0, raw=20.0))))
+        self.assertIn("0 met, 1 missed", done.stdout)
+        self.assertIn("| **0.90 rows**, 0.45 raw |", done.stdout)
+
+    def test_committed_pages_are_current_and_short(self):
+        """Of each docs/bench/NAME.json with a NAME.md: the page is as table.py writes it."""
+        docs = HERE.parents[1] / "docs/bench"
+        for name in ("rows", "sizes"):
+            with self.subTest(page=f"{name}.md"), tempfile.TemporaryDirectory() as folder:
+                out = pathlib.Path(folder, f"{name}.md")
+                if (docs / f"{name}.svg").exists():
+                    out.with_suffix(".svg").touch()
+                subprocess.run([sys.executable, HERE.parent / "table.py", docs / f"{name}.json", "--out", out], check=True)
+                self.assertEqual(out.read_text(), (docs / f"{name}.md").read_text(), f"write it again: bench/table.py docs/bench/{name}.json --out docs/bench/{name}.md")
+                self.assertLess(len(out.read_text().splitlines()), MOST_LINES)
 
     def test_foreign_files(self):
         for text in ("", "[]", "{}", "not json", '{"cells": [], "targets": []}', '{"format": "allot_bench 1"}'):
