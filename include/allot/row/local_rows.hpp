@@ -102,7 +102,7 @@ template <class Set> class local_rows {
     ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
         guard_.used(core_.context(), "", nullptr);
         const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
         std::byte* const at = detail::bytes_of(row);
         if (rows::template released_by_count<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slow(more); }))

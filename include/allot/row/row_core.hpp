@@ -113,13 +113,13 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_view& in) noexcept
         requires(policies::counts)
     {
-        if (ALLOT_UNLIKELY(!in.contains(row))) return not_ours(row);
+        if (ALLOT_UNLIKELY(!in.contains(row))) return ignore_foreign(row);
         std::byte* const at = detail::bytes_of(row);
         if constexpr (policies::counts_in_front) rows::counting::word(at).link();
         else detail::link_in(arena(), at);
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
+        if (ALLOT_UNLIKELY(!arena().contains(row))) return ignore_foreign(row);
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = find_local_rows()) return mine->release(row);
         std::byte* const at = detail::bytes_of(row);
@@ -133,7 +133,7 @@ template <class Set> class row_core {
         detail::release_in(arena(), row);
     }
     // An address outside the arena: nothing to do; in checked builds a row of another arena is told.
-    void not_ours(const void* row) noexcept {
+    void ignore_foreign(const void* row) noexcept {
         if constexpr (ALLOT_CHECKED != 0)
             if (arena_at(row) != nullptr) context_.report(misuse::not_shared_arena, "", nullptr, row);
     }

@@ -68,7 +68,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
         const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
         std::byte* const at = detail::bytes_of(row);
         if (rows::template released_by_count<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slow(more); }))
