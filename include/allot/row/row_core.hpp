@@ -164,7 +164,7 @@ template <class Set> class row_core {
         }));
     }
     // Whether a T may lie in a row of such a heap and type; otherwise it is told.
-    template <class T> bool suits(const heap_config& plan, const row_type& type) const noexcept {
+    template <class T> bool can_hold(const heap_config& plan, const row_type& type) const noexcept {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
         if (!room) context_.report(misuse::absurd_size, plan.name, &type, nullptr);

@@ -61,7 +61,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *core_.context().types[type_];
-        void* const row = core_.template suits<T>(heap_.plan(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
+        void* const row =
+            core_.template can_hold<T>(heap_.plan(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
         return core_.template construct<T>(row, std::forward<Args>(args)...);
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
@@ -178,7 +179,7 @@ template <class Set, class Heap> class row_heap {
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         void* const row =
-            core_->template suits<T>(heap_->plan(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
+            core_->template can_hold<T>(heap_->plan(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
         return core_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
