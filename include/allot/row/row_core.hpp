@@ -224,14 +224,14 @@ template <class Set> class row_core {
         return bytes;
     }
     // A unique heap's handle has gone; the heap serves the next one that asks for its like, or waits for its rows.
-    template <class Heap> void orphan(Heap& heap) noexcept {
+    template <class Heap> void close_unique_handle(Heap& heap) noexcept {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         heap.set_orphan();
         heap.reclaim(true);
         heap.report_found_damage();
     }
     // A handle of a heap that limits their number has gone.
-    template <class Heap> void closed(Heap& heap) noexcept {
+    template <class Heap> void close_limited_handle(Heap& heap) noexcept {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         if (heap.close()) heap.reclaim(true);
     }

@@ -142,9 +142,9 @@ template <class Set, class Heap> class row_heap {
     ~row_heap() {
         close();
         if constexpr (unique)
-            if (heap_ != nullptr) core_->orphan(*heap_);
+            if (heap_ != nullptr) core_->close_unique_handle(*heap_);
         if constexpr (policies::limited)
-            if (heap_ != nullptr) core_->closed(*heap_);
+            if (heap_ != nullptr) core_->close_limited_handle(*heap_);
     }
 
     // A row with one holder, contents unspecified; null when no memory can be had.
