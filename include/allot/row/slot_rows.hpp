@@ -87,7 +87,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (Alone) counting::word(p, row).clear();
         else if constexpr (counting::counts)
             if (!counting::word(p, row).release_if_sole()) return false;
-        hide(p, row);
+        poison_row(p, row);
         return true;
     }
     // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slow`
@@ -125,10 +125,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             return false;
         }
         if constexpr (guard::wipes) sys::wipe(row, room(p.cut));
-        hide(p, row);
+        poison_row(p, row);
         return true;
     }
-    ALLOT_ALWAYS_INLINE static void hide([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
+    ALLOT_ALWAYS_INLINE static void poison_row([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (!Place::out_of_band) sys::poison(row, room(p.cut));
     }
     static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
