@@ -256,7 +256,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return false;
     }
     // The last holder has gone: checks that may tell, the destructor.
-    void end(huge_header& h) const noexcept {
+    void check_and_destroy(huge_header& h) const noexcept {
         const bool constructed = !Place::out_of_band && (word(h, row_of(h)).load() & link_word::constructed) != 0;
         static_cast<void>(is_sealed_well(h));
         if (constructed) type_of(h)->destroy(row_of(h));
@@ -275,7 +275,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         switch (Counts ? word(h, row).drop() : link_word::fate::freed) {
         case link_word::fate::alive: return;
         case link_word::fate::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
-        case link_word::fate::destroyed: home_of(h).end(h); [[fallthrough]];
+        case link_word::fate::destroyed: home_of(h).check_and_destroy(h); [[fallthrough]];
         case link_word::fate::freed: static_cast<void>(home_of(h).is_intact(h)); home_of(h).free(h);
         }
     }

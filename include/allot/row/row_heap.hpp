@@ -208,7 +208,7 @@ template <class Set, class Heap> class row_heap {
             if constexpr (policies::counts)
                 if (type_->destroy != nullptr || type_->check_bytes() != 0)
                     rows::for_each_live(*heap_, [](auto& page, std::byte* row) {
-                        rows::end(page, row, rows::counting::word(page, row).load());
+                        rows::check_and_destroy(page, row, rows::counting::word(page, row).load());
                     });
             pages = heap_->drop_pages();
         }

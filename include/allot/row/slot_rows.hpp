@@ -114,7 +114,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             case link_word::fate::alive: return false;
             case link_word::fate::was_free: report(p, misuse::double_release, row); return false;
             case link_word::fate::destroyed:
-                end(p, row, word.load());
+                check_and_destroy(p, row, word.load());
                 word.clear();
                 break;
             case link_word::fate::freed: break;
@@ -136,7 +136,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         else return nullptr;
     }
     // What must be done before a row goes that was finalized, or sealed.
-    static void end(page& p, std::byte* row, std::uint32_t state) noexcept {
+    static void check_and_destroy(page& p, std::byte* row, std::uint32_t state) noexcept {
         if constexpr (Place::out_of_band) return; // such words are never set
         const row_type* const type = type_of(p, row);
         if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, room(p.cut)))
