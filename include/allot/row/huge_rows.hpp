@@ -272,11 +272,11 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static void release(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return;
         huge_header& h = header(p);
-        switch (Counts ? word(h, row).drop() : link_word::fate::freed) {
-        case link_word::fate::alive: return;
-        case link_word::fate::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
-        case link_word::fate::destroyed: home_of(h).check_and_destroy(h); [[fallthrough]];
-        case link_word::fate::freed: static_cast<void>(home_of(h).is_intact(h)); home_of(h).free(h);
+        switch (Counts ? word(h, row).drop() : link_word::drop_result::freed) {
+        case link_word::drop_result::still_linked: return;
+        case link_word::drop_result::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
+        case link_word::drop_result::needs_destroy: home_of(h).check_and_destroy(h); [[fallthrough]];
+        case link_word::drop_result::freed: static_cast<void>(home_of(h).is_intact(h)); home_of(h).free(h);
         }
     }
     static bool is_shared(page_header& p, std::byte* row) noexcept { return Counts && word(header(p), row).shared(); }

@@ -30,7 +30,7 @@ struct link_word {
     static constexpr std::uint32_t holders = sealed - 1;
     static_assert(slot_marks::bit == constructed >> 1);
 
-    enum class fate { alive, freed, destroyed, was_free };
+    enum class drop_result { still_linked, freed, needs_destroy, was_free };
 
     explicit link_word(std::uint32_t* at) noexcept : word(*at) {}
 
@@ -63,14 +63,14 @@ struct link_word {
         return false;
     }
     // Drops one holder. The word of a row that is to be destroyed, or checked, is not cleared yet.
-    fate drop() const noexcept {
+    drop_result drop() const noexcept {
         std::uint32_t was = load();
         if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
-        if ((was & holders) == 0) return fate::was_free;
-        if ((was & holders) > 1) return fate::alive;
-        if ((was & (constructed | sealed)) != 0) return fate::destroyed;
+        if ((was & holders) == 0) return drop_result::was_free;
+        if ((was & holders) > 1) return drop_result::still_linked;
+        if ((was & (constructed | sealed)) != 0) return drop_result::needs_destroy;
         clear();
-        return fate::freed;
+        return drop_result::freed;
     }
 
     std::atomic_ref<std::uint32_t> word;

@@ -111,13 +111,13 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         // At the scope of the function: g++ 12 takes a shorter-lived one for dangling where rows are wiped.
         [[maybe_unused]] const auto word = word_of(p, row);
         if constexpr (counting::counts) switch (word.drop()) {
-            case link_word::fate::alive: return false;
-            case link_word::fate::was_free: report(p, misuse::double_release, row); return false;
-            case link_word::fate::destroyed:
+            case link_word::drop_result::still_linked: return false;
+            case link_word::drop_result::was_free: report(p, misuse::double_release, row); return false;
+            case link_word::drop_result::needs_destroy:
                 check_and_destroy(p, row, word.load());
                 word.clear();
                 break;
-            case link_word::fate::freed: break;
+            case link_word::drop_result::freed: break;
             }
         if (!is_intact(p, row)) heap_of(p).guard_row(row);
         if constexpr (guard::waits != 0) {
