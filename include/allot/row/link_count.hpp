@@ -48,18 +48,18 @@ struct link_word {
     // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic
     // read-modify-write: nobody else can link.
     ALLOT_ALWAYS_INLINE bool release_if_sole() const noexcept {
-        if (ALLOT_UNLIKELY(load() != alone)) return false;
+        if (ALLOT_UNLIKELY(load() != sole_link)) return false;
         clear();
         return true;
     }
-    static constexpr std::uint32_t alone = 1; // one holder, and nothing else to be looked at
+    static constexpr std::uint32_t sole_link = 1; // one holder, and nothing else to be looked at
 
     // Drops one of several holders, by a word just read; false when there is one, or more to look at: then nothing is
     // done.
     ALLOT_ALWAYS_INLINE bool release_shared(std::uint32_t was) const noexcept {
         if (ALLOT_UNLIKELY(was - 2 >= sealed - 2)) return false;
         if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != 1)) return true;
-        word.store(alone, std::memory_order_relaxed); // the others went meanwhile
+        word.store(sole_link, std::memory_order_relaxed); // the others went meanwhile
         return false;
     }
     // Drops one holder. The word of a row that is to be destroyed, or checked, is not cleared yet.

@@ -127,7 +127,7 @@ template <class Set> class row_core {
         if constexpr (policies::counts_first) {
             const auto word = rows::counting::word(at);
             const std::uint32_t now = word.load();
-            if (ALLOT_LIKELY(now == word.alone && page.ops == &rows::ops)) return rows::release_sole(page, at);
+            if (ALLOT_LIKELY(now == word.sole_link && page.ops == &rows::ops)) return rows::release_sole(page, at);
             if (ALLOT_LIKELY(word.release_shared(now))) return;
         } else if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
         detail::release_in(arena(), row);

@@ -75,7 +75,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     // For who knows them already: whether the heap has one type, the row's distance from its arena's start, and that
     // the row has one holder.
-    template <bool Alone = false>
+    template <bool IsSole = false>
     ALLOT_ALWAYS_INLINE static bool release_if_sole(page& p, std::byte* row, [[maybe_unused]] bool one_type,
                                                     [[maybe_unused]] std::size_t in_arena) noexcept {
         if constexpr (guard::wipes || guard::waits != 0) return false;
@@ -84,7 +84,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (has_canary<guard>)
             if (ALLOT_UNLIKELY(!p.guarded.intact(row, p.cut.stride - counting::header_bytes(one_type), in_arena)))
                 return false;
-        if constexpr (Alone) counting::word(p, row).clear();
+        if constexpr (IsSole) counting::word(p, row).clear();
         else if constexpr (counting::counts)
             if (!counting::word(p, row).release_if_sole()) return false;
         poison_row(p, row);
@@ -97,7 +97,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
                                                       [[maybe_unused]] Slowly slow) noexcept {
         if constexpr (CountsFirst) {
             const std::uint32_t now = counting::word(row).load();
-            if (ALLOT_UNLIKELY(now != link_word::alone)) {
+            if (ALLOT_UNLIKELY(now != link_word::sole_link)) {
                 ALLOT_FORGET(row); // or the compiler would prepare this path on the straight one
                 if (!counting::word(row).release_shared(now)) slow(row);
                 return true;
