@@ -71,7 +71,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
         std::byte* const at = detail::bytes_of(row);
-        if (rows::template released_by_count<policies::counts_first>(
+        if (rows::template release_if_shared<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slow(more); }))
             return;
         auto& page = rows::page_at(arena_, at);

@@ -92,9 +92,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slow`
     // where there is more to look at. False: it has one holder, and nothing is done.
-    template <bool CountsFirst, class Slowly>
-    ALLOT_ALWAYS_INLINE static bool released_by_count([[maybe_unused]] std::byte* row,
-                                                      [[maybe_unused]] Slowly slow) noexcept {
+    template <bool CountsFirst, class Slow>
+    ALLOT_ALWAYS_INLINE static bool release_if_shared([[maybe_unused]] std::byte* row,
+                                                      [[maybe_unused]] Slow slow) noexcept {
         if constexpr (CountsFirst) {
             const std::uint32_t now = counting::word(row).load();
             if (ALLOT_UNLIKELY(now != link_word::sole_link)) {
