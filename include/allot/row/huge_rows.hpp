@@ -37,7 +37,7 @@ struct huge_header;
 // Where a huge row stands in the register.
 struct huge_place {
     std::atomic<huge_header*> row{nullptr};
-    std::atomic<std::uint64_t> about{0}; // its type's number 20, pages 44: told without looking at its pages
+    std::atomic<std::uint64_t> type_and_pages{0}; // its type's number 20, pages 44: told without looking at its pages
 };
 
 struct alignas(64) huge_header : page_header {
@@ -100,8 +100,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
-        provider_.arena().set_owner(base, static_cast<page_header*>(h));                  // no page of rows is nobody's
-        place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
+        provider_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's
+        place->type_and_pages.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
         place->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
@@ -138,10 +138,10 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             for (const location_type& place : c->at) {
                 if (n == most) return n;
                 const huge_header* const h = place.row.load(std::memory_order_acquire);
-                const std::uint64_t about = place.about.load(std::memory_order_acquire);
+                const std::uint64_t type_and_pages = place.type_and_pages.load(std::memory_order_acquire);
                 if (h == nullptr || h == reserved() || place.row.load(std::memory_order_relaxed) != h) continue;
-                visit(run_at(place, h), about & ~(~std::uint64_t{0} << 44),
-                      context_.types.find(static_cast<std::uint32_t>(about >> 44)));
+                visit(run_at(place, h), type_and_pages & ~(~std::uint64_t{0} << 44),
+                      context_.types.find(static_cast<std::uint32_t>(type_and_pages >> 44)));
                 ++n;
             }
         return n;
