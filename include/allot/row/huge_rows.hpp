@@ -35,7 +35,7 @@ namespace detail {
 struct huge_header;
 
 // Where a huge row stands in the register.
-struct huge_place {
+struct huge_entry {
     std::atomic<huge_header*> row{nullptr};
     std::atomic<std::uint64_t> type_and_pages{0}; // its type's number 20, pages 44: told without looking at its pages
 };
@@ -44,21 +44,21 @@ struct alignas(64) huge_header : page_header {
     row_context* context = nullptr;
     std::size_t pages = 0;
     std::size_t row_offset = 0;
-    huge_place* place = nullptr; // in the register
+    huge_entry* entry = nullptr; // in the register
 };
 // The same beside the place, so that a release need not free it.
 struct huge_header_out_of_band : huge_header {
     std::byte* memory = nullptr;          // the run
     std::uint32_t type_and_count[2] = {}; // as they lie in front of other rows
 };
-struct huge_place_out_of_band : huge_place {
+struct huge_entry_out_of_band : huge_entry {
     std::atomic<std::byte*> memory{nullptr}; // its run: told without looking at the header
     huge_header_out_of_band header;
 };
 
 template <bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows {
     static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
-    using location_type = std::conditional_t<Place::out_of_band, huge_place_out_of_band, huge_place>;
+    using entry_type = std::conditional_t<Place::out_of_band, huge_entry_out_of_band, huge_entry>;
 
   public:
     huge_rows(page_provider& provider, row_context& context) noexcept : provider_(provider), context_(context) {
@@ -81,19 +81,19 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         std::size_t total = 0;
         if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return nullptr;
         const std::size_t pages = Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
-        location_type* const place = enter();
-        if (place == nullptr) return nullptr;
+        entry_type* const entry = enter();
+        if (entry == nullptr) return nullptr;
         std::byte* const base = provider_.take(pages);
         if (base == nullptr) {
-            leave(place);
+            leave(entry);
             return nullptr;
         }
-        huge_header* const h = make_header(base, place);
+        huge_header* const h = make_header(base, entry);
         h->owner = this;
         h->context = &context_;
         h->pages = pages;
         h->row_offset = offset;
-        h->place = place;
+        h->entry = entry;
         std::byte* const row = base + offset;
         if constexpr (Guard::wipes) sys::wipe(row, room(*h));
         if constexpr (has_canary<Guard>) canary_.write(row, room(*h) + Guard::row_bytes, distance(row));
@@ -101,8 +101,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         word(*h, row).start();
         h->ops = &ops;
         provider_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's
-        place->type_and_pages.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
-        place->row.store(h, std::memory_order_release);
+        entry->type_and_pages.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
+        entry->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
         provider_.settled();
@@ -116,8 +116,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // No row may be released meanwhile. Visits (row, type, bytes charged).
     template <class Visit> void for_each(Visit visit) noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (location_type& place : c->at)
-                if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
+            for (entry_type& entry : c->entries)
+                if (huge_header* const h = entry.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     visit(row_of(*h), type_of(*h), h->pages << provider_.arena().page_shift());
     }
     // Whether nothing wrote behind a row. No row may be released meanwhile.
@@ -135,12 +135,12 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     template <class Visit> std::size_t visit(std::size_t most, Visit visit) const noexcept {
         std::size_t n = 0;
         for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (const location_type& place : c->at) {
+            for (const entry_type& entry : c->entries) {
                 if (n == most) return n;
-                const huge_header* const h = place.row.load(std::memory_order_acquire);
-                const std::uint64_t type_and_pages = place.type_and_pages.load(std::memory_order_acquire);
-                if (h == nullptr || h == reserved() || place.row.load(std::memory_order_relaxed) != h) continue;
-                visit(run_at(place, h), type_and_pages & ~(~std::uint64_t{0} << 44),
+                const huge_header* const h = entry.row.load(std::memory_order_acquire);
+                const std::uint64_t type_and_pages = entry.type_and_pages.load(std::memory_order_acquire);
+                if (h == nullptr || h == reserved() || entry.row.load(std::memory_order_relaxed) != h) continue;
+                visit(run_at(entry, h), type_and_pages & ~(~std::uint64_t{0} << 44),
                       context_.types.find(static_cast<std::uint32_t>(type_and_pages >> 44)));
                 ++n;
             }
@@ -160,14 +160,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // Frees all rows without running destructors.
     void drop() noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (location_type& place : c->at)
-                if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
+            for (entry_type& entry : c->entries)
+                if (huge_header* const h = entry.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     free(*h);
     }
 
   private:
     struct chunk {
-        location_type at[64];
+        entry_type entries[64];
         std::atomic<chunk*> next{nullptr};
     };
     static_assert(type_table::max_types <= 1 << 16);
@@ -177,18 +177,18 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if constexpr (Place::out_of_band) return static_cast<huge_header_out_of_band&>(h).memory;
         else return reinterpret_cast<std::byte*>(&h);
     }
-    static const std::byte* run_at([[maybe_unused]] const location_type& place,
+    static const std::byte* run_at([[maybe_unused]] const entry_type& entry,
                                    [[maybe_unused]] const huge_header* h) noexcept {
-        if constexpr (Place::out_of_band) return place.memory.load(std::memory_order_relaxed);
+        if constexpr (Place::out_of_band) return entry.memory.load(std::memory_order_relaxed);
         else return reinterpret_cast<const std::byte*>(h);
     }
     // A template: nvcc 13 takes placement new of a known over-aligned type for an allocation.
     template <class Header> static Header* begin(void* at) noexcept { return ::new (at) Header; }
-    huge_header* make_header(std::byte* run, [[maybe_unused]] location_type* place) const noexcept {
+    huge_header* make_header(std::byte* run, [[maybe_unused]] entry_type* entry) const noexcept {
         if constexpr (Place::out_of_band) {
-            auto* const h = begin<huge_header_out_of_band>(&place->header);
+            auto* const h = begin<huge_header_out_of_band>(&entry->header);
             h->memory = run;
-            place->memory.store(run, std::memory_order_relaxed);
+            entry->memory.store(run, std::memory_order_relaxed);
             return h;
         } else {
             return begin<huge_header>(run);
@@ -211,13 +211,13 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static huge_header* reserved() noexcept { return reinterpret_cast<huge_header*>(std::uintptr_t{1}); }
 
     // A place in the register; null when there is no memory for more of it.
-    location_type* enter() noexcept {
+    entry_type* enter() noexcept {
         for (chunk* c = &first_;;) {
-            for (location_type& place : c->at) {
+            for (entry_type& entry : c->entries) {
                 huge_header* expected = nullptr;
-                if (place.row.load(std::memory_order_relaxed) == nullptr &&
-                    place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
-                    return &place;
+                if (entry.row.load(std::memory_order_relaxed) == nullptr &&
+                    entry.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
+                    return &entry;
             }
             chunk* following = c->next.load(std::memory_order_acquire);
             if (following == nullptr) {
@@ -229,7 +229,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             c = following;
         }
     }
-    static void leave(huge_place* place) noexcept { place->row.store(nullptr, std::memory_order_release); }
+    static void leave(huge_entry* entry) noexcept { entry->row.store(nullptr, std::memory_order_release); }
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
     static huge_rows& home_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
@@ -309,7 +309,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
         provider_.arena().set_owner(run, nullptr);
         h.ops = nullptr;
-        leave(h.place); // aside, the header is the next one's from now on
+        leave(h.entry); // aside, the header is the next one's from now on
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
         provider_.give(run, pages);

@@ -24,8 +24,8 @@ BUGS = {
         "const std::uint32_t now = load();" + wait(512, 20) + "word.store(now + 1);"),
     "huge_place_taken_in_two_steps": bug(
         "threads/huge_rows.cpp",
-        "place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))",
-        "([]" + wait(512, 20) + "(), place.row.store(reserved()), expected == nullptr))"),
+        "entry.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))",
+        "([]" + wait(512, 20) + "(), entry.row.store(reserved()), expected == nullptr))"),
     "lent_rows_released_before_the_kernel_is_done": bug(
         "unit/row/rows_in_flight.cpp",
         "if (!done || !*done) {",
