@@ -96,7 +96,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         h->entry = entry;
         std::byte* const row = base + offset;
         if constexpr (Guard::wipes) sys::wipe(row, room(*h));
-        if constexpr (has_canary<Guard>) canary_.write(row, room(*h) + Guard::row_bytes, distance(row));
+        if constexpr (has_canary<Guard>) canary_.write(row, room(*h) + Guard::row_bytes, arena_offset(row));
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
@@ -125,8 +125,9 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         bool good = true;
         if constexpr (has_canary<Guard>)
             for_each([&](std::byte* row, const row_type*, std::size_t bytes) {
-                const auto to_end = bytes - (static_cast<std::size_t>(distance(row)) & (provider_.page_bytes() - 1));
-                good = good && canary_.intact(row, to_end, distance(row));
+                const auto to_end =
+                    bytes - (static_cast<std::size_t>(arena_offset(row)) & (provider_.page_bytes() - 1));
+                good = good && canary_.intact(row, to_end, arena_offset(row));
             });
         return good;
     }
@@ -183,15 +184,15 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         else return reinterpret_cast<const std::byte*>(h);
     }
     // A template: nvcc 13 takes placement new of a known over-aligned type for an allocation.
-    template <class Header> static Header* begin(void* at) noexcept { return ::new (at) Header; }
+    template <class Header> static Header* construct_header(void* at) noexcept { return ::new (at) Header; }
     huge_header* make_header(std::byte* run, [[maybe_unused]] entry_type* entry) const noexcept {
         if constexpr (Place::out_of_band) {
-            auto* const h = begin<huge_header_out_of_band>(&entry->header);
+            auto* const h = construct_header<huge_header_out_of_band>(&entry->header);
             h->memory = run;
             entry->memory.store(run, std::memory_order_relaxed);
             return h;
         } else {
-            return begin<huge_header>(run);
+            return construct_header<huge_header>(run);
         }
     }
     static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
@@ -232,24 +233,24 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static void leave(huge_entry* entry) noexcept { entry->row.store(nullptr, std::memory_order_release); }
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
-    static huge_rows& home_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
+    static huge_rows& owner_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
     // What a row may use, its type's check included.
     std::size_t room(const huge_header& h) const noexcept {
         return (h.pages << provider_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
     }
-    std::size_t distance(const std::byte* row) const noexcept {
+    std::size_t arena_offset(const std::byte* row) const noexcept {
         return static_cast<std::size_t>(row - provider_.arena().begin());
     }
     // Damage is told.
     bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
         if constexpr (has_canary<Guard>)
-            if (!canary_.intact(row_of(h), room(h) + Guard::row_bytes, distance(row_of(h)))) {
+            if (!canary_.intact(row_of(h), room(h) + Guard::row_bytes, arena_offset(row_of(h)))) {
                 context_.report_damage(misuse::overrun, "huge", type_of(h), row_of(h));
                 return false;
             }
         return true;
     }
-    bool is_sealed_well(huge_header& h) const noexcept {
+    bool is_seal_intact(huge_header& h) const noexcept {
         if (Place::out_of_band || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
         if (seal_fits(*type_of(h), row_of(h), room(h))) return true;
         context_.report_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
@@ -258,7 +259,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // The last holder has gone: checks that may tell, the destructor.
     void check_and_destroy(huge_header& h) const noexcept {
         const bool constructed = !Place::out_of_band && (word(h, row_of(h)).load() & link_word::constructed) != 0;
-        static_cast<void>(is_sealed_well(h));
+        static_cast<void>(is_seal_intact(h));
         if (constructed) type_of(h)->destroy(row_of(h));
     }
     static bool is_row(page_header& p, std::byte* row) noexcept {
@@ -275,32 +276,32 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         switch (Counts ? word(h, row).drop() : link_word::drop_result::freed) {
         case link_word::drop_result::still_linked: return;
         case link_word::drop_result::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
-        case link_word::drop_result::needs_destroy: home_of(h).check_and_destroy(h); [[fallthrough]];
-        case link_word::drop_result::freed: static_cast<void>(home_of(h).is_intact(h)); home_of(h).free(h);
+        case link_word::drop_result::needs_destroy: owner_of(h).check_and_destroy(h); [[fallthrough]];
+        case link_word::drop_result::freed: static_cast<void>(owner_of(h).is_intact(h)); owner_of(h).free(h);
         }
     }
     static bool is_shared(page_header& p, std::byte* row) noexcept { return Counts && word(header(p), row).shared(); }
     static std::size_t capacity(page_header& p, std::byte*) noexcept {
         huge_header& h = header(p);
-        return home_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
+        return owner_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
-        if constexpr (Place::out_of_band) return untouchable(p, row);
+        if constexpr (Place::out_of_band) return report_no_host_access(p, row);
         if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr) word(header(p), row).construct();
     }
-    static void untouchable(page_header& p, std::byte* row) noexcept {
+    static void report_no_host_access(page_header& p, std::byte* row) noexcept {
         header(p).context->report(misuse::no_host_access, "huge", type_of(header(p)), row);
     }
     static void seal(page_header& p, std::byte* row) noexcept {
-        if constexpr (Place::out_of_band) return untouchable(p, row);
+        if constexpr (Place::out_of_band) return report_no_host_access(p, row);
         if (!Counts || !is_row(p, row) || type_of(header(p))->check == row_check::none) return;
-        write_seal(*type_of(header(p)), row, home_of(header(p)).room(header(p)));
+        write_seal(*type_of(header(p)), row, owner_of(header(p)).room(header(p)));
         word(header(p), row).seal();
     }
     static bool check(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
-        const bool intact = home_of(header(p)).is_intact(header(p));
-        return home_of(header(p)).is_sealed_well(header(p)) && intact;
+        const bool intact = owner_of(header(p)).is_intact(header(p));
+        return owner_of(header(p)).is_seal_intact(header(p)) && intact;
     }
 
     void free(huge_header& h) noexcept {
