@@ -45,14 +45,14 @@ template <class Rows, class List> class buckets {
     // The heap of a class; null when there is no memory for it, or its slots do not fit a page so aligned.
     ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
         if (ALLOT_LIKELY(align <= 8)) {
-            heap* const h = natural_[index].load(std::memory_order_acquire);
-            return ALLOT_LIKELY(h != nullptr) ? h : make(natural_[index], index, 8);
+            heap* const h = heaps_[index].load(std::memory_order_acquire);
+            return ALLOT_LIKELY(h != nullptr) ? h : create(heaps_[index], index, 8);
         }
         return at_aligned(index, align);
     }
 
   private:
-    using row_of_heaps = std::array<std::atomic<heap*>, 128>;
+    using heap_array = std::array<std::atomic<heap*>, 128>;
 
     // Room for slots and what lies before the first one, whatever the alignment.
     static std::size_t usable(std::size_t page_bytes) noexcept {
@@ -61,27 +61,27 @@ template <class Rows, class List> class buckets {
     }
 
     ALLOT_NOINLINE heap* at_aligned(std::uint32_t index, std::size_t align) noexcept {
-        using three = std::array<row_of_heaps, 3>;
-        three* all = over_aligned_.load(std::memory_order_acquire);
+        using arrays = std::array<heap_array, 3>;
+        arrays* all = over_aligned_.load(std::memory_order_acquire);
         if (all == nullptr) {
-            auto* const made = new (std::nothrow) three{};
+            auto* const made = new (std::nothrow) arrays{};
             if (made == nullptr) return nullptr;
             if (over_aligned_.compare_exchange_strong(all, made, std::memory_order_acq_rel)) all = made;
             else delete made;
         }
-        auto& place = (*all)[log2_floor(align) - 4][index];
-        heap* const h = place.load(std::memory_order_acquire);
-        return h != nullptr ? h : make(place, index, align);
+        auto& heap_slot = (*all)[log2_floor(align) - 4][index];
+        heap* const h = heap_slot.load(std::memory_order_acquire);
+        return h != nullptr ? h : create(heap_slot, index, align);
     }
-    ALLOT_NOINLINE heap* make(std::atomic<heap*>& place, std::uint32_t index, std::size_t align) noexcept {
+    ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align) noexcept {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         plan.index = align <= 8 ? index : heap_config::no_index;
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return nullptr;
-        const lock_guard hold(making_);
-        heap* made = place.load(std::memory_order_acquire);
+        const lock_guard hold(create_lock_);
+        heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {
             made = new (std::nothrow) heap(provider_, plan);
-            place.store(made, std::memory_order_release);
+            heap_slot.store(made, std::memory_order_release);
         }
         return made;
     }
@@ -90,9 +90,9 @@ template <class Rows, class List> class buckets {
     row_context& context_;
     const size_classes<List> classes_;
     const std::size_t largest_;
-    spin_lock making_;
-    row_of_heaps natural_{};
-    std::atomic<std::array<row_of_heaps, 3>*> over_aligned_{nullptr};
+    spin_lock create_lock_;
+    heap_array heaps_{};
+    std::atomic<std::array<heap_array, 3>*> over_aligned_{nullptr};
 };
 
 } // namespace detail

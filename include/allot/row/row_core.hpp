@@ -211,7 +211,7 @@ template <class Set> class row_core {
             plan.type_id = by_type ? number : 0;
             plan.exclusive = unique;
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
-            found = find_or_make<heap_type>(plan);
+            found = find_or_create<heap_type>(plan);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
         pages_.record(watch_event::handle_opened, found->cut().stride, found->plan().name);
@@ -287,9 +287,9 @@ template <class Set> class row_core {
         return bytes + type.check_bytes();
     }
     // A heap of the same plan that may be shared, or an orphan without pages, or a new one.
-    template <class Heap> Heap* find_or_make(const heap_config& plan) {
+    template <class Heap> Heap* find_or_create(const heap_config& plan) {
         if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0) return nullptr;
-        const lock_guard hold(making_);
+        const lock_guard hold(create_lock_);
         Heap* found = nullptr;
         heaps().for_each([&](heap_base& base) {
             if (found != nullptr || base.kind() != plan.ops) return;
@@ -311,7 +311,7 @@ template <class Set> class row_core {
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
     thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
-    spin_lock making_;
+    spin_lock create_lock_;
     ALLOT_NO_UNIQUE_ADDRESS shared_row_sampler<policies::watch::every_nth_row> sampler_;
 };
 
