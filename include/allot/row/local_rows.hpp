@@ -38,7 +38,7 @@ template <class Set> class local_rows {
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
-        guard_.used(core_.context(), "", nullptr);
+        thread_check_.check_thread(core_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = core_.buckets().index(bytes);
         if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::checked))
@@ -100,7 +100,7 @@ template <class Set> class local_rows {
 
     template <bool ReadsPage, class Bucket>
     ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
-        guard_.used(core_.context(), "", nullptr);
+        thread_check_.check_thread(core_.context(), "", nullptr);
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
         std::byte* const at = detail::bytes_of(row);
@@ -165,7 +165,7 @@ template <class Set> class local_rows {
     std::uint32_t mask_ = 0;
     const detail::arena_view arena_;
     detail::row_core<Set>& core_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     bin none_; // always empty
 };

@@ -40,7 +40,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
-        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
+        thread_check_.check_thread(core_.context(), heap_.plan().name, heap_.plan().type);
         std::byte* row;
         if (ALLOT_UNLIKELY(!cache_.pop(row))) {
             row = pop_slow();
@@ -67,7 +67,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
+        thread_check_.check_thread(core_.context(), heap_.plan().name, heap_.plan().type);
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
         std::byte* const at = detail::bytes_of(row);
@@ -107,7 +107,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     heap_type& heap_;
     const detail::arena_view arena_;
     std::uint32_t type_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     typename heap_type::template cache_of<2 * Batch> cache_;
     detail::row_core<Set>& core_;
