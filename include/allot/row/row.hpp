@@ -38,7 +38,7 @@ inline page_header* page_of_row(const void* address) noexcept {
 }
 // The compiler forgets what the address points to: that it may be a constant, in front of which nothing lies, would be
 // warned of, though no such row is looked at.
-ALLOT_ALWAYS_INLINE std::byte* bytes_of(const void* row) noexcept {
+ALLOT_ALWAYS_INLINE std::byte* opaque_bytes(const void* row) noexcept {
     auto* at = const_cast<std::byte*>(static_cast<const std::byte*>(row));
     ALLOT_FORGET(at);
     return at;
@@ -46,46 +46,46 @@ ALLOT_ALWAYS_INLINE std::byte* bytes_of(const void* row) noexcept {
 
 // For who knows the arena: also in a library that has a table of arenas of its own.
 inline void link_in(const arena_base& arena, const void* row) noexcept {
-    if (page_header* const page = page_of_row(arena, row)) page->ops->link(*page, bytes_of(row));
+    if (page_header* const page = page_of_row(arena, row)) page->ops->link(*page, opaque_bytes(row));
 }
 ALLOT_NOINLINE inline void release_in(const arena_base& arena, const void* row) noexcept {
-    if (page_header* const page = page_of_row(arena, row)) page->ops->release(*page, bytes_of(row));
+    if (page_header* const page = page_of_row(arena, row)) page->ops->release(*page, opaque_bytes(row));
 }
 
 } // namespace detail
 
 // One more holder of the row.
 inline void link(const void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::opaque_bytes(row));
 }
 // One holder fewer; the last one runs the row's destructor (if it was finalized) and frees it. Never waits.
 ALLOT_NOINLINE inline void release(const void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::opaque_bytes(row));
 }
 // Whether another holder may exist. Always true for an address outside every arena: it must not be changed.
 inline bool is_shared(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
-    return page == nullptr || page->ops->is_shared(*page, detail::bytes_of(row));
+    return page == nullptr || page->ops->is_shared(*page, detail::opaque_bytes(row));
 }
 // Bytes the row may use; 0 for an address outside every arena.
 inline std::size_t capacity(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
-    return page == nullptr ? 0 : page->ops->capacity(*page, detail::bytes_of(row));
+    return page == nullptr ? 0 : page->ops->capacity(*page, detail::opaque_bytes(row));
 }
 // Declares the row constructed: its type's destructor runs at the last release.
 inline void finalize(void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->finalize(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->finalize(*page, detail::opaque_bytes(row));
 }
 // Writes the check of a row whose type has one: until its last release the row is not changed, or sealed anew after
 // each change. By its only holder. Nothing for rows without link counts.
 inline void seal(void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::opaque_bytes(row));
 }
 // Whether a row is what it was when it was sealed (if it was), and nothing wrote behind it (under guard::canary);
 // damage is told. True for an address outside every arena.
 inline bool check(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
-    return page == nullptr || page->ops->check(*page, detail::bytes_of(row));
+    return page == nullptr || page->ops->check(*page, detail::opaque_bytes(row));
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -114,7 +114,7 @@ template <class Set> class row_core {
         requires(policies::counts)
     {
         if (ALLOT_UNLIKELY(!in.contains(row))) return ignore_foreign(row);
-        std::byte* const at = detail::bytes_of(row);
+        std::byte* const at = detail::opaque_bytes(row);
         if constexpr (policies::counts_in_front) rows::counting::word(at).link();
         else detail::link_in(arena(), at);
     }
@@ -122,7 +122,7 @@ template <class Set> class row_core {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return ignore_foreign(row);
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = find_local_rows()) return mine->release(row);
-        std::byte* const at = detail::bytes_of(row);
+        std::byte* const at = detail::opaque_bytes(row);
         auto& page = rows::page_at(arena().view(), at);
         if constexpr (policies::counts_first) {
             const auto word = rows::counting::word(at);
