@@ -95,8 +95,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         h->row_offset = offset;
         h->entry = entry;
         std::byte* const row = base + offset;
-        if constexpr (Guard::wipes) sys::wipe(row, room(*h));
-        if constexpr (has_canary<Guard>) canary_.write(row, room(*h) + Guard::row_bytes, arena_offset(row));
+        if constexpr (Guard::wipes) sys::wipe(row, usable_bytes(*h));
+        if constexpr (has_canary<Guard>) canary_.write(row, usable_bytes(*h) + Guard::row_bytes, arena_offset(row));
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
@@ -235,7 +235,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
     static huge_rows& owner_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
     // What a row may use, its type's check included.
-    std::size_t room(const huge_header& h) const noexcept {
+    std::size_t usable_bytes(const huge_header& h) const noexcept {
         return (h.pages << provider_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
     }
     std::size_t arena_offset(const std::byte* row) const noexcept {
@@ -244,7 +244,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // Damage is told.
     bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
         if constexpr (has_canary<Guard>)
-            if (!canary_.intact(row_of(h), room(h) + Guard::row_bytes, arena_offset(row_of(h)))) {
+            if (!canary_.intact(row_of(h), usable_bytes(h) + Guard::row_bytes, arena_offset(row_of(h)))) {
                 context_.report_damage(misuse::overrun, "huge", type_of(h), row_of(h));
                 return false;
             }
@@ -252,7 +252,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     bool is_seal_intact(huge_header& h) const noexcept {
         if (Place::out_of_band || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
-        if (seal_fits(*type_of(h), row_of(h), room(h))) return true;
+        if (seal_fits(*type_of(h), row_of(h), usable_bytes(h))) return true;
         context_.report_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
         return false;
     }
@@ -283,7 +283,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static bool is_shared(page_header& p, std::byte* row) noexcept { return Counts && word(header(p), row).shared(); }
     static std::size_t capacity(page_header& p, std::byte*) noexcept {
         huge_header& h = header(p);
-        return owner_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
+        return owner_of(h).usable_bytes(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
         if constexpr (Place::out_of_band) return report_no_host_access(p, row);
@@ -295,7 +295,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static void seal(page_header& p, std::byte* row) noexcept {
         if constexpr (Place::out_of_band) return report_no_host_access(p, row);
         if (!Counts || !is_row(p, row) || type_of(header(p))->check == row_check::none) return;
-        write_seal(*type_of(header(p)), row, owner_of(header(p)).room(header(p)));
+        write_seal(*type_of(header(p)), row, owner_of(header(p)).usable_bytes(header(p)));
         word(header(p), row).seal();
     }
     static bool check(page_header& p, std::byte* row) noexcept {
@@ -307,7 +307,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     void free(huge_header& h) noexcept {
         const std::size_t pages = h.pages;
         std::byte* const run = run_of(h);
-        if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
+        if constexpr (Guard::wipes) sys::wipe(row_of(h), usable_bytes(h));
         provider_.arena().set_owner(run, nullptr);
         h.ops = nullptr;
         leave(h.entry); // aside, the header is the next one's from now on

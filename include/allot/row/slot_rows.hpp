@@ -46,9 +46,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     // A slot becomes a row with one holder.
     ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, const arena_view& arena,
                                           std::byte* row, std::uint32_t type) noexcept {
-        if constexpr (!Place::out_of_band) sys::unpoison(row, room(cut));
+        if constexpr (!Place::out_of_band) sys::unpoison(row, usable_bytes(cut));
         if constexpr (guard::wipes) {
-            sys::expose(row, room(cut));
+            sys::expose(row, usable_bytes(cut));
             std::memset(row, 0, Slots::min_row_bytes); // a link may have lain there
         }
         if constexpr (counting::counts) {
@@ -124,12 +124,12 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             heap_of(p).hold(row);
             return false;
         }
-        if constexpr (guard::wipes) sys::wipe(row, room(p.cut));
+        if constexpr (guard::wipes) sys::wipe(row, usable_bytes(p.cut));
         poison_row(p, row);
         return true;
     }
     ALLOT_ALWAYS_INLINE static void poison_row([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
-        if constexpr (!Place::out_of_band) sys::poison(row, room(p.cut));
+        if constexpr (!Place::out_of_band) sys::poison(row, usable_bytes(p.cut));
     }
     static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(p, row);
@@ -139,7 +139,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static void check_and_destroy(page& p, std::byte* row, std::uint32_t state) noexcept {
         if constexpr (Place::out_of_band) return; // such words are never set
         const row_type* const type = type_of(p, row);
-        if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, room(p.cut)))
+        if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, usable_bytes(p.cut)))
             report_damage(p, misuse::broken_seal, row);
         if ((state & link_word::constructed) != 0) type->destroy(row);
     }
@@ -154,7 +154,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return type_of_row<Count>(context_of(p), p, row);
     }
     // What a row may use, its type's check included.
-    static std::size_t room(const slot_geometry& cut) noexcept { return cut.stride - cut.header - guard::row_bytes; }
+    static std::size_t usable_bytes(const slot_geometry& cut) noexcept {
+        return cut.stride - cut.header - guard::row_bytes;
+    }
     static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
         context_of(p).report_damage(kind, heap_of(p).plan().name, type_of(p, row), row);
     }
@@ -195,8 +197,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static std::size_t capacity(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (counting::counts) return room(p.cut) - type_of(p, row)->check_bytes();
-        return room(p.cut);
+        if constexpr (counting::counts) return usable_bytes(p.cut) - type_of(p, row)->check_bytes();
+        return usable_bytes(p.cut);
     }
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
@@ -209,7 +211,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
         if constexpr (counting::counts) {
             if (!is_row(p, row) || type_of(p, row)->check == row_check::none) return;
-            write_seal(*type_of(p, row), row, room(p.cut));
+            write_seal(*type_of(p, row), row, usable_bytes(p.cut));
             counting::word(p, row).seal();
         }
     }
@@ -219,7 +221,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         bool good = is_intact(p, row);
         if constexpr (counting::counts && !Place::out_of_band)
             if ((counting::word(p, row).load() & link_word::sealed) != 0 &&
-                !seal_fits(*type_of(p, row), row, room(p.cut))) {
+                !seal_fits(*type_of(p, row), row, usable_bytes(p.cut))) {
                 report_damage(p, misuse::broken_seal, row);
                 good = false;
             }
