@@ -41,7 +41,7 @@ template <class Set> class local_rows {
         thread_check_.check_thread(core_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = core_.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::checked))
+        if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::first_checked))
             return core_.try_allocate_shared(bytes, type, number);
         std::byte* row;
         if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {

@@ -80,7 +80,7 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
                                                   std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_config::no_index && type.align <= 8 && number < type_table::checked))
+        if (ALLOT_LIKELY(index != heap_config::no_index && type.align <= 8 && number < type_table::first_checked))
             if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
         return try_allocate_slow(bytes, type, number);
     }
@@ -90,7 +90,7 @@ template <class Set> class row_core {
             context_.report(misuse::bad_alignment, "", &type, nullptr);
             return nullptr;
         }
-        if (ALLOT_UNLIKELY(number >= type_table::checked)) {
+        if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
             if (number == type_table::none) return nullptr;
             bytes = with_check(bytes, type);
         }

@@ -23,8 +23,8 @@ namespace allot::inline ALLOT_ABI {
 class type_table {
   public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
-    static constexpr std::size_t max_types = 256 * 256; // without a check
-    static constexpr std::uint32_t checked = 256 * 256; // the first of those with one
+    static constexpr std::size_t max_types = 256 * 256;       // without a check
+    static constexpr std::uint32_t first_checked = 256 * 256; // the first of those with one
     static constexpr std::size_t max_checked = 16 * 256;
 
     type_table() = default;
@@ -48,7 +48,7 @@ class type_table {
     }
     // The same for a number that may be none: null then.
     const row_type* find(std::uint32_t number) const noexcept {
-        const std::uint32_t end = (number < checked ? end_ : end_checked_).load(std::memory_order_acquire);
+        const std::uint32_t end = (number < first_checked ? end_ : end_checked_).load(std::memory_order_acquire);
         return number < end ? (*this)[number] : nullptr;
     }
 
@@ -63,10 +63,11 @@ class type_table {
         if (type.align > 64 || (type.align & (type.align - 1)) != 0) return none;
         const detail::lock_guard hold(lock_);
         const bool is_checked = type.check != row_check::none;
-        std::uint32_t n = is_checked ? checked : 1;
+        std::uint32_t n = is_checked ? first_checked : 1;
         std::atomic<std::uint32_t>& end = is_checked ? end_checked_ : end_;
         while (n < end.load(std::memory_order_relaxed) && (*this)[n] != &type) ++n;
-        if (n == end.load(std::memory_order_relaxed) && !add(type, end, is_checked ? checked + max_checked : max_types))
+        if (n == end.load(std::memory_order_relaxed) &&
+            !add(type, end, is_checked ? first_checked + max_checked : max_types))
             return none;
         recent_[hash(type)].store(n, std::memory_order_release);
         return n;
@@ -88,7 +89,7 @@ class type_table {
     std::array<std::atomic<std::uint32_t>, 64> recent_{};
     std::array<std::atomic<chunk*>, 256 + max_checked / 256> chunks_{};
     std::atomic<std::uint32_t> end_{1}; // the number of the next
-    std::atomic<std::uint32_t> end_checked_{checked};
+    std::atomic<std::uint32_t> end_checked_{first_checked};
     spin_lock lock_;
 };
 
