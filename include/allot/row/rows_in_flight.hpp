@@ -55,7 +55,7 @@ template <class Rows, device::api Api> class rows_in_flight {
     /// memory for it, or where the stream is none: then the links are the caller's still.
     bool release_after(stream_type stream, std::span<const void* const> rows) noexcept {
         const auto id = api_.stream_id(stream);
-        if (!id || !make_room(stream, *id, rows.size())) return false;
+        if (!id || !reserve(stream, *id, rows.size())) return false;
         for (const void* const row : rows) add(*id, row);
         return true;
     }
@@ -106,7 +106,7 @@ template <class Rows, device::api Api> class rows_in_flight {
     std::size_t pending() const noexcept { return pending_; }
 
   private:
-    static constexpr std::size_t most = 60;
+    static constexpr std::size_t max_rows = 60;
     struct batch {
         batch* next = nullptr;
         stream_type stream{};
@@ -114,7 +114,7 @@ template <class Rows, device::api Api> class rows_in_flight {
         typename Api::event_type done{};
         bool has_event = false;
         std::size_t count = 0;
-        const void* rows[most];
+        const void* rows[max_rows];
     };
 
     static void move(batch** from, batch*& to) noexcept {
@@ -124,11 +124,11 @@ template <class Rows, device::api Api> class rows_in_flight {
         to = b;
     }
     // Room for n rows more in open batches of the stream, or nothing.
-    bool make_room(stream_type stream, std::uint64_t id, std::size_t n) noexcept {
+    bool reserve(stream_type stream, std::uint64_t id, std::size_t n) noexcept {
         std::size_t room = 0, spare = 0;
         for (const batch* b = open_; b != nullptr; b = b->next)
-            if (b->id == id) room += most - b->count;
-        const std::size_t more = n > room ? (n - room + most - 1) / most : 0;
+            if (b->id == id) room += max_rows - b->count;
+        const std::size_t more = n > room ? (n - room + max_rows - 1) / max_rows : 0;
         for (const batch* b = spare_; b != nullptr && spare != more; b = b->next) ++spare;
         for (; spare != more; ++spare) {
             batch* const made = new (std::nothrow) batch;
@@ -145,11 +145,11 @@ template <class Rows, device::api Api> class rows_in_flight {
     }
     void add(std::uint64_t id, const void* row) noexcept {
         batch** at = &open_;
-        while ((*at)->id != id || (*at)->count == most) at = &(*at)->next;
+        while ((*at)->id != id || (*at)->count == max_rows) at = &(*at)->next;
         batch& b = **at;
         b.rows[b.count++] = row;
         ++pending_;
-        if (b.count == most && record(b)) move(at, recorded_);
+        if (b.count == max_rows && record(b)) move(at, recorded_);
     }
     bool record(batch& b) noexcept {
         if (b.count == 0) return false;
