@@ -108,16 +108,16 @@ ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* na
     heaps.for_each([&](heap_base& heap) {
         const heap_usage u = heap.usage();
         if (u.live_rows == 0) return;
-        leak_counts tally;
+        leak_counts leaks;
         heap.visit_rows([](void* to, std::byte*, const row_type* type) { static_cast<leak_counts*>(to)->add(type); },
-                        &tally);
-        const std::size_t named = tally.write(out, u.name, u.slot_bytes);
+                        &leaks);
+        const std::size_t named = leaks.write(out, u.name, u.slot_bytes);
         if (named == 0) out.put("    heap ").put(u.name).put(": ").number(u.live_rows).put(" rows").newline();
         leaked += named != 0 ? named : u.live_rows;
     });
-    leak_counts tally;
-    huge.for_each([&](std::byte*, const row_type* type, std::size_t) { tally.add(type); });
-    leaked += tally.write(out, "huge", 0);
+    leak_counts leaks;
+    huge.for_each([&](std::byte*, const row_type* type, std::size_t) { leaks.add(type); });
+    leaked += leaks.write(out, "huge", 0);
     if (leaked == 0) return;
     char head[256];
     text_writer first{head};
