@@ -1,8 +1,8 @@
-// A manager's heaps by size class and alignment, made when first used.
+// A manager's heaps for rows of any type, one per size class and alignment, created at first use.
 //
-// Invariant: bucket (class, alignment) is null or a heap of rows of many types, alive as long as the manager.
-// Cost: 1 KiB for rows aligned to 8; 3 KiB more once a larger alignment is asked for.
-// Threads: any; a lock only to make a heap. Source: HPCC roxiemem's normal heaps, 2009.
+// Invariant: an entry is null, or a heap that exists as long as the manager.
+// Cost: 1 KiB for rows aligned to 8; 3 KiB more from the first request for 16, 32 or 64 on.
+// Threads: any; a spin lock only to create a heap. Source: HPCC roxiemem's normal heaps, 2009.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,7 +24,7 @@ namespace detail {
 template <class Rows, class List> class buckets {
   public:
     using heap = typename Rows::heap;
-    static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // beside a row
+    static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
     static constexpr std::size_t max_align = 64;
 
     buckets(page_provider& provider, row_context& context) noexcept
@@ -34,7 +34,7 @@ template <class Rows, class List> class buckets {
     buckets& operator=(const buckets&) = delete;
     ~buckets() { delete over_aligned_.load(std::memory_order_relaxed); }
 
-    // The class of a request, bytes without the header; no_index when the row must be huge.
+    // The size class of a request of `bytes`, header not included; no_index if the row must be huge.
     ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
         if (ALLOT_UNLIKELY(bytes > largest_)) return heap_config::no_index;
         return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
@@ -42,7 +42,7 @@ template <class Rows, class List> class buckets {
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
-    // The heap of a class; null when there is no memory for it, or its slots do not fit a page so aligned.
+    // The heap of a class. Null if it cannot be allocated, or no slot of this alignment fits a page.
     ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
         if (ALLOT_LIKELY(align <= 8)) {
             heap* const h = heaps_[index].load(std::memory_order_acquire);
@@ -54,7 +54,7 @@ template <class Rows, class List> class buckets {
   private:
     using heap_array = std::array<std::atomic<heap*>, 128>;
 
-    // Room for slots and what lies before the first one, whatever the alignment.
+    // Bytes of a page that are left for slots and their free bits, whatever the alignment.
     static std::size_t usable(std::size_t page_bytes) noexcept {
         if constexpr (Rows::page::location_type::out_of_band) return align_down(page_bytes, std::size_t{8});
         return align_down(page_bytes - sizeof(typename Rows::page) - max_align - 32, std::size_t{8});
