@@ -1,13 +1,12 @@
-// Rows larger than a heaplet's largest slot: each is a run of pages of its own, returned at once.
+// huge_rows: rows larger than the largest slot. Each is a run of pages, returned to the arena at its last release.
 //
-//   | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |        the row lies in the run's first page
-//   header_out_of_band:   | row .......... |                                      header, type and count lie in the
-//   register
+//   header_in_page:       | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |
+//   header_out_of_band:   | row .......... |      header, type and count are in the row's entry of the register
 //
-// Invariant: every huge row stands in the manager's register, so that it can be counted and named.
-// Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste; 16 bytes in the register. Its
-// guard may write it once more at its start and at its end. The register is a list of
-// chunks of 64 places; entering and leaving are lock-free. Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
+// Invariant: every huge row has an entry in the manager's register: a list of chunks of 64 entries.
+// Cost: a charge and a run of pages per row; at most a page and 80 bytes of waste (128 if aligned to 64); 16 bytes in
+// the register, without a lock. guard::zero writes the row once at its allocation, and once at its release.
+// Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once
 
 #include <allot/config.hpp>
@@ -34,10 +33,10 @@ namespace detail {
 
 struct huge_header;
 
-// Where a huge row stands in the register.
+// The entry of a huge row in the register.
 struct huge_entry {
     std::atomic<huge_header*> row{nullptr};
-    std::atomic<std::uint64_t> type_and_pages{0}; // its type's number 20, pages 44: told without looking at its pages
+    std::atomic<std::uint64_t> type_and_pages{0}; // type number 20 bits, pages 44: readable without its pages
 };
 
 struct alignas(64) huge_header : page_header {
@@ -46,13 +45,13 @@ struct alignas(64) huge_header : page_header {
     std::size_t row_offset = 0;
     huge_entry* entry = nullptr; // in the register
 };
-// The same beside the place, so that a release need not free it.
+// The header beside its entry, in host memory, so that a release frees no memory.
 struct huge_header_out_of_band : huge_header {
-    std::byte* memory = nullptr;          // the run
-    std::uint32_t type_and_count[2] = {}; // as they lie in front of other rows
+    std::byte* memory = nullptr;          // first page of the run
+    std::uint32_t type_and_count[2] = {}; // in the order as in front of other rows
 };
 struct huge_entry_out_of_band : huge_entry {
-    std::atomic<std::byte*> memory{nullptr}; // its run: told without looking at the header
+    std::atomic<std::byte*> memory{nullptr}; // the same, readable while the header is replaced
     huge_header_out_of_band header;
 };
 
@@ -74,7 +73,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         }
     }
 
-    // Null when no memory can be had.
+    // Null if the limit, the arena, or host memory for the register is exhausted.
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
         const std::size_t offset =
             Place::out_of_band ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
@@ -100,8 +99,9 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
-        provider_.arena().set_owner(base, static_cast<page_header*>(h)); // no page of rows is nobody's
-        entry->type_and_pages.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
+        provider_.arena().set_owner(base, static_cast<page_header*>(h)); // every page of rows has an owner
+        entry->type_and_pages.store(std::uint64_t{type} << 44 | pages,
+                                    std::memory_order_release); // before the row replaces reserved()
         entry->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
@@ -113,14 +113,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     std::size_t rows() const noexcept { return rows_.load(std::memory_order_relaxed); }
     std::size_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
 
-    // No row may be released meanwhile. Visits (row, type, bytes charged).
+    // Calls visit(row, type, bytes charged) for each row. Requires that no row is released meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
             for (entry_type& entry : c->entries)
                 if (huge_header* const h = entry.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     visit(row_of(*h), type_of(*h), h->pages << provider_.arena().page_shift());
     }
-    // Whether nothing wrote behind a row. No row may be released meanwhile.
+    // True if every canary is intact. Requires that no row is released meanwhile.
     bool valid() noexcept {
         bool good = true;
         if constexpr (has_canary<Guard>)
@@ -131,8 +131,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             });
         return good;
     }
-    // The same as for_each while rows come and go: visits (first page, pages, type) of up to `most`, and returns how
-    // many.
+    // As for_each, while rows are allocated and released: calls visit(first page, pages, type) for up to `most` rows,
+    // and returns their number.
     template <class Visit> std::size_t visit(std::size_t most, Visit visit) const noexcept {
         std::size_t n = 0;
         for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
@@ -155,7 +155,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             known += n;
         });
         if (seen != most || all <= most) return;
-        into.estimated(); // the types of the others are not known
+        into.estimated(); // types of the other rows were not read
         into.add(nullptr, all - most, held > known ? (held - known) * provider_.page_bytes() : 0);
     }
     // Frees all rows without running destructors.
@@ -173,7 +173,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     };
     static_assert(type_table::max_types <= 1 << 16);
 
-    // The first of its pages.
+    // The first page of the run.
     static std::byte* run_of(huge_header& h) noexcept {
         if constexpr (Place::out_of_band) return static_cast<huge_header_out_of_band&>(h).memory;
         else return reinterpret_cast<std::byte*>(&h);
@@ -183,7 +183,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if constexpr (Place::out_of_band) return entry.memory.load(std::memory_order_relaxed);
         else return reinterpret_cast<const std::byte*>(h);
     }
-    // A template: nvcc 13 takes placement new of a known over-aligned type for an allocation.
+    // A template, because nvcc 13 treats placement new of a known over-aligned type as an allocation.
     template <class Header> static Header* construct_header(void* at) noexcept { return ::new (at) Header; }
     huge_header* make_header(std::byte* run, [[maybe_unused]] entry_type* entry) const noexcept {
         if constexpr (Place::out_of_band) {
@@ -196,7 +196,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         }
     }
     static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
-    // Behind the type and the count of its row, wherever those lie.
+    // The address behind the row's type and count, in the page or in the register.
     static std::byte* behind_count([[maybe_unused]] huge_header& h, std::byte* row) noexcept {
         if constexpr (Place::out_of_band)
             return reinterpret_cast<std::byte*>(static_cast<huge_header_out_of_band&>(h).type_and_count + 2);
@@ -211,7 +211,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static const row_type* type_of(huge_header& h) noexcept { return h.context->types[*type_number(h, row_of(h))]; }
     static huge_header* reserved() noexcept { return reinterpret_cast<huge_header*>(std::uintptr_t{1}); }
 
-    // A place in the register; null when there is no memory for more of it.
+    // Takes a free entry of the register; null if there is no memory for more of them.
     entry_type* enter() noexcept {
         for (chunk* c = &first_;;) {
             for (entry_type& entry : c->entries) {
@@ -234,14 +234,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
     static huge_rows& owner_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
-    // What a row may use, its type's check included.
+    // Bytes that a row may use, its type's check included.
     std::size_t usable_bytes(const huge_header& h) const noexcept {
         return (h.pages << provider_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
     }
     std::size_t arena_offset(const std::byte* row) const noexcept {
         return static_cast<std::size_t>(row - provider_.arena().begin());
     }
-    // Damage is told.
+    // The canary is intact; damage is reported.
     bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
         if constexpr (has_canary<Guard>)
             if (!canary_.intact(row_of(h), usable_bytes(h) + Guard::row_bytes, arena_offset(row_of(h)))) {
@@ -256,7 +256,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         context_.report_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
         return false;
     }
-    // The last holder has gone: checks that may tell, the destructor.
+    // At the last release: verifies the seal, calls the destructor.
     void check_and_destroy(huge_header& h) const noexcept {
         const bool constructed = !Place::out_of_band && (word(h, row_of(h)).load() & link_word::constructed) != 0;
         static_cast<void>(is_seal_intact(h));
@@ -310,7 +310,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if constexpr (Guard::wipes) sys::wipe(row_of(h), usable_bytes(h));
         provider_.arena().set_owner(run, nullptr);
         h.ops = nullptr;
-        leave(h.entry); // aside, the header is the next one's from now on
+        leave(h.entry); // out of band, another row may use the header from now on
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
         provider_.give(run, pages);

@@ -1,14 +1,16 @@
-// The link count word of a row, and where a set keeps it.
+// link_word: the link count of a row. counting<Count>: where a count policy keeps it.
 //
-//   count::links, many types:   | type 4 | count 4 | row ...      count::links, one type: | count 4 | row ...
-//   count::links_out_of_band:         counts (and types) in an array behind the heaplet's header; the row has no header
+//   count::links, many types:    | type 4 | count 4 | row ...      one type: | count 4 | row ...
+//   count::links_out_of_band:    | row ...        counts (and types) in an array behind the heaplet's header
 //
-//   bit 31: constructed, the type's destructor must run; bit 30: the mark of a slot that was given back to its
-//   heaplet (slots/mark.hpp), alone then; bit 29: sealed, the type's check must fit; bits 28..0: holders
+//   bit 31      constructed: the last release calls the type's destructor
+//   bit 30      mark of a slot returned to its heaplet (slots/mark.hpp); no other bit is set then
+//   bit 29      sealed: the last release verifies the row's check
+//   bits 28-0   number of links
 //
-// Invariant: the word has no holders while the slot is free, so a second release of a freed row is seen.
-// Cost: releasing a row with one holder is a load and a store; otherwise one atomic subtraction.
-// Threads: any that hold a link. Source: HPCC roxiemem's row header, 2009.
+// Invariant: a free slot's word has no links, so a double release is found while the slot is free.
+// Cost: release of the only link is a load and a store; otherwise one atomic subtraction.
+// Threads: any that holds a link. Source: HPCC roxiemem's row header, 2009.
 #pragma once
 
 #include <allot/config.hpp>
@@ -45,24 +47,23 @@ struct link_word {
     void seal() const noexcept { word.fetch_or(sealed, std::memory_order_relaxed); }
     bool shared() const noexcept { return (load() & holders) != 1; }
 
-    // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic
-    // read-modify-write: nobody else can link.
+    // Clears the word if it has one link and no flags. No atomic read-modify-write: no other thread can add a link.
     ALLOT_ALWAYS_INLINE bool release_if_sole() const noexcept {
         if (ALLOT_UNLIKELY(load() != sole_link)) return false;
         clear();
         return true;
     }
-    static constexpr std::uint32_t sole_link = 1; // one holder, and nothing else to be looked at
+    static constexpr std::uint32_t sole_link = 1; // one link, no flags
 
-    // Drops one of several holders, by a word just read; false when there is one, or more to look at: then nothing is
-    // done.
+    // Drops one of several links; `was`: the word just read. False, and nothing has changed: one link, or a flag is
+    // set, or all other links were dropped meanwhile.
     ALLOT_ALWAYS_INLINE bool release_shared(std::uint32_t was) const noexcept {
         if (ALLOT_UNLIKELY(was - 2 >= sealed - 2)) return false;
         if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != 1)) return true;
-        word.store(sole_link, std::memory_order_relaxed); // the others went meanwhile
+        word.store(sole_link, std::memory_order_relaxed); // the other links were dropped meanwhile
         return false;
     }
-    // Drops one holder. The word of a row that is to be destroyed, or checked, is not cleared yet.
+    // Drops one link. needs_destroy: it was the last one, and the caller clears the word after check_and_destroy().
     drop_result drop() const noexcept {
         std::uint32_t was = load();
         if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
@@ -76,7 +77,7 @@ struct link_word {
     std::atomic_ref<std::uint32_t> word;
 };
 
-// Where a count policy keeps the words. `one_type`: the heap's rows are all of the type in the page header.
+// Where a count policy keeps the words. `one_type`: all rows of the heap are of the type in the page header.
 template <class Count> struct counting;
 
 template <> struct counting<count::links> {
