@@ -29,7 +29,7 @@ namespace detail {
 struct link_word {
     static constexpr std::uint32_t constructed = std::uint32_t{1} << 31;
     static constexpr std::uint32_t sealed = slot_marks::bit >> 1;
-    static constexpr std::uint32_t holders = sealed - 1;
+    static constexpr std::uint32_t link_bits = sealed - 1;
     static_assert(slot_marks::bit == constructed >> 1);
 
     enum class drop_result { still_linked, freed, needs_destroy, was_free };
@@ -43,9 +43,9 @@ struct link_word {
     ALLOT_ALWAYS_INLINE std::uint32_t load() const noexcept { return word.load(std::memory_order_acquire); }
     void clear() const noexcept { word.store(0, std::memory_order_relaxed); }
     void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
-    bool held() const noexcept { return (load() & holders) != 0; }
+    bool has_links() const noexcept { return (load() & link_bits) != 0; }
     void seal() const noexcept { word.fetch_or(sealed, std::memory_order_relaxed); }
-    bool shared() const noexcept { return (load() & holders) != 1; }
+    bool shared() const noexcept { return (load() & link_bits) != 1; }
 
     // Clears the word if it has one link and no flags. No atomic read-modify-write: no other thread can add a link.
     ALLOT_ALWAYS_INLINE bool release_if_sole() const noexcept {
@@ -66,9 +66,9 @@ struct link_word {
     // Drops one link. needs_destroy: it was the last one, and the caller clears the word after check_and_destroy().
     drop_result drop() const noexcept {
         std::uint32_t was = load();
-        if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
-        if ((was & holders) == 0) return drop_result::was_free;
-        if ((was & holders) > 1) return drop_result::still_linked;
+        if ((was & link_bits) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
+        if ((was & link_bits) == 0) return drop_result::was_free;
+        if ((was & link_bits) > 1) return drop_result::still_linked;
         if ((was & (constructed | sealed)) != 0) return drop_result::needs_destroy;
         clear();
         return drop_result::freed;

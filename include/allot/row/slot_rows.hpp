@@ -178,7 +178,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return;
         if constexpr (counting::counts) {
-            if (ALLOT_CHECKED != 0 && !counting::word(p, row).held()) return report(p, misuse::double_release, row);
+            if (ALLOT_CHECKED != 0 && !counting::word(p, row).has_links())
+                return report(p, misuse::double_release, row);
             counting::word(p, row).link();
         }
     }
@@ -234,14 +235,14 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     template <class Visit> static void for_each_live(heap& of, Visit visit) noexcept {
         if constexpr (counting::counts)
             of.visit_slots([&](page& p, std::byte* row) {
-                if (counting::word(p, row).held()) visit(p, row);
+                if (counting::word(p, row).has_links()) visit(p, row);
             });
     }
     // Null if the slot has no row, or its last link is being dropped. Other threads may use the row meanwhile.
     static const row_type* live_type(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (counting::counts) {
-            if ((counting::word(p, row).load() & link_word::holders) == 0) return nullptr;
+            if ((counting::word(p, row).load() & link_word::link_bits) == 0) return nullptr;
             if (p.type != nullptr) return p.type;
             return context_of(p).types.find(
                 std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));

@@ -4,7 +4,7 @@ from .bug import bug, wait
 BUGS = {
     "double_release_not_seen": bug(
         "death/rows.cpp",
-        "if ((was & holders) == 0) return drop_result::was_free;",
+        "if ((was & link_bits) == 0) return drop_result::was_free;",
         ""),
     "last_holder_forgets_the_destructor": bug(
         "unit/row/row_manager.cpp",
