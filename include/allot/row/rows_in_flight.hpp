@@ -62,8 +62,8 @@ template <class Rows, device::api Api> class rows_in_flight {
     }
 
     /// Copies a list of these rows to the device, for kernels launched on the stream from now on. Adds no links.
-    /// Returns: the view, or an error if the list cannot be allocated or copied. The list is a row of the manager; release
-    /// it by release_list_after().
+    /// Returns: the view, or an error if the list cannot be allocated or copied. The list is a row of the manager;
+    /// release it by release_list_after().
     device::result<rows_view> upload(stream_type stream, std::span<const void* const> rows) noexcept {
         if (rows.empty()) return rows_view{};
         void* const list = rows_.try_allocate(rows.size_bytes());
