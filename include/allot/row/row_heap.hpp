@@ -114,9 +114,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     detail::row_core<Set>& core_;
 };
 
-/// A handle of a heap for rows of one size, from row_manager::heap(). Moves; the moved-from handle may only be
-/// destroyed or assigned to. Rows outlive the handle. A unique heap without its handle returns its pages as they become
-/// empty.
+/// A handle of a heap for rows of one size, from row_manager::heap(). A moved-from handle may only be destroyed or
+/// assigned to. Rows outlive the handle; then a unique heap returns its pages as they become empty.
 /// Requires: destroyed before the manager.
 template <class Set, class Heap> class row_heap {
     using policies = Heap;

@@ -145,7 +145,9 @@ template <class Set> class row_manager {
     // ---- handles --------------------------------------------------------------------------------------------
 
     /// Opens a heap for rows of one size and type. as<...> replaces policies of the set for this heap.
-    /// Requires: type outlives the manager. Returns: a handle (row_heap), to be destroyed before the manager.
+    /// Its rows are aligned to type.align, at least to 4; if that is 0, to 8, or to 4 under size::packed.
+    /// Requires: type outlives the manager.
+    /// Returns: a handle (row_heap), to be destroyed before the manager.
     /// Throws: out_of_memory, also under oom::null, if the heap cannot be allocated or a row of this size and alignment
     /// does not fit a page; without exceptions it writes the report and aborts.
     template <class... Answers> auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
@@ -164,7 +166,8 @@ template <class Set> class row_manager {
 
     /// Returns every page without rows to the arena, and refunds it. Empties the shared caches and, under
     /// heap::per_thread, the calling thread's; slots in caches of other threads and handles keep their pages.
-    /// Returns: bytes. May wait for another thread that does the same.
+    /// May wait for another thread that does the same.
+    /// Returns: bytes.
     std::size_t release_empty_pages() noexcept {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = core_.find_local_rows()) mine->flush();

@@ -57,8 +57,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
     }
 
-    // is_of: the row's page belongs to the heap. Reads the page header where it is read anyway, else the arena's page
-    // map.
+    // is_of: the row's page belongs to the heap. Reads the page header if ReadsPage, else the arena's page map.
     static constexpr bool reads_page = has_canary<guard> || Place::out_of_band;
     template <bool ReadsPage>
     ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_view& arena,
