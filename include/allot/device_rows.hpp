@@ -1,5 +1,6 @@
-// Everything for rows in a device's memory: the row manager over page::on_device<Api>, what kernels get of its rows,
-// and links that kernels hold. The api is included by itself: allot/device/cuda.hpp or allot/device/simulated.hpp.
+// Rows in a device's memory: the row manager over page::on_device<Api>, rows_view for kernels, and rows_in_flight.
+//
+// Include the api beside it: allot/device/cuda.hpp or allot/device/simulated.hpp.
 #pragma once
 
 #include <allot/page/on_device.hpp>

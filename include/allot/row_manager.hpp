@@ -1,4 +1,36 @@
-// Everything for rows on the host: the row manager, where its pages come from, and units for its limits.
+// Rows in the host's memory: the row manager, the sources of its pages, and units for its limits.
+//
+// The call path, with the file under include/allot/ and the cost of each call. A batch is at most 32 slots; `tree`
+// is ledger::tree. A huge row has no slot: huge_rows calls page_provider::take, and give at its release.
+//
+// allocate
+//   row_manager::allocate, row_core::try_allocate     row/row_core.hpp               no lock
+//   thread's cache: local_rows, slot_cache::pop       row/local_rows.hpp             no lock, plain loads and stores
+//     heap::per_thread: thread_cache_registry::here   heap/thread_cache_registry.hpp finds it: a thread-local load
+//   else a shared cache: buckets::at, fixed_heap::pop heap/fixed_heap.hpp            no lock, one atomic exchange
+//   cache empty: fixed_heap::refill, slot_supply      heap/slot_supply.hpp           heap's spin lock, once per batch
+//   page_queues::claim, in_page::claim (slot policy)  heap/page_queues.hpp, slots/   under that lock
+//   no slot: page_provider::take                      heap/ledger_pages.hpp          no heap's lock is held
+//     heap_group::collect (pages reported empty)      heap/heap_group.hpp            heap's spin lock if it is free
+//     charged_pages::take, page_ledger::try_charge    heap/charged_pages.hpp         compare-and-swap; tree: its lock
+//     arena_base::take                                page/arena_base.hpp            arena's spin lock
+//     system_pages::commit                            page/system_pages.hpp          system call, for new pages only
+//   refused: heap_group::reclaim, ask_clients, retry  page/arena_client.hpp          each heap's spin lock in turn
+//     page_queues::scrape, then row_core::refuse      row/row_core.hpp               any free slot; the oom policy
+//   slot_rows::start                                  row/slot_rows.hpp              one or two stores: link count 1
+// release: never waits, no system call
+//   row_core::release; by address: allot::release     row/row.hpp                    no lock
+//   link_word::release_if_sole, drop                  row/link_count.hpp             load, store; shared: atomic -1
+//   last link: slot_rows::drop                        row/slot_rows.hpp              destructor, guard
+//   slot_cache::push, else fixed_heap::push           heap/slot_cache.hpp            as for pop
+//   cache full: fixed_heap::spill, slot_supply        heap/slot_supply.hpp           spin lock if free; else atomics
+//   page empty: page_queues::count, heap_group::note  heap/page_queues.hpp           no lock; the page stays charged
+// an empty page: at the next page request of its manager, by release_empty_pages(), or when the arena is full
+//   fixed_heap::reclaim, slot_supply::give            heap/fixed_heap.hpp            heap's spin lock
+//   charged_pages::give, arena_base::give             page/arena_base.hpp            no lock; the page stays committed
+//   page_ledger::refund                               ledger/page_ledger.hpp         atomic -bytes; tree: try_lock
+// a free page: by trim() or as the retain policy says
+//   arena_base::trim, system_pages::return_pages      page/system_pages.hpp          system call
 #pragma once
 
 #include <allot/core/units.hpp>

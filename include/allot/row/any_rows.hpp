@@ -1,8 +1,6 @@
-// any_rows: a row manager with its set forgotten, for code that must not be a template.
+// any_rows: a type-erased reference to a row manager, for code that is no template.
 //
-// A reference of two words to a manager of counted rows that must outlive it; copies refer to the same one.
-// Cost: one indirect call. Threads: those of the manager.
-// Source: RMM's any_resource, 2024: a library of templates needs one erased seam.
+// Cost: two words; one indirect call. Threads: those of the manager. Source: RMM's any_resource, 2024.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,6 +14,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Refers to a row manager whose rows have link counts; copies refer to the same one. Members do what the manager's do.
+/// Requires: the manager outlives it.
 class any_rows {
   public:
     template <class Manager>

@@ -1,8 +1,8 @@
-// A manager's heaps by size class and alignment, made when first used.
+// A manager's heaps for rows of any type, one per size class and alignment, created at first use.
 //
-// Invariant: bucket (class, alignment) is null or a heap of rows of many types, alive as long as the manager.
-// Cost: 1 KiB for rows aligned to 8; 3 KiB more once a larger alignment is asked for.
-// Threads: any; a lock only to make a heap. Source: HPCC roxiemem's normal heaps, 2009.
+// Invariant: an entry is null, or a heap that exists as long as the manager.
+// Cost: 1 KiB for rows aligned to 8; 3 KiB more from the first request for 16, 32 or 64 on.
+// Threads: any; a spin lock only to create a heap. Source: HPCC roxiemem's normal heaps, 2009.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,7 +24,7 @@ namespace detail {
 template <class Rows, class List> class buckets {
   public:
     using heap = typename Rows::heap;
-    static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // beside a row
+    static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
     static constexpr std::size_t max_align = 64;
 
     buckets(page_provider& provider, row_context& context) noexcept
@@ -34,7 +34,7 @@ template <class Rows, class List> class buckets {
     buckets& operator=(const buckets&) = delete;
     ~buckets() { delete over_aligned_.load(std::memory_order_relaxed); }
 
-    // The class of a request, bytes without the header; no_index when the row must be huge.
+    // The size class of a request of `bytes`, header not included; no_index if the row must be huge.
     ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
         if (ALLOT_UNLIKELY(bytes > largest_)) return heap_config::no_index;
         return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
@@ -42,46 +42,46 @@ template <class Rows, class List> class buckets {
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
-    // The heap of a class; null when there is no memory for it, or its slots do not fit a page so aligned.
+    // The heap of a class. Null if it cannot be allocated, or no slot of this alignment fits a page.
     ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
         if (ALLOT_LIKELY(align <= 8)) {
-            heap* const h = natural_[index].load(std::memory_order_acquire);
-            return ALLOT_LIKELY(h != nullptr) ? h : make(natural_[index], index, 8);
+            heap* const h = heaps_[index].load(std::memory_order_acquire);
+            return ALLOT_LIKELY(h != nullptr) ? h : create(heaps_[index], index, 8);
         }
         return at_aligned(index, align);
     }
 
   private:
-    using row_of_heaps = std::array<std::atomic<heap*>, 128>;
+    using heap_array = std::array<std::atomic<heap*>, 128>;
 
-    // Room for slots and what lies before the first one, whatever the alignment.
+    // Bytes of a page that are left for slots and their free bits, whatever the alignment.
     static std::size_t usable(std::size_t page_bytes) noexcept {
         if constexpr (Rows::page::location_type::out_of_band) return align_down(page_bytes, std::size_t{8});
         return align_down(page_bytes - sizeof(typename Rows::page) - max_align - 32, std::size_t{8});
     }
 
     ALLOT_NOINLINE heap* at_aligned(std::uint32_t index, std::size_t align) noexcept {
-        using three = std::array<row_of_heaps, 3>;
-        three* all = over_aligned_.load(std::memory_order_acquire);
+        using arrays = std::array<heap_array, 3>;
+        arrays* all = over_aligned_.load(std::memory_order_acquire);
         if (all == nullptr) {
-            auto* const made = new (std::nothrow) three{};
+            auto* const made = new (std::nothrow) arrays{};
             if (made == nullptr) return nullptr;
             if (over_aligned_.compare_exchange_strong(all, made, std::memory_order_acq_rel)) all = made;
             else delete made;
         }
-        auto& place = (*all)[log2_floor(align) - 4][index];
-        heap* const h = place.load(std::memory_order_acquire);
-        return h != nullptr ? h : make(place, index, align);
+        auto& heap_slot = (*all)[log2_floor(align) - 4][index];
+        heap* const h = heap_slot.load(std::memory_order_acquire);
+        return h != nullptr ? h : create(heap_slot, index, align);
     }
-    ALLOT_NOINLINE heap* make(std::atomic<heap*>& place, std::uint32_t index, std::size_t align) noexcept {
+    ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align) noexcept {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         plan.index = align <= 8 ? index : heap_config::no_index;
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return nullptr;
-        const lock_guard hold(making_);
-        heap* made = place.load(std::memory_order_acquire);
+        const lock_guard hold(create_lock_);
+        heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {
             made = new (std::nothrow) heap(provider_, plan);
-            place.store(made, std::memory_order_release);
+            heap_slot.store(made, std::memory_order_release);
         }
         return made;
     }
@@ -90,9 +90,9 @@ template <class Rows, class List> class buckets {
     row_context& context_;
     const size_classes<List> classes_;
     const std::size_t largest_;
-    spin_lock making_;
-    row_of_heaps natural_{};
-    std::atomic<std::array<row_of_heaps, 3>*> over_aligned_{nullptr};
+    spin_lock create_lock_;
+    heap_array heaps_{};
+    std::atomic<std::array<heap_array, 3>*> over_aligned_{nullptr};
 };
 
 } // namespace detail

@@ -1,6 +1,6 @@
-// A guard's constants together with what the row room knows for it: a row's type, and whom to tell.
+// guard_callbacks: a guard's constants, and the functions by which a heap names a row's type and reports damage.
 //
-// Cost: nothing; reached only when something was found. Threads: any.
+// Cost: none, but when damage is found. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -15,7 +15,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// The type of a row that lives, or of the last one that did.
+// The type of a live row; of a free slot, that of its last row.
 template <class Count, class Page>
 const row_type* type_of_row(const row_context& context, Page& p, std::byte* row) noexcept {
     if (p.type != nullptr) return p.type;

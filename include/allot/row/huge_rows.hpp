@@ -1,13 +1,12 @@
-// Rows larger than a heaplet's largest slot: each is a run of pages of its own, returned at once.
+// huge_rows: rows larger than the largest slot. Each is a run of pages, returned to the arena at its last release.
 //
-//   | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |        the row lies in the run's first page
-//   header_out_of_band:   | row .......... |                                      header, type and count lie in the
-//   register
+//   header_in_page:       | header 64 | ... | type 4 | count 4 | row ......... | canary 4 |
+//   header_out_of_band:   | row .......... |      header, type and count are in the row's entry of the register
 //
-// Invariant: every huge row stands in the manager's register, so that it can be counted and named.
-// Cost: one page charge and one run of the arena; at most a page and 64 bytes of waste; 16 bytes in the register. Its
-// guard may write it once more at its start and at its end. The register is a list of
-// chunks of 64 places; entering and leaving are lock-free. Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
+// Invariant: every huge row has an entry in the manager's register: a list of chunks of 64 entries.
+// Cost: a charge and a run of pages per row; at most a page and 80 bytes of waste (128 if aligned to 64); 16 bytes in
+// the register, without a lock. guard::zero writes the row once at its allocation, and once at its release.
+// Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once
 
 #include <allot/config.hpp>
@@ -34,31 +33,31 @@ namespace detail {
 
 struct huge_header;
 
-// Where a huge row stands in the register.
-struct huge_place {
+// The entry of a huge row in the register.
+struct huge_entry {
     std::atomic<huge_header*> row{nullptr};
-    std::atomic<std::uint64_t> about{0}; // its type's number 20, pages 44: told without looking at its pages
+    std::atomic<std::uint64_t> type_and_pages{0}; // type number 20 bits, pages 44: readable without its pages
 };
 
 struct alignas(64) huge_header : page_header {
     row_context* context = nullptr;
     std::size_t pages = 0;
     std::size_t row_offset = 0;
-    huge_place* place = nullptr; // in the register
+    huge_entry* entry = nullptr; // in the register
 };
-// The same beside the place, so that a release need not free it.
+// The header beside its entry, in host memory, so that a release frees no memory.
 struct huge_header_out_of_band : huge_header {
-    std::byte* memory = nullptr;          // the run
-    std::uint32_t type_and_count[2] = {}; // as they lie in front of other rows
+    std::byte* memory = nullptr;          // first page of the run
+    std::uint32_t type_and_count[2] = {}; // in the order as in front of other rows
 };
-struct huge_place_out_of_band : huge_place {
-    std::atomic<std::byte*> memory{nullptr}; // its run: told without looking at the header
+struct huge_entry_out_of_band : huge_entry {
+    std::atomic<std::byte*> memory{nullptr}; // the same, readable while the header is replaced
     huge_header_out_of_band header;
 };
 
 template <bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows {
     static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
-    using location_type = std::conditional_t<Place::out_of_band, huge_place_out_of_band, huge_place>;
+    using entry_type = std::conditional_t<Place::out_of_band, huge_entry_out_of_band, huge_entry>;
 
   public:
     huge_rows(page_provider& provider, row_context& context) noexcept : provider_(provider), context_(context) {
@@ -74,35 +73,36 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         }
     }
 
-    // Null when no memory can be had.
+    // Null if the limit, the arena, or host memory for the register is exhausted.
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
         const std::size_t offset =
             Place::out_of_band ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
         if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return nullptr;
         const std::size_t pages = Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
-        location_type* const place = enter();
-        if (place == nullptr) return nullptr;
+        entry_type* const entry = enter();
+        if (entry == nullptr) return nullptr;
         std::byte* const base = provider_.take(pages);
         if (base == nullptr) {
-            leave(place);
+            leave(entry);
             return nullptr;
         }
-        huge_header* const h = make_header(base, place);
+        huge_header* const h = make_header(base, entry);
         h->owner = this;
         h->context = &context_;
         h->pages = pages;
         h->row_offset = offset;
-        h->place = place;
+        h->entry = entry;
         std::byte* const row = base + offset;
-        if constexpr (Guard::wipes) sys::wipe(row, room(*h));
-        if constexpr (has_canary<Guard>) canary_.write(row, room(*h) + Guard::row_bytes, distance(row));
+        if constexpr (Guard::wipes) sys::wipe(row, usable_bytes(*h));
+        if constexpr (has_canary<Guard>) canary_.write(row, usable_bytes(*h) + Guard::row_bytes, arena_offset(row));
         *type_number(*h, row) = type;
         word(*h, row).start();
         h->ops = &ops;
-        provider_.arena().set_owner(base, static_cast<page_header*>(h));                  // no page of rows is nobody's
-        place->about.store(std::uint64_t{type} << 44 | pages, std::memory_order_release); // behind reserved()
-        place->row.store(h, std::memory_order_release);
+        provider_.arena().set_owner(base, static_cast<page_header*>(h)); // every page of rows has an owner
+        entry->type_and_pages.store(std::uint64_t{type} << 44 | pages,
+                                    std::memory_order_release); // before the row replaces reserved()
+        entry->row.store(h, std::memory_order_release);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
         provider_.settled();
@@ -113,35 +113,36 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     std::size_t rows() const noexcept { return rows_.load(std::memory_order_relaxed); }
     std::size_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
 
-    // No row may be released meanwhile. Visits (row, type, bytes charged).
+    // Calls visit(row, type, bytes charged) for each row. Requires that no row is released meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (location_type& place : c->at)
-                if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
+            for (entry_type& entry : c->entries)
+                if (huge_header* const h = entry.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     visit(row_of(*h), type_of(*h), h->pages << provider_.arena().page_shift());
     }
-    // Whether nothing wrote behind a row. No row may be released meanwhile.
+    // True if every canary is intact. Requires that no row is released meanwhile.
     bool valid() noexcept {
         bool good = true;
         if constexpr (has_canary<Guard>)
             for_each([&](std::byte* row, const row_type*, std::size_t bytes) {
-                const auto to_end = bytes - (static_cast<std::size_t>(distance(row)) & (provider_.page_bytes() - 1));
-                good = good && canary_.intact(row, to_end, distance(row));
+                const auto to_end =
+                    bytes - (static_cast<std::size_t>(arena_offset(row)) & (provider_.page_bytes() - 1));
+                good = good && canary_.intact(row, to_end, arena_offset(row));
             });
         return good;
     }
-    // The same as for_each while rows come and go: visits (first page, pages, type) of up to `most`, and returns how
-    // many.
+    // As for_each, while rows are allocated and released: calls visit(first page, pages, type) for up to `most` rows,
+    // and returns their number.
     template <class Visit> std::size_t visit(std::size_t most, Visit visit) const noexcept {
         std::size_t n = 0;
         for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (const location_type& place : c->at) {
+            for (const entry_type& entry : c->entries) {
                 if (n == most) return n;
-                const huge_header* const h = place.row.load(std::memory_order_acquire);
-                const std::uint64_t about = place.about.load(std::memory_order_acquire);
-                if (h == nullptr || h == reserved() || place.row.load(std::memory_order_relaxed) != h) continue;
-                visit(run_at(place, h), about & ~(~std::uint64_t{0} << 44),
-                      context_.types.find(static_cast<std::uint32_t>(about >> 44)));
+                const huge_header* const h = entry.row.load(std::memory_order_acquire);
+                const std::uint64_t type_and_pages = entry.type_and_pages.load(std::memory_order_acquire);
+                if (h == nullptr || h == reserved() || entry.row.load(std::memory_order_relaxed) != h) continue;
+                visit(run_at(entry, h), type_and_pages & ~(~std::uint64_t{0} << 44),
+                      context_.types.find(static_cast<std::uint32_t>(type_and_pages >> 44)));
                 ++n;
             }
         return n;
@@ -154,48 +155,48 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             known += n;
         });
         if (seen != most || all <= most) return;
-        into.estimated(); // the types of the others are not known
+        into.estimated(); // types of the other rows were not read
         into.add(nullptr, all - most, held > known ? (held - known) * provider_.page_bytes() : 0);
     }
     // Frees all rows without running destructors.
     void drop() noexcept {
         for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (location_type& place : c->at)
-                if (huge_header* const h = place.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
+            for (entry_type& entry : c->entries)
+                if (huge_header* const h = entry.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
                     free(*h);
     }
 
   private:
     struct chunk {
-        location_type at[64];
+        entry_type entries[64];
         std::atomic<chunk*> next{nullptr};
     };
     static_assert(type_table::max_types <= 1 << 16);
 
-    // The first of its pages.
+    // The first page of the run.
     static std::byte* run_of(huge_header& h) noexcept {
         if constexpr (Place::out_of_band) return static_cast<huge_header_out_of_band&>(h).memory;
         else return reinterpret_cast<std::byte*>(&h);
     }
-    static const std::byte* run_at([[maybe_unused]] const location_type& place,
+    static const std::byte* run_at([[maybe_unused]] const entry_type& entry,
                                    [[maybe_unused]] const huge_header* h) noexcept {
-        if constexpr (Place::out_of_band) return place.memory.load(std::memory_order_relaxed);
+        if constexpr (Place::out_of_band) return entry.memory.load(std::memory_order_relaxed);
         else return reinterpret_cast<const std::byte*>(h);
     }
-    // A template: nvcc 13 takes placement new of a known over-aligned type for an allocation.
-    template <class Header> static Header* begin(void* at) noexcept { return ::new (at) Header; }
-    huge_header* make_header(std::byte* run, [[maybe_unused]] location_type* place) const noexcept {
+    // A template, because nvcc 13 treats placement new of a known over-aligned type as an allocation.
+    template <class Header> static Header* construct_header(void* at) noexcept { return ::new (at) Header; }
+    huge_header* make_header(std::byte* run, [[maybe_unused]] entry_type* entry) const noexcept {
         if constexpr (Place::out_of_band) {
-            auto* const h = begin<huge_header_out_of_band>(&place->header);
+            auto* const h = construct_header<huge_header_out_of_band>(&entry->header);
             h->memory = run;
-            place->memory.store(run, std::memory_order_relaxed);
+            entry->memory.store(run, std::memory_order_relaxed);
             return h;
         } else {
-            return begin<huge_header>(run);
+            return construct_header<huge_header>(run);
         }
     }
     static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
-    // Behind the type and the count of its row, wherever those lie.
+    // The address behind the row's type and count, in the page or in the register.
     static std::byte* behind_count([[maybe_unused]] huge_header& h, std::byte* row) noexcept {
         if constexpr (Place::out_of_band)
             return reinterpret_cast<std::byte*>(static_cast<huge_header_out_of_band&>(h).type_and_count + 2);
@@ -210,14 +211,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static const row_type* type_of(huge_header& h) noexcept { return h.context->types[*type_number(h, row_of(h))]; }
     static huge_header* reserved() noexcept { return reinterpret_cast<huge_header*>(std::uintptr_t{1}); }
 
-    // A place in the register; null when there is no memory for more of it.
-    location_type* enter() noexcept {
+    // Takes a free entry of the register; null if there is no memory for more of them.
+    entry_type* enter() noexcept {
         for (chunk* c = &first_;;) {
-            for (location_type& place : c->at) {
+            for (entry_type& entry : c->entries) {
                 huge_header* expected = nullptr;
-                if (place.row.load(std::memory_order_relaxed) == nullptr &&
-                    place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
-                    return &place;
+                if (entry.row.load(std::memory_order_relaxed) == nullptr &&
+                    entry.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))
+                    return &entry;
             }
             chunk* following = c->next.load(std::memory_order_acquire);
             if (following == nullptr) {
@@ -229,36 +230,36 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             c = following;
         }
     }
-    static void leave(huge_place* place) noexcept { place->row.store(nullptr, std::memory_order_release); }
+    static void leave(huge_entry* entry) noexcept { entry->row.store(nullptr, std::memory_order_release); }
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
-    static huge_rows& home_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
-    // What a row may use, its type's check included.
-    std::size_t room(const huge_header& h) const noexcept {
+    static huge_rows& owner_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
+    // Bytes that a row may use, its type's check included.
+    std::size_t usable_bytes(const huge_header& h) const noexcept {
         return (h.pages << provider_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
     }
-    std::size_t distance(const std::byte* row) const noexcept {
+    std::size_t arena_offset(const std::byte* row) const noexcept {
         return static_cast<std::size_t>(row - provider_.arena().begin());
     }
-    // Damage is told.
+    // The canary is intact; damage is reported.
     bool is_intact([[maybe_unused]] huge_header& h) const noexcept {
         if constexpr (has_canary<Guard>)
-            if (!canary_.intact(row_of(h), room(h) + Guard::row_bytes, distance(row_of(h)))) {
+            if (!canary_.intact(row_of(h), usable_bytes(h) + Guard::row_bytes, arena_offset(row_of(h)))) {
                 context_.report_damage(misuse::overrun, "huge", type_of(h), row_of(h));
                 return false;
             }
         return true;
     }
-    bool is_sealed_well(huge_header& h) const noexcept {
+    bool is_seal_intact(huge_header& h) const noexcept {
         if (Place::out_of_band || (word(h, row_of(h)).load() & link_word::sealed) == 0) return true;
-        if (seal_fits(*type_of(h), row_of(h), room(h))) return true;
+        if (seal_fits(*type_of(h), row_of(h), usable_bytes(h))) return true;
         context_.report_damage(misuse::broken_seal, "huge", type_of(h), row_of(h));
         return false;
     }
-    // The last holder has gone: checks that may tell, the destructor.
-    void end(huge_header& h) const noexcept {
+    // At the last release: verifies the seal, calls the destructor.
+    void check_and_destroy(huge_header& h) const noexcept {
         const bool constructed = !Place::out_of_band && (word(h, row_of(h)).load() & link_word::constructed) != 0;
-        static_cast<void>(is_sealed_well(h));
+        static_cast<void>(is_seal_intact(h));
         if (constructed) type_of(h)->destroy(row_of(h));
     }
     static bool is_row(page_header& p, std::byte* row) noexcept {
@@ -272,44 +273,44 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     static void release(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return;
         huge_header& h = header(p);
-        switch (Counts ? word(h, row).drop() : link_word::fate::freed) {
-        case link_word::fate::alive: return;
-        case link_word::fate::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
-        case link_word::fate::destroyed: home_of(h).end(h); [[fallthrough]];
-        case link_word::fate::freed: static_cast<void>(home_of(h).is_intact(h)); home_of(h).free(h);
+        switch (Counts ? word(h, row).drop() : link_word::drop_result::freed) {
+        case link_word::drop_result::still_linked: return;
+        case link_word::drop_result::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
+        case link_word::drop_result::needs_destroy: owner_of(h).check_and_destroy(h); [[fallthrough]];
+        case link_word::drop_result::freed: static_cast<void>(owner_of(h).is_intact(h)); owner_of(h).free(h);
         }
     }
     static bool is_shared(page_header& p, std::byte* row) noexcept { return Counts && word(header(p), row).shared(); }
     static std::size_t capacity(page_header& p, std::byte*) noexcept {
         huge_header& h = header(p);
-        return home_of(h).room(h) - (Counts ? type_of(h)->check_bytes() : 0);
+        return owner_of(h).usable_bytes(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
-        if constexpr (Place::out_of_band) return untouchable(p, row);
+        if constexpr (Place::out_of_band) return report_no_host_access(p, row);
         if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr) word(header(p), row).construct();
     }
-    static void untouchable(page_header& p, std::byte* row) noexcept {
+    static void report_no_host_access(page_header& p, std::byte* row) noexcept {
         header(p).context->report(misuse::no_host_access, "huge", type_of(header(p)), row);
     }
     static void seal(page_header& p, std::byte* row) noexcept {
-        if constexpr (Place::out_of_band) return untouchable(p, row);
+        if constexpr (Place::out_of_band) return report_no_host_access(p, row);
         if (!Counts || !is_row(p, row) || type_of(header(p))->check == row_check::none) return;
-        write_seal(*type_of(header(p)), row, home_of(header(p)).room(header(p)));
+        write_seal(*type_of(header(p)), row, owner_of(header(p)).usable_bytes(header(p)));
         word(header(p), row).seal();
     }
     static bool check(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
-        const bool intact = home_of(header(p)).is_intact(header(p));
-        return home_of(header(p)).is_sealed_well(header(p)) && intact;
+        const bool intact = owner_of(header(p)).is_intact(header(p));
+        return owner_of(header(p)).is_seal_intact(header(p)) && intact;
     }
 
     void free(huge_header& h) noexcept {
         const std::size_t pages = h.pages;
         std::byte* const run = run_of(h);
-        if constexpr (Guard::wipes) sys::wipe(row_of(h), room(h));
+        if constexpr (Guard::wipes) sys::wipe(row_of(h), usable_bytes(h));
         provider_.arena().set_owner(run, nullptr);
         h.ops = nullptr;
-        leave(h.place); // aside, the header is the next one's from now on
+        leave(h.entry); // out of band, another row may use the header from now on
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
         provider_.give(run, pages);

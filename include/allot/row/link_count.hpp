@@ -1,14 +1,16 @@
-// The link count word of a row, and where a set keeps it.
+// link_word: the link count of a row. counting<Count>: where a count policy keeps it.
 //
-//   count::links, many types:   | type 4 | count 4 | row ...      count::links, one type: | count 4 | row ...
-//   count::links_out_of_band:         counts (and types) in an array behind the heaplet's header; the row has no header
+//   count::links, many types:    | type 4 | count 4 | row ...      one type: | count 4 | row ...
+//   count::links_out_of_band:    | row ...        counts (and types) in an array behind the heaplet's header
 //
-//   bit 31: constructed, the type's destructor must run; bit 30: the mark of a slot that was given back to its
-//   heaplet (slots/mark.hpp), alone then; bit 29: sealed, the type's check must fit; bits 28..0: holders
+//   bit 31      constructed: the last release calls the type's destructor
+//   bit 30      mark of a slot returned to its heaplet (slots/mark.hpp); no other bit is set then
+//   bit 29      sealed: the last release verifies the row's check
+//   bits 28-0   number of links
 //
-// Invariant: the word has no holders while the slot is free, so a second release of a freed row is seen.
-// Cost: releasing a row with one holder is a load and a store; otherwise one atomic subtraction.
-// Threads: any that hold a link. Source: HPCC roxiemem's row header, 2009.
+// Invariant: a free slot's word has no links, so a double release is found while the slot is free.
+// Cost: release of the only link is a load and a store; otherwise one atomic subtraction.
+// Threads: any that holds a link. Source: HPCC roxiemem's row header, 2009.
 #pragma once
 
 #include <allot/config.hpp>
@@ -27,10 +29,10 @@ namespace detail {
 struct link_word {
     static constexpr std::uint32_t constructed = std::uint32_t{1} << 31;
     static constexpr std::uint32_t sealed = slot_marks::bit >> 1;
-    static constexpr std::uint32_t holders = sealed - 1;
+    static constexpr std::uint32_t link_bits = sealed - 1;
     static_assert(slot_marks::bit == constructed >> 1);
 
-    enum class fate { alive, freed, destroyed, was_free };
+    enum class drop_result { still_linked, freed, needs_destroy, was_free };
 
     explicit link_word(std::uint32_t* at) noexcept : word(*at) {}
 
@@ -41,42 +43,41 @@ struct link_word {
     ALLOT_ALWAYS_INLINE std::uint32_t load() const noexcept { return word.load(std::memory_order_acquire); }
     void clear() const noexcept { word.store(0, std::memory_order_relaxed); }
     void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
-    bool held() const noexcept { return (load() & holders) != 0; }
+    bool has_links() const noexcept { return (load() & link_bits) != 0; }
     void seal() const noexcept { word.fetch_or(sealed, std::memory_order_relaxed); }
-    bool shared() const noexcept { return (load() & holders) != 1; }
+    bool shared() const noexcept { return (load() & link_bits) != 1; }
 
-    // Frees the row if it has one holder and nothing to destroy. Whoever holds the only link needs no atomic
-    // read-modify-write: nobody else can link.
+    // Clears the word if it has one link and no flags. No atomic read-modify-write: no other thread can add a link.
     ALLOT_ALWAYS_INLINE bool release_if_sole() const noexcept {
-        if (ALLOT_UNLIKELY(load() != alone)) return false;
+        if (ALLOT_UNLIKELY(load() != sole_link)) return false;
         clear();
         return true;
     }
-    static constexpr std::uint32_t alone = 1; // one holder, and nothing else to be looked at
+    static constexpr std::uint32_t sole_link = 1; // one link, no flags
 
-    // Drops one of several holders, by a word just read; false when there is one, or more to look at: then nothing is
-    // done.
+    // Drops one of several links; `was`: the word just read. False, and nothing has changed: one link, or a flag is
+    // set, or all other links were dropped meanwhile.
     ALLOT_ALWAYS_INLINE bool release_shared(std::uint32_t was) const noexcept {
         if (ALLOT_UNLIKELY(was - 2 >= sealed - 2)) return false;
         if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != 1)) return true;
-        word.store(alone, std::memory_order_relaxed); // the others went meanwhile
+        word.store(sole_link, std::memory_order_relaxed); // the other links were dropped meanwhile
         return false;
     }
-    // Drops one holder. The word of a row that is to be destroyed, or checked, is not cleared yet.
-    fate drop() const noexcept {
+    // Drops one link. needs_destroy: it was the last one, and the caller clears the word after check_and_destroy().
+    drop_result drop() const noexcept {
         std::uint32_t was = load();
-        if ((was & holders) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
-        if ((was & holders) == 0) return fate::was_free;
-        if ((was & holders) > 1) return fate::alive;
-        if ((was & (constructed | sealed)) != 0) return fate::destroyed;
+        if ((was & link_bits) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
+        if ((was & link_bits) == 0) return drop_result::was_free;
+        if ((was & link_bits) > 1) return drop_result::still_linked;
+        if ((was & (constructed | sealed)) != 0) return drop_result::needs_destroy;
         clear();
-        return fate::freed;
+        return drop_result::freed;
     }
 
     std::atomic_ref<std::uint32_t> word;
 };
 
-// Where a count policy keeps the words. `one_type`: the heap's rows are all of the type in the page header.
+// Where a count policy keeps the words. `one_type`: all rows of the heap are of the type in the page header.
 template <class Count> struct counting;
 
 template <> struct counting<count::links> {

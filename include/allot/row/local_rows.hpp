@@ -1,10 +1,8 @@
-// local_rows: one thread's handle of a row manager, for rows of any size, without atomics on its path.
+// local_rows: one thread's handle of a row manager. It has a cache of free slots for each size class that it has used.
 //
-// It holds a cache of free slots for each size class that it has used. Rows may be released by any thread, here or
-// elsewhere; rows of the manager that this handle releases go into its caches, whoever allocated them.
-// Cost: 200 bytes, at the first row 64 for each size class of the set, and 512 for each that is used. Threads: one;
-// must go before its manager, but for those of heap::per_thread, which are cut off when the manager goes.
-// Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
+// Cost: 200 bytes; from the first row on 64 bytes per size class of the set, and 512 per class in use. No atomic
+// read-modify-write until a cache is empty or full.
+// Threads: one. Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,6 +22,9 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// A handle of one thread for rows of any size, from row_manager::local(). Its rows may be released by any thread; rows
+/// of other handles that it releases go into its caches.
+/// Requires: destroyed before the manager; used by one thread, others are reported as misuse in checked builds.
 template <class Set> class local_rows {
     using policies = detail::row_policies<Set>;
     using rows = typename policies::rows;
@@ -36,12 +37,12 @@ template <class Set> class local_rows {
     local_rows& operator=(const local_rows&) = delete;
     ~local_rows() { close(); }
 
-    // A row with one holder, contents unspecified; null when no memory can be had.
+    /// As row_manager::try_allocate.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
-        guard_.used(core_.context(), "", nullptr);
+        thread_check_.check_thread(core_.context(), "", nullptr);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = core_.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::checked))
+        if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::first_checked))
             return core_.try_allocate_shared(bytes, type, number);
         std::byte* row;
         if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {
@@ -52,37 +53,37 @@ template <class Set> class local_rows {
         sampler_.allocated(core_, bytes, type);
         return row;
     }
-    // The same; on failure what the set's oom policy says.
+    /// As row_manager::allocate.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
         return core_.refuse(bytes, type.name);
     }
-    // A constructed T; its release, through row_ptr, finds the heap by the address.
+    /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         return core_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
-    // Drops a holder of any row of the manager's arena.
+    /// As row_manager::release.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         release_into<true>(row, [](auto& page) { return page.bucket; });
     }
-    // The same, quicker where sizes vary, for a row that was asked for with so many bytes: its cache is known before
-    // the row's page is read. Other bytes cost time, nothing else.
+    /// The same, faster where sizes vary. `bytes`: the size that was requested; another size only costs time.
     ALLOT_ALWAYS_INLINE void release(const void* row, std::size_t bytes) noexcept {
         release_into<rows::reads_page>(row, [this, bytes](auto&) { return core_.buckets().index(bytes); });
     }
+    /// As row_manager::link.
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
         core_.link(row, arena_);
     }
 
-    // Gives the free slots it holds back to their heaps.
+    /// Returns all cached free slots to their heaps.
     void flush() noexcept {
         for_each_used([](bin& b) { b.heap->flush(b); });
     }
-    // Gives them back and leaves the heaps; the handle starts anew at its next use.
+    /// The same, and frees the caches. The handle creates them again when it is used.
     void close() noexcept {
         for_each_used([](bin& b) {
             b.heap->leave(b);
@@ -100,11 +101,11 @@ template <class Set> class local_rows {
 
     template <bool ReadsPage, class Bucket>
     ALLOT_ALWAYS_INLINE void release_into(const void* row, Bucket bucket) noexcept {
-        guard_.used(core_.context(), "", nullptr);
+        thread_check_.check_thread(core_.context(), "", nullptr);
         const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
-        std::byte* const at = detail::bytes_of(row);
-        if (rows::template released_by_count<policies::counts_first>(
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
+        std::byte* const at = detail::opaque_bytes(row);
+        if (rows::template release_if_shared<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slow(more); }))
             return;
         auto& page = rows::page_at(arena_, at);
@@ -122,7 +123,7 @@ template <class Set> class local_rows {
         if constexpr (policies::counts) return core_.context().types.number(type);
         return 0;
     }
-    // A row of a heap that this handle has not used, shared, or to be destroyed.
+    // For a row of a heap that this handle has not used, a shared row, or one with a destructor, seal, or guard.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         bin& b = bins_[page.bucket & mask_];
@@ -131,11 +132,11 @@ template <class Set> class local_rows {
         if (rows::drop(page, row) && !b.push(row)) push_slow(b, row);
     }
     ALLOT_NOINLINE void push_slow(bin& b, std::byte* row) noexcept {
-        if (b.heap == nullptr) return detail::release_in(core_.arena(), row); // of no heap's page: told
+        if (b.heap == nullptr) return detail::release_in(core_.arena(), row); // in no page of a heap: reported
         b.heap->spill(b, b.batch);
         b.push(row);
     }
-    // Fills the bin of a class first; null when no memory can be had.
+    // Fills the bin of a class first. Null if there is no memory.
     ALLOT_NOINLINE std::byte* pop_slow(std::uint32_t index) noexcept {
         if (bins_ == &none_ && !make_bins()) return nullptr;
         bin& b = bins_[index];
@@ -161,11 +162,11 @@ template <class Set> class local_rows {
         return true;
     }
 
-    bin* bins_ = &none_; // one a size class, a power of two of them; none_ before the first row
+    bin* bins_ = &none_; // one per size class, their number a power of two; &none_ before the first row
     std::uint32_t mask_ = 0;
     const detail::arena_view arena_;
     detail::row_core<Set>& core_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     bin none_; // always empty
 };

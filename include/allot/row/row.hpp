@@ -1,8 +1,8 @@
-// Rows by their address alone: link, release and questions, whoever allocated them.
+// Free functions on a row of any manager, found by the row's address.
 //
-// An address outside every arena (null, a constant, another allocator's memory) links and releases as nothing.
-// Cost: two loads to the arena, one to the page, one indirect call; a manager or handle that knows its rows is
-// faster. Threads: any; each link must be held by its caller. Source: HPCC roxiemem's ReleaseRoxieRow, 2009.
+// An address outside every arena (null, a constant, memory of another allocator) is ignored by all of them.
+// Cost: two loads for the arena, one for the page header, one indirect call; a manager or a handle is faster.
+// Threads: any that holds a link of the row. Source: HPCC roxiemem's ReleaseRoxieRow, 2009.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,7 +16,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// The same where the page is not taken, or its header does not stand in it.
+// For a page whose header is out of band. Null if the address is in no page of rows, which is reported as misuse.
 ALLOT_NOINLINE inline page_header* out_of_band_page_of_row(const arena_base& arena, const void* address) noexcept {
     if (arena.headers_out_of_band())
         if (page_header* const page = out_of_band_header_at(arena.view(), address);
@@ -25,67 +25,70 @@ ALLOT_NOINLINE inline page_header* out_of_band_page_of_row(const arena_base& are
     report_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
     return nullptr;
 }
-// The page of a row of an arena; null, and told, for an address in it that is no row.
+// The page of a row of this arena. Null if the address is in no page of rows, which is reported as misuse.
 inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
     auto* const page = reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
     if (ALLOT_UNLIKELY(!arena.has_header(page) || page->ops == nullptr)) return out_of_band_page_of_row(arena, address);
     return page;
 }
-// The page of a row, or null for an address outside every arena.
+// The page of a row; null for an address outside every arena.
 inline page_header* page_of_row(const void* address) noexcept {
     const arena_base* const arena = arena_at(address);
     return arena != nullptr ? page_of_row(*arena, address) : nullptr;
 }
-// The compiler forgets what the address points to: that it may be a constant, in front of which nothing lies, would be
-// warned of, though no such row is looked at.
-ALLOT_ALWAYS_INLINE std::byte* bytes_of(const void* row) noexcept {
+// Hides from the compiler what the address points to. It would warn of the count in front of a constant, which is never
+// read.
+ALLOT_ALWAYS_INLINE std::byte* opaque_bytes(const void* row) noexcept {
     auto* at = const_cast<std::byte*>(static_cast<const std::byte*>(row));
     ALLOT_FORGET(at);
     return at;
 }
 
-// For who knows the arena: also in a library that has a table of arenas of its own.
+// As link() and release() for a row of a known arena. Work also where this library does not share the table of arenas.
 inline void link_in(const arena_base& arena, const void* row) noexcept {
-    if (page_header* const page = page_of_row(arena, row)) page->ops->link(*page, bytes_of(row));
+    if (page_header* const page = page_of_row(arena, row)) page->ops->link(*page, opaque_bytes(row));
 }
 ALLOT_NOINLINE inline void release_in(const arena_base& arena, const void* row) noexcept {
-    if (page_header* const page = page_of_row(arena, row)) page->ops->release(*page, bytes_of(row));
+    if (page_header* const page = page_of_row(arena, row)) page->ops->release(*page, opaque_bytes(row));
 }
 
 } // namespace detail
 
-// One more holder of the row.
+/// Adds a link to the row. No effect on rows without link counts.
+/// Requires: the caller holds a link; the row has fewer than 2^29 - 1 (not checked).
 inline void link(const void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::opaque_bytes(row));
 }
-// One holder fewer; the last one runs the row's destructor (if it was finalized) and frees it. Never waits.
+/// Releases one link; the last release calls the row's destructor (if it was finalized) and frees it. Never waits.
+/// Requires: the caller holds a link. An address in an arena that is no row is reported as misuse in checked builds.
 ALLOT_NOINLINE inline void release(const void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->release(*page, detail::opaque_bytes(row));
 }
-// Whether another holder may exist. Always true for an address outside every arena: it must not be changed.
+/// Returns: true if the row may have another link, and for an address outside every arena: do not change such a row.
 inline bool is_shared(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
-    return page == nullptr || page->ops->is_shared(*page, detail::bytes_of(row));
+    return page == nullptr || page->ops->is_shared(*page, detail::opaque_bytes(row));
 }
-// Bytes the row may use; 0 for an address outside every arena.
+/// Returns: bytes that the row may use, without its type's check; 0 for an address outside every arena.
 inline std::size_t capacity(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
-    return page == nullptr ? 0 : page->ops->capacity(*page, detail::bytes_of(row));
+    return page == nullptr ? 0 : page->ops->capacity(*page, detail::opaque_bytes(row));
 }
-// Declares the row constructed: its type's destructor runs at the last release.
+/// Marks the row as constructed: the last release calls its type's `destroy`, if it has one.
+/// Requires: rows in host memory; otherwise reported as misuse in checked builds.
 inline void finalize(void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->finalize(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->finalize(*page, detail::opaque_bytes(row));
 }
-// Writes the check of a row whose type has one: until its last release the row is not changed, or sealed anew after
-// each change. By its only holder. Nothing for rows without link counts.
+/// Writes the check of a row whose type has one. Seal again after each change. No effect on rows without link counts.
+/// Requires: the caller holds the only link; rows in host memory, otherwise reported as misuse in checked builds.
 inline void seal(void* row) noexcept {
-    if (page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::bytes_of(row));
+    if (page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::opaque_bytes(row));
 }
-// Whether a row is what it was when it was sealed (if it was), and nothing wrote behind it (under guard::canary);
-// damage is told. True for an address outside every arena.
+/// Compares a sealed row with its check, and the bytes behind it with the canary (guard::canary).
+/// Effects: reports damage to the damage_sink. Returns: true without damage, and outside every arena.
 inline bool check(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
-    return page == nullptr || page->ops->check(*page, detail::bytes_of(row));
+    return page == nullptr || page->ops->check(*page, detail::opaque_bytes(row));
 }
 
 } // namespace allot::inline ALLOT_ABI

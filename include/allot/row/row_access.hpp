@@ -1,4 +1,4 @@
-// row_access: how handles reach the core of a row manager. Not for users.
+// row_access: lets handles reach the core of a row manager. Internal.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,6 +1,6 @@
-// What every row of a manager can be told about: its types, and the names that errors and reports use.
+// row_context: the row types of a manager, and the names and sinks for its errors and reports.
 //
-// Reached from a page's header, so a release that knows only an address can run a destructor or name a mistake.
+// A page's header leads to it, so a release by address finds destructors, and misuse reports have names.
 // Cost: that of the type table. Threads: any.
 #pragma once
 
@@ -14,12 +14,12 @@
 namespace allot::inline ALLOT_ABI {
 
 struct row_context {
-    const char* set = "";  // the name of the policy set
-    const char* name = ""; // the manager's own name
+    const char* set = "";  // name of the policy set
+    const char* name = ""; // name of the manager
     type_table types;
 
     void* manager = nullptr;
-    void (*write_report)(void* manager, text_writer& out) noexcept = nullptr; // limits, arena, holders
+    void (*write_report)(void* manager, text_writer& out) noexcept = nullptr; // row_manager::report
     damage_sink damage;
 
     void report(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {

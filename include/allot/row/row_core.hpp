@@ -1,12 +1,10 @@
-// What a row manager and its handles share: the heaps, the ledger, the arena, and the paths that need all of them.
+// row_core: the state of a row manager, shared by its handles: heaps, huge rows, ledger, arena, row types.
 //
-//   row_manager, row_heap, local_rows -- row_core -- buckets (a heap for each size class) --.
-//                                                 -- fixed heaps made by heap(...)         --+-- pages (limit) -- arena
-//                                                 -- huge rows (runs of pages)             --'
+//   row_manager, row_heap, local_rows -- row_core -- buckets (a heap per size class)  --.
+//                                                 -- fixed heaps opened by heap(...)  --+-- ledger_pages -- arena
+//                                                 -- huge rows (runs of pages)        --'   (limit)
 //
-// Not for users: row_manager is its face, handles hold a reference to it.
-// Invariant: charged bytes are the pages that its heaps and huge rows hold, and never exceed the limit.
-// Cost: see row_manager. Threads: any, unless a member says otherwise.
+// Invariant, cost and threads: see row_manager.
 // Source: HPCC Roxie's row manager (roxiemem), 2009.
 #pragma once
 
@@ -76,21 +74,21 @@ template <class Set> class row_core {
                 return mine->try_allocate(bytes, type);
         return try_allocate_shared(bytes, type, type_number(type));
     }
-    // Without the calling thread's caches.
+    // Through the heaps' shared caches, not the calling thread's.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
                                                   std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_config::no_index && type.align <= 8 && number < type_table::checked))
+        if (ALLOT_LIKELY(index != heap_config::no_index && type.align <= 8 && number < type_table::first_checked))
             if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
         return try_allocate_slow(bytes, type, number);
     }
-    // A huge row, an alignment beyond the usual, or a mistake.
+    // A huge row, an alignment above 8, a type with a check, or misuse.
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
             context_.report(misuse::bad_alignment, "", &type, nullptr);
             return nullptr;
         }
-        if (ALLOT_UNLIKELY(number >= type_table::checked)) {
+        if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
             if (number == type_table::none) return nullptr;
             bytes = with_check(bytes, type);
         }
@@ -109,42 +107,42 @@ template <class Set> class row_core {
     {
         link(row, arena().view());
     }
-    // By a view of the manager's arena.
+    // `in`: a copy of the arena's view.
     ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_view& in) noexcept
         requires(policies::counts)
     {
-        if (ALLOT_UNLIKELY(!in.contains(row))) return not_ours(row);
-        std::byte* const at = detail::bytes_of(row);
+        if (ALLOT_UNLIKELY(!in.contains(row))) return ignore_foreign(row);
+        std::byte* const at = detail::opaque_bytes(row);
         if constexpr (policies::counts_in_front) rows::counting::word(at).link();
         else detail::link_in(arena(), at);
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        if (ALLOT_UNLIKELY(!arena().contains(row))) return not_ours(row);
+        if (ALLOT_UNLIKELY(!arena().contains(row))) return ignore_foreign(row);
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = find_local_rows()) return mine->release(row);
-        std::byte* const at = detail::bytes_of(row);
+        std::byte* const at = detail::opaque_bytes(row);
         auto& page = rows::page_at(arena().view(), at);
         if constexpr (policies::counts_first) {
             const auto word = rows::counting::word(at);
             const std::uint32_t now = word.load();
-            if (ALLOT_LIKELY(now == word.alone && page.ops == &rows::ops)) return rows::release_sole(page, at);
+            if (ALLOT_LIKELY(now == word.sole_link && page.ops == &rows::ops)) return rows::release_sole(page, at);
             if (ALLOT_LIKELY(word.release_shared(now))) return;
         } else if (ALLOT_LIKELY(page.ops == &rows::ops)) return rows::release(page, at);
         detail::release_in(arena(), row);
     }
-    // An address outside the arena: nothing to do; in checked builds a row of another arena is told.
-    void not_ours(const void* row) noexcept {
+    // An address outside the arena. Checked builds report it as misuse if it is in another arena.
+    void ignore_foreign(const void* row) noexcept {
         if constexpr (ALLOT_CHECKED != 0)
             if (arena_at(row) != nullptr) context_.report(misuse::not_shared_arena, "", nullptr, row);
     }
-    // One row more, for who counts rows that need no handle.
+    // Lets the trace sample a row that a row_heap allocated.
     ALLOT_ALWAYS_INLINE void allocated(std::size_t bytes, const row_type& type) noexcept {
         sampler_.allocated(*this, bytes, type);
     }
     void sampled(std::size_t bytes, const row_type& type) noexcept {
         pages_.record(watch_event::row, bytes, type.name);
     }
-    // No memory: what the oom policy says.
+    // Fails as the oom policy says: throws, or returns null.
     ALLOT_COLD void* refuse(std::size_t bytes, const char* what) {
         if constexpr (policies::oom::raises) raise_out_of_memory(bytes, what);
         pages_.record(watch_event::out_of_memory, bytes, what);
@@ -163,8 +161,8 @@ template <class Set> class row_core {
             out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
         }));
     }
-    // Whether a T may lie in a row of such a heap and type; otherwise it is told.
-    template <class T> bool suits(const heap_config& plan, const row_type& type) const noexcept {
+    // Whether a T may be constructed in such a row. False is reported as misuse.
+    template <class T> bool can_hold(const heap_config& plan, const row_type& type) const noexcept {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
         if (!room) context_.report(misuse::absurd_size, plan.name, &type, nullptr);
@@ -185,7 +183,7 @@ template <class Set> class row_core {
 
     // ---- heaps of one size --------------------------------------------------------------------------------------
 
-    // The heap that a set (the manager's, or one changed for a heap) gives to rows of this size and type.
+    // Finds or creates the heap for rows of this size and type, with the policies of `Changed`.
     template <class Changed> fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
         using changed = row_policies<Changed>;
         using changed_rows = typename changed::rows;
@@ -211,7 +209,7 @@ template <class Set> class row_core {
             plan.type_id = by_type ? number : 0;
             plan.exclusive = unique;
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
-            found = find_or_make<heap_type>(plan);
+            found = find_or_create<heap_type>(plan);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
         pages_.record(watch_event::handle_opened, found->cut().stride, found->plan().name);
@@ -223,22 +221,22 @@ template <class Set> class row_core {
                 return buckets_.row_bytes(index);
         return bytes;
     }
-    // A unique heap's handle has gone; the heap serves the next one that asks for its like, or waits for its rows.
-    template <class Heap> void orphan(Heap& heap) noexcept {
+    // The handle of a unique heap is destroyed. The heap is used again for an equal heap_config once it has no pages.
+    template <class Heap> void close_unique_handle(Heap& heap) noexcept {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         heap.set_orphan();
         heap.reclaim(true);
         heap.report_found_damage();
     }
-    // A handle of a heap that limits their number has gone.
-    template <class Heap> void closed(Heap& heap) noexcept {
+    // A handle of a heap::shared_by heap is destroyed.
+    template <class Heap> void close_limited_handle(Heap& heap) noexcept {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
         if (heap.close()) heap.reclaim(true);
     }
 
     // ---- threads ------------------------------------------------------------------------------------------------
 
-    // heap::per_thread: the calling thread's handle; null when it has none.
+    // heap::per_thread: the calling thread's handle; null if it has none.
     ALLOT_ALWAYS_INLINE local_rows<Set>* find_local_rows() noexcept {
         return threads_ != nullptr ? threads_->known() : nullptr;
     }
@@ -247,9 +245,9 @@ template <class Set> class row_core {
             if (threads_ != nullptr) thread_rows<Set>::close(threads_);
     }
 
-    // ---- figures, in bytes --------------------------------------------------------------------------------------
+    // ---- statistics, in bytes -----------------------------------------------------------------------------------
 
-    // What it is charged; without a ledger, what its heaps hold.
+    // Charged bytes; under ledger::none the pages of its heaps and huge rows.
     std::size_t held_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.used();
         std::size_t pages = huge_.pages();
@@ -281,15 +279,16 @@ template <class Set> class row_core {
         sampler_.allocated(*this, bytes, type);
         return slot;
     }
-    // Room for the check of a type's rows; a size that cannot be stays as it is.
+    // Adds the 4 bytes of the type's check, if any; not to a size above PTRDIFF_MAX, which is refused later.
     static std::size_t with_check(std::size_t bytes, const row_type& type) noexcept {
         if (!policies::counts || bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return bytes;
         return bytes + type.check_bytes();
     }
-    // A heap of the same plan that may be shared, or an orphan without pages, or a new one.
-    template <class Heap> Heap* find_or_make(const heap_config& plan) {
+    // A heap with the same heap_config: one with room for a handle, an orphan without pages, or a new one. Null if none
+    // can be allocated, or no row fits a page.
+    template <class Heap> Heap* find_or_create(const heap_config& plan) {
         if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0) return nullptr;
-        const lock_guard hold(making_);
+        const lock_guard hold(create_lock_);
         Heap* found = nullptr;
         heaps().for_each([&](heap_base& base) {
             if (found != nullptr || base.kind() != plan.ops) return;
@@ -310,8 +309,8 @@ template <class Set> class row_core {
     mutable ledger_pages<ledger_type> pages_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
-    thread_rows<Set>* threads_ = nullptr; // heap::per_thread only
-    spin_lock making_;
+    thread_rows<Set>* threads_ = nullptr; // heap::per_thread; null if it could not be allocated
+    spin_lock create_lock_;
     ALLOT_NO_UNIQUE_ADDRESS shared_row_sampler<policies::watch::every_nth_row> sampler_;
 };
 

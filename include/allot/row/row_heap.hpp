@@ -1,9 +1,7 @@
-// row_heap: a handle to a heap of rows of one size, and its local(): the same for one thread, without atomics.
+// row_heap: a handle of a heap of rows of one size. local_row_heap: one thread's handle of it, with a cache of slots.
 //
-// A handle of a unique heap owns it: when the handle goes the heap lives on until its last row is released, and
-// its pages go back then. Handles of shared heaps may be many; rows outlive them.
-// Cost: allocate and release through local() are about 12 and 15 instructions, the link count included.
-// Threads: row_heap by any; a local handle by the one thread that uses it, its rows by any.
+// Cost: allocate and release through local() take about 12 and 15 instructions, the link count included.
+// Threads: row_heap any, but one thread under refill::blocked; local_row_heap one; their rows any.
 // Source: HPCC roxiemem's IFixedRowHeap, 2009; the cache is a magazine, Bonwick and Adams 2001.
 #pragma once
 
@@ -23,7 +21,9 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// One thread's handle of a fixed heap; it takes `Batch` slots at once. Must go before its manager.
+/// One thread's handle of a heap of rows of one size, from row_heap::local(). Takes up to `Batch` slots at once, fewer
+/// when they are large. Requires: destroyed before the manager; used by one thread, others are reported in checked
+/// builds.
 template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     using policies = Heap;
     using rows = typename policies::rows;
@@ -38,9 +38,9 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     local_row_heap& operator=(const local_row_heap&) = delete;
     ~local_row_heap() { heap_.leave(cache_); }
 
-    // A row with one holder, contents unspecified; null when no memory can be had.
+    /// As row_manager::try_allocate, for a row of the heap's size and type.
     ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
-        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
+        thread_check_.check_thread(core_.context(), heap_.plan().name, heap_.plan().type);
         std::byte* row;
         if (ALLOT_UNLIKELY(!cache_.pop(row))) {
             row = pop_slow();
@@ -51,26 +51,27 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
             sampler_.allocated(core_, heap_.plan().row_bytes, *core_.context().types[type_]);
         return row;
     }
-    // The same; on failure what the set's oom policy says.
+    /// As row_manager::allocate, for a row of the heap's size and type.
     ALLOT_ALWAYS_INLINE void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
         return core_.refuse(heap_.plan().row_bytes, heap_.plan().name);
     }
-    // As row_heap's; its release, through row_ptr, finds the heap by the address.
+    /// As row_heap::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *core_.context().types[type_];
-        void* const row = core_.template suits<T>(heap_.plan(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
+        void* const row =
+            core_.template can_hold<T>(heap_.plan(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
         return core_.template construct<T>(row, std::forward<Args>(args)...);
     }
-    // Drops a holder of any row of any manager; quick for rows of this heap.
+    /// As row_manager::release, fastest for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
+        thread_check_.check_thread(core_.context(), heap_.plan().name, heap_.plan().type);
         const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
-        std::byte* const at = detail::bytes_of(row);
-        if (rows::template released_by_count<policies::counts_first>(
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
+        std::byte* const at = detail::opaque_bytes(row);
+        if (rows::template release_if_shared<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slow(more); }))
             return;
         auto& page = rows::page_at(arena_, at);
@@ -80,6 +81,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
             return release_slow(at);
         if (ALLOT_UNLIKELY(!cache_.push(at))) push_slow(at);
     }
+    /// As row_manager::link.
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
@@ -95,7 +97,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         heap_.spill(cache_, cache_.batch);
         cache_.push(row);
     }
-    // A row of another heap, shared, or to be destroyed.
+    // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         if (!rows::template is_of<false>(page, arena_, arena_.offset(row), &heap_))
@@ -106,12 +108,15 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     heap_type& heap_;
     const detail::arena_view arena_;
     std::uint32_t type_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check guard_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
     typename heap_type::template cache_of<2 * Batch> cache_;
     detail::row_core<Set>& core_;
 };
 
+/// A handle of a heap for rows of one size, from row_manager::heap(). A moved-from handle may only be destroyed or
+/// assigned to. Rows outlive the handle; then a unique heap returns its pages as they become empty.
+/// Requires: destroyed before the manager.
 template <class Set, class Heap> class row_heap {
     using policies = Heap;
     using rows = typename policies::rows;
@@ -119,7 +124,7 @@ template <class Set, class Heap> class row_heap {
 
   public:
     static constexpr bool unique = policies::unique;
-    // The handle takes several slots at once, and is for one thread.
+    // refill::blocked: the handle caches slots, and is for one thread.
     static constexpr bool blocked = policies::refill::batch > 1;
 
     row_heap(detail::row_core<Set>& core, heap_type& heap, const row_type& type, std::uint32_t number) noexcept
@@ -141,12 +146,12 @@ template <class Set, class Heap> class row_heap {
     ~row_heap() {
         close();
         if constexpr (unique)
-            if (heap_ != nullptr) core_->orphan(*heap_);
+            if (heap_ != nullptr) core_->close_unique_handle(*heap_);
         if constexpr (policies::limited)
-            if (heap_ != nullptr) core_->closed(*heap_);
+            if (heap_ != nullptr) core_->close_limited_handle(*heap_);
     }
 
-    // A row with one holder, contents unspecified; null when no memory can be had.
+    /// As row_manager::try_allocate, for a row of the heap's size and type.
     void* try_allocate() noexcept {
         if constexpr (blocked)
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
@@ -156,43 +161,47 @@ template <class Set, class Heap> class row_heap {
         core_->allocated(heap_->plan().row_bytes, *type_);
         return row;
     }
-    // The same; on failure what the set's oom policy says.
+    /// As row_manager::allocate, for a row of the heap's size and type.
     void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
         return core_->refuse(heap_->plan().row_bytes, heap_->plan().name);
     }
+    /// As row_manager::release.
     void release(const void* row) noexcept {
         if constexpr (blocked)
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->release(row);
         core_->release(row);
     }
+    /// As row_manager::link.
     void link(const void* row) noexcept
         requires(policies::counts)
     {
         core_->link(row);
     }
 
-    // A constructed T; throws what T's constructor throws, and std::bad_alloc by the oom policy. A T that is larger
-    // or more aligned than the heap's rows, or needs a destructor that the heap's type lacks, is refused and told.
+    /// As row_manager::make.
+    /// Requires: T fits the heap's rows in size and alignment; the heap's type has a destructor if T needs one.
+    /// Otherwise it fails as if out of memory, and is reported as misuse in checked builds.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         void* const row =
-            core_->template suits<T>(heap_->plan(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
+            core_->template can_hold<T>(heap_->plan(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
         return core_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
-    // A handle for the calling thread. Its rows may go to any thread.
+    /// Returns: a handle for the calling thread.
     local_row_heap<Set, Heap> local() noexcept { return {*core_, *heap_, number_}; }
 
+    /// Statistics of the heap. live_rows() and usage() are linear in its pages.
     std::size_t live_rows() const noexcept { return heap_->usage().live_rows; }
     std::size_t pages() const noexcept { return heap_->pages(); }
     heap_usage usage() const noexcept { return heap_->usage(); }
 
-    // Frees all rows of the heap, whoever holds them, running the destructors of those that were finalized, and
-    // gives all pages back; returns the pages. No other thread may use the heap or its rows meanwhile (others may use
-    // the manager, be short of pages, and report), and no local handle of it may be alive: then nothing is done, and it
-    // is told.
+    /// Destroys and frees all rows of the heap, whatever their link counts, and returns its pages to the arena.
+    /// Requires: no other thread uses the heap or its rows (the manager may be used). No local handle of it exists;
+    /// otherwise nothing happens, it returns 0, and is reported as misuse in checked builds.
+    /// Returns: the number of pages.
     std::size_t release_all() noexcept
         requires unique
     {
@@ -207,7 +216,7 @@ template <class Set, class Heap> class row_heap {
             if constexpr (policies::counts)
                 if (type_->destroy != nullptr || type_->check_bytes() != 0)
                     rows::for_each_live(*heap_, [](auto& page, std::byte* row) {
-                        rows::end(page, row, rows::counting::word(page, row).load());
+                        rows::check_and_destroy(page, row, rows::counting::word(page, row).load());
                     });
             pages = heap_->drop_pages();
         }
@@ -219,7 +228,7 @@ template <class Set, class Heap> class row_heap {
 
   private:
     using own_local = std::conditional_t<blocked, local_row_heap<Set, Heap, policies::refill::batch>*, std::nullptr_t>;
-    // Without memory for it the handle works slot by slot.
+    // If there is no memory for the cache, the handle works slot by slot.
     void open() noexcept {
         if constexpr (blocked) local_ = new (std::nothrow) std::remove_pointer_t<own_local>(*core_, *heap_, number_);
     }

@@ -1,11 +1,9 @@
-// The row manager: link-counted rows of any size under one limit, from a named set of policies.
+// row_manager<Set>: link-counted rows of any size under one limit. <allot/row_manager.hpp> shows the call path.
 //
-// Invariant: charged bytes are the pages that its heaps and huge rows hold, and never exceed the limit.
-// Cost: through local() about 15 instructions to allocate and to release; through the manager itself one atomic
-// exchange more, or a thread-local look-up under heap::per_thread. 8 KiB an object, and 1.5 KiB for each heap.
-// Threads: any, unless a member says otherwise. Rows may be released by any thread, and outlive handles, but not
-// the manager: rows that are left at its end are reported and their pages freed, without running destructors.
-// Source: HPCC Roxie's row manager (roxiemem), 2009.
+// Invariant: charged bytes = the pages of its heaps and huge rows x the page size, and never exceed the limit.
+// Cost: about 15 instructions per allocate and per release through local(); without a handle one atomic exchange more,
+// under heap::per_thread a thread-local load more. 8 KiB per manager and 1.5 KiB per heap.
+// Threads: any, unless a member says otherwise. Source: HPCC Roxie's row manager (roxiemem), 2009.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,18 +22,20 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// A manager's figures at a moment, in bytes.
+/// Statistics of a row manager at one moment, in bytes unless a member says otherwise.
 struct row_stats {
-    std::size_t charged = 0;    // pages held x page size
-    std::size_t peak = 0;       // the most that was charged; its arena's where the set charges nobody
-    std::size_t limit = 0;      // its arena's where the set charges nobody
-    std::size_t committed = 0;  // of its arena
-    std::size_t resident = 0;   // of its arena, as the system says now
-    std::size_t live_rows = 0;  // rows, not bytes
-    std::size_t live_bytes = 0; // what those rows may use: the rest of what is charged is headers, rounding, free slots
-    std::size_t largest_free_run = 0; // of its arena
+    std::size_t charged = 0;          ///< pages held x page size
+    std::size_t peak = 0;             ///< highest charge; under ledger::none of the whole arena
+    std::size_t limit = 0;            ///< SIZE_MAX: none; under ledger::none of the whole arena
+    std::size_t committed = 0;        ///< of the whole arena
+    std::size_t resident = 0;         ///< of the whole arena, as the system reports it
+    std::size_t live_rows = 0;        ///< number of rows
+    std::size_t live_bytes = 0;       ///< bytes that live rows may use; of huge rows their pages
+    std::size_t largest_free_run = 0; ///< of the whole arena
 };
 
+/// Allocates link-counted rows of any size under one limit, as the policies of `Set` say.
+/// Rows outlive handles, but not the manager.
 template <class Set> class row_manager {
     using core = detail::row_core<Set>;
     using policies = typename core::policies;
@@ -44,11 +44,16 @@ template <class Set> class row_manager {
   public:
     using set = Set;
 
-    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name,
-    // page_bytes, reserve_bytes, leak_sink, damage_sink; the arena where the set says page::of<Arena>, the caller's
-    // bytes where it says page::borrowed, the api (unless it is an empty type) and a device_id where it says
-    // page::on_device: then rows are a device's memory, and no member touches it. Throws out_of_memory when no address
-    // space can be had (without exceptions: aborts with its page).
+    /// Creates a manager from these values, in any order:
+    ///   name, leak_sink, damage_sink, page_bytes, reserve_bytes
+    ///   limit                  unless the set says ledger::none
+    ///   account                the parent of the manager's own one, under ledger::tree
+    ///   Arena                  under page::of<Arena>, required; then no page_bytes, no reserve_bytes
+    ///   std::span<std::byte>   the bytes to use, under page::borrowed, required; then no reserve_bytes
+    ///   Api, device_id         under page::on_device<Api>; Api is required unless its type is empty
+    /// A value that is given twice, is missing, or has no use in the set is rejected at compile time.
+    /// Requires: the account, the arena, the bytes and the text of the name outlive the manager.
+    /// Throws: out_of_memory if there is no address space; without exceptions it writes the report and aborts.
     template <class... Values>
     explicit row_manager(Values&&... values)
         : core_(value_or<allot::name>({""}, values...).text, this, values...),
@@ -65,6 +70,8 @@ template <class Set> class row_manager {
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
 
+    /// Reports rows that were not released to the leak_sink and frees their pages, without calling destructors.
+    /// Requires: no thread uses the manager or a row; all handles are destroyed (those of heap::per_thread end here).
     ~row_manager() {
         if constexpr (policies::in_tree) core_.ledger().set_stats_source(nullptr, nullptr);
         client_.leave();
@@ -79,45 +86,56 @@ template <class Set> class row_manager {
 
     // ---- rows of any size -----------------------------------------------------------------------------------
 
-    // A row with one holder, its contents unspecified, aligned to 8 bytes or as its type asks (up to 64). 0 bytes
-    // are a row too. On failure what the set's oom policy says: oom::raise throws out_of_memory, oom::null null.
+    /// Allocates a row with one link. Its contents are unspecified (zero under guard::zero).
+    /// Requires: type outlives the manager; type.align is 0 or a power of two up to 64. Checked builds report another
+    /// alignment as misuse; other builds fail.
+    /// Returns: a row of at least `bytes` (0 is allowed), aligned to 8 or type.align, whichever is larger; null under
+    /// oom::null if it fails.
+    /// Throws: out_of_memory under oom::raise.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
         return core_.refuse(bytes, type.name);
     }
-    // The same; null on failure.
+    /// As allocate(), but returns null if it fails.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
         return core_.try_allocate(bytes, type);
     }
-    // A constructed T. Only where rows are counted: a row_ptr that is copied links.
+    /// Allocates a row and constructs a T in it; the last release destroys it. Needs a set whose rows have link counts.
+    /// Returns: the row; null under oom::null if it cannot be allocated.
+    /// Throws: what T's constructor throws; out_of_memory under oom::raise.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         return core_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
 
-    // One more holder. Addresses outside the manager's arena are left alone (a checked build tells when they are
-    // rows of another arena).
+    /// Adds a link. An address outside the manager's arena is ignored; checked builds report a row of another arena.
+    /// Requires: the caller holds a link; the row has fewer than 2^29 - 1 (not checked).
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
         core_.link(row);
     }
-    // One holder fewer; the last one destroys and frees the row. Never waits.
+    /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call.
+    /// Requires: the caller holds a link, or row is null or outside every arena. Anything else is reported as misuse in
+    /// checked builds; in others a double release is ignored, or releases the row that took the slot, and an
+    /// interior pointer is undefined.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept { core_.release(row); }
-    // The same for a row that was asked for with so many bytes: quicker under heap::per_thread.
+    /// The same, faster under heap::per_thread. `bytes`: the size that was requested; another size only costs time.
     ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes) noexcept {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = core_.find_local_rows()) return mine->release(row, bytes);
         release(row);
     }
+    /// Returns: true if the row may have another link; always true outside every arena.
     bool is_shared(const void* row) const noexcept
         requires(policies::counts)
     {
         return allot::is_shared(row);
     }
+    /// Returns: bytes that the row may use; 0 outside every arena.
     std::size_t capacity(const void* row) const noexcept { return allot::capacity(row); }
-    // The row is constructed: its type's destructor runs at the last release.
+    /// Marks the row as constructed: the last release calls its type's `destroy`, if it has one.
     void finalize(void* row) noexcept
         requires(policies::counts) && (policies::host_touches_rows)
     {
@@ -126,9 +144,12 @@ template <class Set> class row_manager {
 
     // ---- handles --------------------------------------------------------------------------------------------
 
-    // A heap for rows of one size and type; `as<...>` changes the set's answers for it. The type must outlive the
-    // manager. Whatever the oom policy, throws (or aborts, without exceptions) out_of_memory when the heap's few bytes
-    // cannot be had, its rows do not fit a page, or cannot be aligned so.
+    /// Opens a heap for rows of one size and type. as<...> replaces policies of the set for this heap.
+    /// Its rows are aligned to type.align, at least to 4; if that is 0, to 8, or to 4 under size::packed.
+    /// Requires: type outlives the manager.
+    /// Returns: a handle (row_heap), to be destroyed before the manager.
+    /// Throws: out_of_memory, also under oom::null, if the heap cannot be allocated or a row of this size and alignment
+    /// does not fit a page; without exceptions it writes the report and aborts.
     template <class... Answers> auto heap(as_t<Answers...>, std::size_t bytes, const row_type& type = untyped) {
         if constexpr (check_heap<Set, as_t<Answers...>>())
             return core_.template heap_for<overridden<Set, as_t<Answers...>>>(bytes, type);
@@ -138,13 +159,15 @@ template <class Set> class row_manager {
         return core_.template heap_for<Set>(bytes, type);
     }
 
-    // The calling thread's own handle: the quick way. It must go before the manager.
+    /// Returns: a handle for one thread, the fastest way to allocate and release; to be destroyed before the manager.
     local_rows<Set> local() noexcept { return local_rows<Set>(core_); }
 
     // ---- memory ---------------------------------------------------------------------------------------------
 
-    // Gives every page without rows back to the arena, caches of ended calls included (not those of handles and
-    // threads that are still in use); returns bytes.
+    /// Returns every page without rows to the arena, and refunds it. Empties the shared caches and, under
+    /// heap::per_thread, the calling thread's; slots in caches of other threads and handles keep their pages.
+    /// May wait for another thread that does the same.
+    /// Returns: bytes.
     std::size_t release_empty_pages() noexcept {
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = core_.find_local_rows()) mine->flush();
@@ -153,53 +176,60 @@ template <class Set> class row_manager {
         core_.pages().record(watch_event::reclaimed, bytes);
         return bytes;
     }
+    /// Returns: bytes charged now: pages held x page size.
     std::size_t used() const noexcept
         requires(policies::charges)
     {
         return core_.ledger().used();
     }
+    /// Returns: the highest number of bytes charged at once, by requests that succeeded.
     std::size_t peak() const noexcept
         requires(policies::charges)
     {
         return core_.ledger().peak();
     }
+    /// Returns: the manager's own limit in bytes; SIZE_MAX: none. An account above it may have a lower one.
     std::size_t limit() const noexcept
         requires(policies::charges)
     {
         return core_.ledger().limit();
     }
-    // What happened at the limit so far.
+    /// Returns: page requests and refusals so far, and the bytes charged and refunded.
     charge_stats charges() const noexcept
         requires(policies::watch::counts)
     {
         return core_.ledger().charges();
     }
-    // Takes effect for later requests; pages already held stay.
+    /// Sets the limit for later requests. Pages already held stay, also if they exceed it.
     void set_limit(std::size_t bytes) noexcept
         requires(policies::charges)
     {
         core_.ledger().set_limit(bytes);
     }
-    // The same, and the arena's free pages go back to the system; returns bytes of the latter.
+    /// release_empty_pages(), then returns the arena's free pages to the system; not those that are preallocated,
+    /// borrowed, or kept by retain::never. Returns: bytes returned to the system.
     std::size_t trim() noexcept {
         release_empty_pages();
         const std::size_t bytes = arena().trim();
         core_.pages().record(watch_event::trimmed, bytes);
         return bytes;
     }
-    // Exact while no other thread allocates or releases.
+    /// Returns: the number of live rows; exact while no other thread allocates or releases.
+    /// Complexity: linear in the pages held.
     std::size_t live_rows() const noexcept {
         std::size_t n = core_.huge().rows();
         core_.heaps().for_each([&](heap_base& heap) { n += heap.usage().live_rows; });
         return n;
     }
-    // Visits the figures of every heap that holds pages, the huge rows last.
+    /// Calls visit(const heap_usage&) for each heap that holds pages, then once for all huge rows.
     template <class Visit> void usage(Visit visit) const {
         core_.heaps().for_each([&](heap_base& heap) {
             if (const heap_usage u = heap.usage(); u.pages != 0) visit(u);
         });
         if (core_.huge().rows() != 0) visit(huge_usage());
     }
+    /// Returns: statistics of now. Allocates nothing.
+    /// Complexity: linear in the pages held and in the arena's committed range.
     row_stats stats() const noexcept {
         const auto arena_now = arena().stats();
         std::size_t live = 0, bytes = 0;
@@ -216,33 +246,33 @@ template <class Set> class row_manager {
                 bytes,
                 arena_now.largest_free_run};
     }
-    // Rows and bytes by row type now. Types are exact up to 64 Ki slots in use a heap with rows of many types, and
-    // estimated from as many beyond; a heap is kept from taking slots while it is looked at.
+    /// Returns: rows and bytes by row type. A heap with rows of many types is counted up to 64 Ki slots, and estimated
+    /// from as many beyond. Holds a heap's lock while it counts, so requests for slots of that heap wait.
     type_histogram usage_by_type() const noexcept {
         type_histogram all;
         count_types(all, histogram_now);
         return all;
     }
-    // The same when most was charged, to 1/16.
+    /// Returns: rows and bytes by row type at the peak: a snapshot taken at most 1/16 below it.
     peak_usage usage_at_peak() const noexcept
         requires(policies::watch::at_peak)
     {
         return core_.ledger().recorder().at_peak();
     }
-    // Visits the last events (traced_event, nanoseconds since the manager was made), the oldest first.
+    /// Calls visit(const traced_event&, nanoseconds since construction) for the last events, the oldest first.
     template <class Visit>
     void visit_trace(Visit visit) const
         requires(policies::watch::events != 0)
     {
         core_.ledger().recorder().visit(visit);
     }
-    // Events so far; all but the last ones are overwritten.
+    /// Returns: the number of events so far; only the last ones are kept.
     std::uint64_t traced() const noexcept
         requires(policies::watch::events != 0)
     {
         return core_.ledger().recorder().events();
     }
-    // Visits what each page is used for (page_use), in no order; a heap is kept from taking slots meanwhile.
+    /// Calls visit(const page_use&) for each page, in no order. A heap's lock is held: visit must not call the manager.
     template <class Visit> void visit_pages(Visit visit) const {
         core_.heaps().for_each([&](heap_base& heap) {
             heap.visit_pages([](void* to, const page_use& use) { (*static_cast<Visit*>(to))(use); }, &visit);
@@ -251,12 +281,12 @@ template <class Set> class row_manager {
             visit(page_use{first, pages, 0, 0});
         });
     }
-    // One page: limits, the arena, the largest holders.
+    /// Writes the limit, the largest heaps, and the arena; under ledger::tree also the top accounts. Allocates nothing.
     void report(text_writer& out) const noexcept {
         out.put("row manager ").put(name()).put(" (set ").put(core::set_name()).put(")").newline();
         const std::size_t now = core_.held_bytes(), most = core_.limit_bytes();
         out.put("  limit ");
-        if (most == SIZE_MAX) out.put("none of its own"); // an account above has one
+        if (most == SIZE_MAX) out.put("none");
         else out.bytes(most);
         out.put(", charged ").bytes(now).put(", peak ").bytes(core_.peak_bytes());
         if (most != SIZE_MAX) out.put(", free ").bytes(most > now ? most - now : 0);
@@ -269,15 +299,16 @@ template <class Set> class row_manager {
         if constexpr (policies::in_tree) core_.ledger().report(out);
     }
 
-    // Its own, which its pages are charged to, below the one that it was given; it lives as long as the manager.
+    /// Returns: the manager's own account, a child of the one passed in. It lives as long as the manager.
     allot::account& account() const noexcept
         requires(policies::in_tree)
     {
         return core_.ledger().account();
     }
     const char* name() const noexcept { return core_.name(); }
+    /// Returns: the arena that the pages come from, private or shared.
     arena_base& arena() const noexcept { return core_.arena(); }
-    // Invariants of every heap; no other thread may use the manager meanwhile.
+    /// Returns: true if the invariants of every heap and canary hold. Requires: no other thread uses the manager.
     bool valid() const noexcept {
         bool good = true;
         core_.heaps().for_each([&](heap_base& heap) { good = good && heap.valid(); });
@@ -296,7 +327,7 @@ template <class Set> class row_manager {
     static std::size_t held(const void* self) noexcept {
         return static_cast<const row_manager*>(self)->core_.held_bytes();
     }
-    // What the system gives to an arena of its own; one that is shared is nobody's alone.
+    // Committed and resident bytes are 0 for a shared arena: they cannot be attributed to one manager.
     template <class Stats> static Stats item_stats_of(const void* self) noexcept {
         const auto& rows = *static_cast<const row_manager*>(self);
         if constexpr (policies::shares_arena) return {rows.core_.held_bytes(), 0, 0};
@@ -328,10 +359,10 @@ template <class Set> class row_manager {
 
     core core_;
     leak_sink leaks_;
-    arena_client client_; // last: others may ask from now on
+    arena_client client_; // last: from its construction on, other users of the arena may call reclaim_for_arena
 };
 
-// A set that makes no row manager: its mistake is told once, and everything else is quiet.
+// For a set that is refused: one compile error, and a stub whose members cause no further ones.
 template <class Set>
     requires(!well_formed<Set, product::row_manager>)
 class row_manager<Set> : public detail::refused<Set, product::row_manager> {

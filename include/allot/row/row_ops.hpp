@@ -1,8 +1,8 @@
-// How the rows of a page are treated by someone who knows only their address.
+// row_ops: table of functions on the rows of a page, for callers that know only an address.
 //
-// One constant table for each kind of heap stands behind every page header, so that a row_ptr is one word and a
-// stranger's release finds the way. Cost: one indirect call. Threads: any.
-// Source: HPCC roxiemem's HeapletBase virtual functions, 2009; as a table because the page is raw memory.
+// Every page header points to one, a constant per kind of heap. So a row_ptr is one word, and any caller can release.
+// Cost: one indirect call. Threads: any.
+// Source: HPCC roxiemem's HeapletBase virtual functions, 2009; a table, because the page is raw memory.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,4 +1,4 @@
-// The answers of a row manager's set, as the types that the row room works with.
+// row_policies<Set>: the policies of a row manager's set, as the types and constants that this folder uses.
 //
 // Cost: none at run time.
 #pragma once
@@ -36,24 +36,24 @@ template <class Set> struct row_policies {
     using ledger = watched_ledger<ledger_of<answer<category::ledger>>, recorder_of<watch>>;
 
     using list = typename size::list;
-    // Otherwise headers, bits and counts stand in host memory, and no objects are made in rows.
+    // False: headers, free bits and counts are in host memory, and no objects are constructed in rows.
     static constexpr bool host_touches_rows = provided_by<page>::template has<property::host_accessible>;
     using place = std::conditional_t<host_touches_rows, header_in_page, header_out_of_band>;
     using rows = slot_rows<slots, count, guard, place>;
 
-    static constexpr bool packed = size::step < 8; // rows of one size are aligned to 4
-    static constexpr bool bucketed = size::rounds; // and otherwise fill the next size of the list
+    static constexpr bool packed = size::step < 8; // in heaps of one size, rows are aligned to 4 bytes
+    static constexpr bool bucketed = size::rounds; // sizes are rounded up to the next one of the list
     static constexpr bool unique = use::exclusive;
-    static constexpr bool limited = !use::exclusive && use::users != 0; // so many handles a heap
+    static constexpr bool limited = !use::exclusive && use::users != 0; // a heap serves at most use::users handles
     static constexpr bool per_thread = use::by_thread;
     static constexpr bool counts = rows::counting::counts;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
-    // A heap of one size made with these answers has rows of one type, which the page keeps.
+    // A heap of one size has rows of one type; the page header has the type.
     static constexpr bool one_type = unique || packed || !counts;
     static constexpr bool shares_arena = requires { typename page::arena_type; };
-    // The count lies in front of every row of the manager's arena, so that one holder more need not look at the row's
-    // page, nor one fewer, but for a canary. Checked builds always look.
+    // Every row of the arena has its count in front, so link() does not read the page header; with counts_first,
+    // release() does not either unless it drops the last link. Checked builds always read it.
     static constexpr bool counts_in_front =
         std::is_same_v<count, allot::count::links> && !shares_arena && ALLOT_CHECKED == 0;
     static constexpr bool counts_first = counts_in_front && !has_canary<guard>;

@@ -1,7 +1,7 @@
-// row_ptr<T>: a holder of one row, one word wide. Copying links, destroying releases.
+// row_ptr<T>: a smart pointer that holds one link of a row.
 //
-// Invariant: it is null, a row it holds one link of, or an address outside every arena (a constant).
-// Cost: that of link() and release(). Threads: as for shared_ptr: each row_ptr by one thread at a time.
+// Invariant: null, a row of which it holds one link, or an address outside every arena (a constant).
+// Cost: one word; copies cost link(), destruction release(). Threads: as std::shared_ptr: each object by one at a time.
 // Source: HPCC roxiemem's OwnedRoxieRow and OwnedConstRoxieRow, 2009.
 #pragma once
 
@@ -13,6 +13,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Shares a row: a copy adds a link, the destructor releases one. Requires: the row's manager outlives it.
 template <class T> class row_ptr {
   public:
     using element_type = T;
@@ -29,13 +30,13 @@ template <class T> class row_ptr {
         if (row_ != nullptr) allot::release(row_);
     }
 
-    // Takes over a link that the caller holds.
+    /// Returns: a row_ptr that takes over the caller's link; adds none.
     static row_ptr adopt(T* row) noexcept {
         row_ptr p;
         p.row_ = row;
         return p;
     }
-    // Adds a link of its own.
+    /// Returns: a row_ptr that adds a link. Requires: the caller holds one.
     static row_ptr linked(T* row) noexcept {
         allot::link(row);
         return adopt(row);
@@ -46,7 +47,7 @@ template <class T> class row_ptr {
     T* operator->() const noexcept { return row_; }
     explicit operator bool() const noexcept { return row_ != nullptr; }
 
-    // Gives its link to the caller.
+    /// Returns: the row; the caller takes over the link. The row_ptr is null afterwards.
     [[nodiscard]] T* detach() noexcept { return std::exchange(row_, nullptr); }
     void reset() noexcept { row_ptr().swap(*this); }
     void swap(row_ptr& other) noexcept { std::swap(row_, other.row_); }

@@ -1,7 +1,7 @@
-// What a row manager tells: who holds its memory when it is out of it, and who leaked at its end.
+// Texts of a row manager: its largest heaps, for reports and out_of_memory, and the rows that leaked.
 //
-// Nothing here allocates. Cost: a walk over the heaps; the leak report also looks at every slot.
-// Threads: the page of holders by any; leaks when nobody else uses the manager.
+// Cost: a walk over the heaps; report_leaks also visits every slot. Allocates nothing.
+// Threads: any; report_leaks when no other thread uses the manager.
 // Source: HPCC roxiemem's reportLeaks and OOM reports, 2009.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
-// The few largest of many heaps, in order, without allocating.
+// The 8 largest of the heaps that are added, in order.
 class top_heaps {
   public:
     void add(const heap_usage& u) noexcept {
@@ -98,7 +98,7 @@ class leak_counts {
     std::size_t others_ = 0;
 };
 
-// Tells the rows that were not released, by heap and type. Nobody else may use the manager meanwhile.
+// Writes rows that were not released to the sink, by heap and type; nothing if there are none.
 template <class Huge>
 ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* name, const char* set,
                              const leak_sink& sink) noexcept {
@@ -108,16 +108,16 @@ ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* na
     heaps.for_each([&](heap_base& heap) {
         const heap_usage u = heap.usage();
         if (u.live_rows == 0) return;
-        leak_counts tally;
+        leak_counts leaks;
         heap.visit_rows([](void* to, std::byte*, const row_type* type) { static_cast<leak_counts*>(to)->add(type); },
-                        &tally);
-        const std::size_t named = tally.write(out, u.name, u.slot_bytes);
+                        &leaks);
+        const std::size_t named = leaks.write(out, u.name, u.slot_bytes);
         if (named == 0) out.put("    heap ").put(u.name).put(": ").number(u.live_rows).put(" rows").newline();
         leaked += named != 0 ? named : u.live_rows;
     });
-    leak_counts tally;
-    huge.for_each([&](std::byte*, const row_type* type, std::size_t) { tally.add(type); });
-    leaked += tally.write(out, "huge", 0);
+    leak_counts leaks;
+    huge.for_each([&](std::byte*, const row_type* type, std::size_t) { leaks.add(type); });
+    leaked += leaks.write(out, "huge", 0);
     if (leaked == 0) return;
     char head[256];
     text_writer first{head};

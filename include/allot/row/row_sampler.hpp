@@ -1,6 +1,6 @@
-// Every n-th row goes into the trace: a count in a handle of one thread, or one that all share in the manager.
+// Adds every n-th row to the trace: row_sampler for one thread's handle, shared_row_sampler for the manager.
 //
-// Cost: an increment a row (shared: a locked one); nothing at all, no byte, where n is 0. Threads: as its owner.
+// Cost: one increment per row (shared: an atomic one); no byte and no instruction where Nth is 0. Threads: its owner's.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,10 +1,10 @@
-// A row's seal: the check of its bytes in the last 4 of them, for types that have one.
+// The seal of a row: a sum or CRC-32C of its bytes, in the 4 bytes behind them, for row types with a check.
 //
-//   | row: what it may use .............. | check 4 | (canary 4) |
+//   | row, as far as its capacity | check 4 | (canary 4) |
 //
-// Sealed rows carry bit 30 in their link word, so that their last release takes the way of rows with a destructor,
-// and others see nothing of it. Cost: that of the check, over all that a row may use.
-// Threads: sealing by the row's only holder; checking by any holder.
+// A bit of the link word says that the row is sealed; the last release then takes the path of rows with a destructor.
+// Cost: that of the check, over the row's whole capacity.
+// Threads: sealing by the holder of the only link; checking by any holder.
 // Source: thorhelper's row checking (HPCC), 2007.
 #pragma once
 
@@ -21,17 +21,17 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 inline std::uint32_t check_of_row(row_check kind, const std::byte* row, std::size_t bytes) noexcept {
-    sys::expose(row, bytes); // what its user left unwritten is a part of it, too
+    sys::expose(row, bytes); // unwritten bytes are checked, too: memory checkers must not complain
     return kind == row_check::crc32c ? crc32c(row, bytes) : sum16(row, bytes);
 }
-// `room`: what the row may use, its check included.
-inline void write_seal(const row_type& type, std::byte* row, std::size_t room) noexcept {
-    const std::size_t bytes = room - type.check_bytes();
+// `usable`: bytes that the row may use, its check included.
+inline void write_seal(const row_type& type, std::byte* row, std::size_t usable) noexcept {
+    const std::size_t bytes = usable - type.check_bytes();
     const std::uint32_t check = check_of_row(type.check, row, bytes);
     std::memcpy(row + bytes, &check, sizeof check);
 }
-inline bool seal_fits(const row_type& type, const std::byte* row, std::size_t room) noexcept {
-    const std::size_t bytes = room - type.check_bytes();
+inline bool seal_fits(const row_type& type, const std::byte* row, std::size_t usable) noexcept {
+    const std::size_t bytes = usable - type.check_bytes();
     std::uint32_t found;
     std::memcpy(&found, row + bytes, sizeof found);
     return found == check_of_row(type.check, row, bytes);

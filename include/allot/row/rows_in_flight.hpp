@@ -1,22 +1,16 @@
-// rows_in_flight: links that kernels on their way hold, dropped once the kernels are done; and lists of rows for
-// kernels.
+// rows_in_flight: releases links once the kernels that use the rows are done, and copies lists of rows for kernels.
 //
-//     allot::rows_in_flight lent{rows, api};
-//     const auto view = lent.upload(stream, {list, n});     // rows_view: the addresses, copied to the device on the
-//     stream kernel<<<grid, block, 0, stream>>>(*view); lent.release_list_after(stream, *view);               // the
-//     list; and rows that nobody else needs: lent.release_after(stream, {list, n});
-//     ...
-//     lent.poll();                                          // now and then: releases what is done
+//     allot::rows_in_flight in_flight{rows, api};
+//     const auto view = in_flight.upload(stream, {list, n});      // a rows_view: the addresses, copied on the stream
+//     kernel<<<grid, threads, 0, stream>>>(*view);
+//     in_flight.release_list_after(stream, *view);                // the list
+//     in_flight.release_after(stream, {list, n});                 // rows that the host no longer needs
+//     in_flight.poll();                                           // now and then: releases what is done
 //
-// A row that a kernel reads must not be released before the kernel is done: its slot is free for the next row at once.
-// So a link goes where it is dropped behind the stream's work so far: into batches, each with one event, recorded when
-// the batch is full or looked at. Nothing here waits but drain() and the destructor.
-// Invariant: a row's link is dropped once, after an event that was recorded behind its release_after, or after its
-// device was waited for. A stream that goes is polled before: no event can be recorded on it later, and its rows wait
-// for drain().
-// Cost: an event for 60 rows; 560 bytes of host memory a batch, used again. Threads: one at a time; others may use the
-// manager.
-// Source: events behind deferred frees, as in RMM's and PyTorch's stream-ordered pools.
+// Invariant: each link is released once, after an event recorded behind its release_after, or after the device was
+// waited for. Links wait in batches of one stream; a batch's event is recorded when it is full, or by poll().
+// Cost: an event per 60 rows, and 560 bytes of host memory per batch, used again. Threads: one at a time; others may
+// use the manager. Source: events behind deferred frees, as in RMM's and PyTorch's stream-ordered pools.
 #pragma once
 
 #include <allot/config.hpp>
@@ -31,7 +25,9 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// `Rows` is a row manager over the device's memory; it outlives this.
+/// Holds links for kernels in flight. `Rows` is a row manager over the memory of `device`.
+/// Release rows that kernels use only through it: a released row's slot is free for the next row at once.
+/// Requires: the manager outlives it. Call poll() before a stream is destroyed; otherwise its links wait for drain().
 template <class Rows, device::api Api> class rows_in_flight {
   public:
     using stream_type = typename Api::stream_type;
@@ -40,7 +36,7 @@ template <class Rows, device::api Api> class rows_in_flight {
         : rows_(rows), api_(api), device_(device) {}
     rows_in_flight(const rows_in_flight&) = delete;
     rows_in_flight& operator=(const rows_in_flight&) = delete;
-    // Waits for the device where rows are in flight. One that is lost has no kernels: its rows are released, too.
+    /// Waits for the device if links are pending, then releases them, also on a lost device: it runs no kernels.
     ~rows_in_flight() {
         if (pending_ != 0) static_cast<void>(api_.synchronize(device_));
         release_all();
@@ -51,21 +47,23 @@ template <class Rows, device::api Api> class rows_in_flight {
         }
     }
 
-    /// Drops a link of the caller's to each row once the work that the stream has by now is done. False without host
-    /// memory for it, or where the stream is none: then the links are the caller's still.
+    /// Takes over one link of each row, and releases it once the work that is now on the stream is done. Never waits.
+    /// Returns: false if there is no host memory, or `stream` is not a stream; the caller keeps the links.
     bool release_after(stream_type stream, std::span<const void* const> rows) noexcept {
         const auto id = api_.stream_id(stream);
-        if (!id || !make_room(stream, *id, rows.size())) return false;
+        if (!id || !reserve(stream, *id, rows.size())) return false;
         for (const void* const row : rows) add(*id, row);
         return true;
     }
     bool release_after(stream_type stream, const void* row) noexcept { return release_after(stream, {&row, 1}); }
+    /// The same for the list of a view from upload().
     bool release_list_after(stream_type stream, const rows_view& view) noexcept {
         return view.list == nullptr || release_after(stream, view.list);
     }
 
-    /// A list of these rows for kernels that are launched on the stream from now on. It lies in a row of the manager,
-    /// which release_list_after(stream, view) gives back; it does not link the rows.
+    /// Copies a list of these rows to the device, for kernels launched on the stream from now on. Adds no links.
+    /// Returns: the view, or an error if the list cannot be allocated or copied. The list is a row of the manager;
+    /// release it by release_list_after().
     device::result<rows_view> upload(stream_type stream, std::span<const void* const> rows) noexcept {
         if (rows.empty()) return rows_view{};
         void* const list = rows_.try_allocate(rows.size_bytes());
@@ -79,7 +77,7 @@ template <class Rows, device::api Api> class rows_in_flight {
         return rows_view{static_cast<const void* const*>(list), rows.size()};
     }
 
-    /// Drops the links whose streams have come so far; returns how many. Never waits.
+    /// Releases the links whose events have happened. Returns: their number. Never waits.
     std::size_t poll() noexcept {
         for (batch** at = &open_; *at != nullptr;)
             if (record(**at)) move(at, recorded_);
@@ -96,25 +94,25 @@ template <class Rows, device::api Api> class rows_in_flight {
         }
         return dropped;
     }
-    /// Waits for the device, and drops all links; where waiting fails, none.
+    /// Waits for the device and releases all links; none if waiting fails, which it returns as an error.
     device::result<> drain() noexcept {
         const auto waited = api_.synchronize(device_);
         if (waited) release_all();
         return waited;
     }
-    /// Links that wait to be dropped.
+    /// Returns: the number of links that are not released yet.
     std::size_t pending() const noexcept { return pending_; }
 
   private:
-    static constexpr std::size_t most = 60;
+    static constexpr std::size_t max_rows = 60;
     struct batch {
         batch* next = nullptr;
         stream_type stream{};
-        std::uint64_t id = 0; // of the stream: its handle may be another one's later
+        std::uint64_t id = 0; // of the stream: a later stream may have the same handle
         typename Api::event_type done{};
         bool has_event = false;
         std::size_t count = 0;
-        const void* rows[most];
+        const void* rows[max_rows];
     };
 
     static void move(batch** from, batch*& to) noexcept {
@@ -123,16 +121,16 @@ template <class Rows, device::api Api> class rows_in_flight {
         b->next = to;
         to = b;
     }
-    // Room for n rows more in open batches of the stream, or nothing.
-    bool make_room(stream_type stream, std::uint64_t id, std::size_t n) noexcept {
+    // Opens batches of the stream for n more rows. False: no host memory, and none is opened.
+    bool reserve(stream_type stream, std::uint64_t id, std::size_t n) noexcept {
         std::size_t room = 0, spare = 0;
         for (const batch* b = open_; b != nullptr; b = b->next)
-            if (b->id == id) room += most - b->count;
-        const std::size_t more = n > room ? (n - room + most - 1) / most : 0;
+            if (b->id == id) room += max_rows - b->count;
+        const std::size_t more = n > room ? (n - room + max_rows - 1) / max_rows : 0;
         for (const batch* b = spare_; b != nullptr && spare != more; b = b->next) ++spare;
         for (; spare != more; ++spare) {
             batch* const made = new (std::nothrow) batch;
-            if (made == nullptr) return false; // the others stay for later
+            if (made == nullptr) return false; // batches made so far stay spare
             made->next = spare_;
             spare_ = made;
         }
@@ -145,11 +143,11 @@ template <class Rows, device::api Api> class rows_in_flight {
     }
     void add(std::uint64_t id, const void* row) noexcept {
         batch** at = &open_;
-        while ((*at)->id != id || (*at)->count == most) at = &(*at)->next;
+        while ((*at)->id != id || (*at)->count == max_rows) at = &(*at)->next;
         batch& b = **at;
         b.rows[b.count++] = row;
         ++pending_;
-        if (b.count == most && record(b)) move(at, recorded_);
+        if (b.count == max_rows && record(b)) move(at, recorded_);
     }
     bool record(batch& b) noexcept {
         if (b.count == 0) return false;
@@ -179,7 +177,7 @@ template <class Rows, device::api Api> class rows_in_flight {
     Rows& rows_;
     const Api api_;
     const device_id device_;
-    batch* open_ = nullptr; // to be recorded
+    batch* open_ = nullptr; // without a recorded event
     batch* recorded_ = nullptr;
     batch* spare_ = nullptr; // empty
     std::size_t pending_ = 0;

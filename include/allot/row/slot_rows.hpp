@@ -1,11 +1,10 @@
-// Rows in slots: what turns a free slot of a fixed heap into a row, and a released row into a free slot.
+// slot_rows: turns a free slot of a fixed heap into a row, and a released row into a free slot.
 //
-// Invariant: a slot in a cache has link count 0, one that was given back no holders, and both have poisoned memory
-// (where a checker runs); under guard::canary its canary is right, under guard::zero it is wiped. With
-// header_out_of_band no function here touches a row's memory, and what could only do that (destructors, seals) is told
-// as a misuse.
-// Cost: starting a row is one or two stores; dropping one is link_word::drop and a push.
-// Threads: any that hold a link. Source: HPCC roxiemem's CChunkedHeap, 2010.
+// Invariant: a free slot has no links, and poisoned memory (where a checker runs); under guard::canary its canary is
+// intact, under guard::zero it is wiped. With header_out_of_band nothing here touches a row's memory; finalize() and
+// seal() are reported as misuse.
+// Cost: start() is one or two stores; release is link_word::drop and a push. Threads: any that holds a link.
+// Source: HPCC roxiemem's CChunkedHeap, 2010.
 #pragma once
 
 #include <allot/config.hpp>
@@ -43,13 +42,13 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return *static_cast<row_context*>(heap_of(p).plan().manager);
     }
 
-    // A slot becomes a row with one holder.
+    // Makes a slot a row with one link.
     ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, const arena_view& arena,
                                           std::byte* row, std::uint32_t type) noexcept {
-        if constexpr (!Place::out_of_band) sys::unpoison(row, room(cut));
+        if constexpr (!Place::out_of_band) sys::unpoison(row, usable_bytes(cut));
         if constexpr (guard::wipes) {
-            sys::expose(row, room(cut));
-            std::memset(row, 0, Slots::min_row_bytes); // a link may have lain there
+            sys::expose(row, usable_bytes(cut));
+            std::memset(row, 0, Slots::min_row_bytes); // the slot policy's link may be there
         }
         if constexpr (counting::counts) {
             page& p = page_at(arena, row); // not read where the count lies in the row
@@ -58,7 +57,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
     }
 
-    // Whether the page that the row lies in is of the heap. By the page's header where that is read anyway.
+    // is_of: the row's page belongs to the heap. Reads the page header if ReadsPage, else the arena's page map.
     static constexpr bool reads_page = has_canary<guard> || Place::out_of_band;
     template <bool ReadsPage>
     ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_view& arena,
@@ -66,16 +65,16 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (ReadsPage || Place::out_of_band) return p.owner == h;
         else return arena.is_of(in_arena, h);
     }
-    // Ends a row that has one holder and nothing to destroy; false when there is more to do, and nothing is done.
+    // Frees a row with one link and no destructor, seal, or guard that needs more. False: nothing has changed.
     ALLOT_ALWAYS_INLINE static bool release_if_sole(page& p, std::byte* row) noexcept {
         if constexpr (has_canary<guard>)
             return release_if_sole(p, row, p.type != nullptr,
                                    static_cast<std::size_t>(row - heap_of(p).provider().arena().begin()));
         else return release_if_sole(p, row, false, 0);
     }
-    // For who knows them already: whether the heap has one type, the row's distance from its arena's start, and that
-    // the row has one holder.
-    template <bool Alone = false>
+    // The same for a caller that knows whether the heap has one type, the row's offset in its arena, and (IsSole) that
+    // the row has one link.
+    template <bool IsSole = false>
     ALLOT_ALWAYS_INLINE static bool release_if_sole(page& p, std::byte* row, [[maybe_unused]] bool one_type,
                                                     [[maybe_unused]] std::size_t in_arena) noexcept {
         if constexpr (guard::wipes || guard::waits != 0) return false;
@@ -84,66 +83,66 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (has_canary<guard>)
             if (ALLOT_UNLIKELY(!p.guarded.intact(row, p.cut.stride - counting::header_bytes(one_type), in_arena)))
                 return false;
-        if constexpr (Alone) counting::word(p, row).clear();
+        if constexpr (IsSole) counting::word(p, row).clear();
         else if constexpr (counting::counts)
             if (!counting::word(p, row).release_if_sole()) return false;
-        hide(p, row);
+        poison_row(p, row);
         return true;
     }
-    // For who reads the count before the row's page: drops a holder of a row that has more, and leaves it to `slow`
-    // where there is more to look at. False: it has one holder, and nothing is done.
-    template <bool CountsFirst, class Slowly>
-    ALLOT_ALWAYS_INLINE static bool released_by_count([[maybe_unused]] std::byte* row,
-                                                      [[maybe_unused]] Slowly slow) noexcept {
+    // CountsFirst: releases a row that has other links or flags, by its count alone or through slow(row). False: the
+    // row has one link and no flags, and nothing has changed.
+    template <bool CountsFirst, class Slow>
+    ALLOT_ALWAYS_INLINE static bool release_if_shared([[maybe_unused]] std::byte* row,
+                                                      [[maybe_unused]] Slow slow) noexcept {
         if constexpr (CountsFirst) {
             const std::uint32_t now = counting::word(row).load();
-            if (ALLOT_UNLIKELY(now != link_word::alone)) {
-                ALLOT_FORGET(row); // or the compiler would prepare this path on the straight one
+            if (ALLOT_UNLIKELY(now != link_word::sole_link)) {
+                ALLOT_FORGET(row); // keeps the compiler from computing for this path on the common one
                 if (!counting::word(row).release_shared(now)) slow(row);
                 return true;
             }
         }
         return false;
     }
-    // Drops a holder; true when it was the last, and the row has ended: then its slot is the caller's.
+    // Drops a link. True: it was the last, the row is destroyed, and the caller owns the slot.
     static bool drop(page& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return false;
         // At the scope of the function: g++ 12 takes a shorter-lived one for dangling where rows are wiped.
         [[maybe_unused]] const auto word = word_of(p, row);
         if constexpr (counting::counts) switch (word.drop()) {
-            case link_word::fate::alive: return false;
-            case link_word::fate::was_free: report(p, misuse::double_release, row); return false;
-            case link_word::fate::destroyed:
-                end(p, row, word.load());
+            case link_word::drop_result::still_linked: return false;
+            case link_word::drop_result::was_free: report(p, misuse::double_release, row); return false;
+            case link_word::drop_result::needs_destroy:
+                check_and_destroy(p, row, word.load());
                 word.clear();
                 break;
-            case link_word::fate::freed: break;
+            case link_word::drop_result::freed: break;
             }
         if (!is_intact(p, row)) heap_of(p).guard_row(row);
         if constexpr (guard::waits != 0) {
             heap_of(p).hold(row);
             return false;
         }
-        if constexpr (guard::wipes) sys::wipe(row, room(p.cut));
-        hide(p, row);
+        if constexpr (guard::wipes) sys::wipe(row, usable_bytes(p.cut));
+        poison_row(p, row);
         return true;
     }
-    ALLOT_ALWAYS_INLINE static void hide([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
-        if constexpr (!Place::out_of_band) sys::poison(row, room(p.cut));
+    ALLOT_ALWAYS_INLINE static void poison_row([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
+        if constexpr (!Place::out_of_band) sys::poison(row, usable_bytes(p.cut));
     }
     static auto word_of([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
         if constexpr (counting::counts) return counting::word(p, row);
         else return nullptr;
     }
-    // What must be done before a row goes that was finalized, or sealed.
-    static void end(page& p, std::byte* row, std::uint32_t state) noexcept {
-        if constexpr (Place::out_of_band) return; // such words are never set
+    // Verifies the seal of a row that is sealed, and calls the destructor of one that is finalized.
+    static void check_and_destroy(page& p, std::byte* row, std::uint32_t state) noexcept {
+        if constexpr (Place::out_of_band) return; // never sealed or finalized
         const row_type* const type = type_of(p, row);
-        if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, room(p.cut)))
+        if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, usable_bytes(p.cut)))
             report_damage(p, misuse::broken_seal, row);
         if ((state & link_word::constructed) != 0) type->destroy(row);
     }
-    // Damage is told.
+    // The canary is intact; damage is reported.
     static bool is_intact(page& p, std::byte* row) noexcept {
         const bool good = heap_of(p).is_intact(row);
         if (!good) report_damage(p, misuse::overrun, row);
@@ -153,15 +152,17 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static const row_type* type_of(page& p, std::byte* row) noexcept {
         return type_of_row<Count>(context_of(p), p, row);
     }
-    // What a row may use, its type's check included.
-    static std::size_t room(const slot_geometry& cut) noexcept { return cut.stride - cut.header - guard::row_bytes; }
+    // Bytes that a row may use, its type's check included.
+    static std::size_t usable_bytes(const slot_geometry& cut) noexcept {
+        return cut.stride - cut.header - guard::row_bytes;
+    }
     static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
         context_of(p).report_damage(kind, heap_of(p).plan().name, type_of(p, row), row);
     }
     static void report(page& p, misuse kind, std::byte* row) noexcept {
         context_of(p).report(kind, heap_of(p).plan().name, p.type, row);
     }
-    // In checked builds a row's address is held against the page's cut.
+    // Checked builds report an address at which no row of the page starts.
     static bool is_row(page& p, std::byte* row) noexcept {
         if constexpr (ALLOT_CHECKED != 0) {
             if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) {
@@ -176,7 +177,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return;
         if constexpr (counting::counts) {
-            if (ALLOT_CHECKED != 0 && !counting::word(p, row).held()) return report(p, misuse::double_release, row);
+            if (ALLOT_CHECKED != 0 && !counting::word(p, row).has_links())
+                return report(p, misuse::double_release, row);
             counting::word(p, row).link();
         }
     }
@@ -184,7 +186,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         if (release_if_sole(p, row) || drop(p, row)) heap_of(p).push(row);
     }
-    // The same for a row whose count was read: one holder, and no canary to look at.
+    // The same for a row with one link and no flags, in a set without canaries.
     static void release_sole(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (release_if_sole<true>(p, row, false, 0) || drop(p, row)) heap_of(p).push(row);
@@ -195,8 +197,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static std::size_t capacity(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if constexpr (counting::counts) return room(p.cut) - type_of(p, row)->check_bytes();
-        return room(p.cut);
+        if constexpr (counting::counts) return usable_bytes(p.cut) - type_of(p, row)->check_bytes();
+        return usable_bytes(p.cut);
     }
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
@@ -209,7 +211,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
         if constexpr (counting::counts) {
             if (!is_row(p, row) || type_of(p, row)->check == row_check::none) return;
-            write_seal(*type_of(p, row), row, room(p.cut));
+            write_seal(*type_of(p, row), row, usable_bytes(p.cut));
             counting::word(p, row).seal();
         }
     }
@@ -219,7 +221,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         bool good = is_intact(p, row);
         if constexpr (counting::counts && !Place::out_of_band)
             if ((counting::word(p, row).load() & link_word::sealed) != 0 &&
-                !seal_fits(*type_of(p, row), row, room(p.cut))) {
+                !seal_fits(*type_of(p, row), row, usable_bytes(p.cut))) {
                 report_damage(p, misuse::broken_seal, row);
                 good = false;
             }
@@ -228,18 +230,18 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
 
     static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};
 
-    // Live rows among the slots ever used; without counts none can be told from free ones.
+    // Visits the live rows; none without counts, as free slots look the same.
     template <class Visit> static void for_each_live(heap& of, Visit visit) noexcept {
         if constexpr (counting::counts)
             of.visit_slots([&](page& p, std::byte* row) {
-                if (counting::word(p, row).held()) visit(p, row);
+                if (counting::word(p, row).has_links()) visit(p, row);
             });
     }
-    // Null when no row lives there, or it is just ending; others may use the row meanwhile.
+    // Null if the slot has no row, or its last link is being dropped. Other threads may use the row meanwhile.
     static const row_type* live_type(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (counting::counts) {
-            if ((counting::word(p, row).load() & link_word::holders) == 0) return nullptr;
+            if ((counting::word(p, row).load() & link_word::link_bits) == 0) return nullptr;
             if (p.type != nullptr) return p.type;
             return context_of(p).types.find(
                 std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));
@@ -250,7 +252,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         for_each_live(static_cast<heap&>(of), [&](page& p, std::byte* row) { visit(context, row, type_of(p, row)); });
     }
 
-    // A plan for a heap of these rows. `type` null: rows of many types.
+    // The heap_config for a heap of these rows. `type` null: rows of many types.
     static heap_config plan(row_context& context, const char* name, const row_type* type, std::size_t row_bytes,
                             std::size_t align) noexcept {
         heap_config p;

@@ -1,6 +1,6 @@
-// Tells when a handle of one thread is used by a second one: checked builds only, no code and no bytes otherwise.
+// Reports a handle of one thread that a second thread uses. The first use sets the owner.
 //
-// The first use decides whose the handle is. Threads: any.
+// Cost: checked builds only; no code and no bytes otherwise. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -12,7 +12,7 @@ namespace detail {
 
 class thread_check {
   public:
-    ALLOT_ALWAYS_INLINE void used(const row_context& context, const char* heap, const row_type* type) noexcept {
+    ALLOT_ALWAYS_INLINE void check_thread(const row_context& context, const char* heap, const row_type* type) noexcept {
         if (!owner_.is_mine()) context.report(misuse::wrong_thread, heap, type, this);
     }
 

@@ -1,6 +1,6 @@
-// heap::per_thread: each thread finds its own local_rows of a manager, made when it has allocated some rows there.
+// heap::per_thread: the threads' own local_rows of a manager, made at a thread's 32nd allocation there or later.
 //
-// Where it finds them, and how threads and managers end in either order: heap/thread_cache_registry.hpp. Cost: that.
+// heap/thread_cache_registry.hpp finds them, and lets threads and managers end in either order. Cost: that of it.
 #pragma once
 
 #include <allot/heap/thread_cache_registry.hpp>

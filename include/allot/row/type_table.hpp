@@ -1,9 +1,9 @@
-// The row types that a manager has met, by a number that fits a row's header.
+// type_table: the row types that a manager has used, each with a number that fits a row's header.
 //
-// Invariant: number 0 is the untyped row; a number, once given, keeps its meaning as long as the manager lives. Types
-// with a check have numbers of their own from `checked` on, so that a request need not ask the type.
-// Cost: finding the number of a known type is a hash and two loads; 2.4 KiB, and 2 KiB for each 256 types.
-// Threads: any; a lock only for a type never seen before.
+// Invariant: number 0 is `untyped`; a type keeps its number as long as the table exists. Numbers from first_checked on
+// are those of types with a check, so that a request need not read the type.
+// Cost: a hash and two loads for a known type; 2.4 KiB, and 2 KiB per 256 types. Threads: any; a spin lock for a type
+// that is new, or that left the cache of 64 recent types.
 // Source: HPCC roxiemem's allocator id and cache, 2009.
 #pragma once
 
@@ -23,8 +23,8 @@ namespace allot::inline ALLOT_ABI {
 class type_table {
   public:
     static constexpr std::uint32_t none = ~std::uint32_t{0};
-    static constexpr std::size_t max_types = 256 * 256; // without a check
-    static constexpr std::uint32_t checked = 256 * 256; // the first of those with one
+    static constexpr std::size_t max_types = 256 * 256;       // of types without a check
+    static constexpr std::uint32_t first_checked = 256 * 256; // number of the first type with a check
     static constexpr std::size_t max_checked = 16 * 256;
 
     type_table() = default;
@@ -34,8 +34,8 @@ class type_table {
         for (auto& place : chunks_) delete place.load(std::memory_order_relaxed);
     }
 
-    // The number of a type; `none` when there is no memory for one more, or no row can be aligned so. The type must
-    // outlive the table.
+    // Returns the number of a type; `none` if the table is full or out of memory, or if type.align is not 0 or a power
+    // of two up to 64. The type must outlive the table.
     ALLOT_ALWAYS_INLINE std::uint32_t number(const row_type& type) noexcept {
         if (&type == &untyped) return 0;
         const std::uint32_t guess = recent_[hash(type)].load(std::memory_order_acquire);
@@ -46,9 +46,9 @@ class type_table {
         if (number == 0) return &untyped;
         return (*chunks_[number / 256].load(std::memory_order_acquire))[number % 256];
     }
-    // The same for a number that may be none: null then.
+    // The same for a number that may not have been assigned: then null.
     const row_type* find(std::uint32_t number) const noexcept {
-        const std::uint32_t end = (number < checked ? end_ : end_checked_).load(std::memory_order_acquire);
+        const std::uint32_t end = (number < first_checked ? end_ : end_checked_).load(std::memory_order_acquire);
         return number < end ? (*this)[number] : nullptr;
     }
 
@@ -63,10 +63,11 @@ class type_table {
         if (type.align > 64 || (type.align & (type.align - 1)) != 0) return none;
         const detail::lock_guard hold(lock_);
         const bool is_checked = type.check != row_check::none;
-        std::uint32_t n = is_checked ? checked : 1;
+        std::uint32_t n = is_checked ? first_checked : 1;
         std::atomic<std::uint32_t>& end = is_checked ? end_checked_ : end_;
         while (n < end.load(std::memory_order_relaxed) && (*this)[n] != &type) ++n;
-        if (n == end.load(std::memory_order_relaxed) && !add(type, end, is_checked ? checked + max_checked : max_types))
+        if (n == end.load(std::memory_order_relaxed) &&
+            !add(type, end, is_checked ? first_checked + max_checked : max_types))
             return none;
         recent_[hash(type)].store(n, std::memory_order_release);
         return n;
@@ -87,8 +88,8 @@ class type_table {
 
     std::array<std::atomic<std::uint32_t>, 64> recent_{};
     std::array<std::atomic<chunk*>, 256 + max_checked / 256> chunks_{};
-    std::atomic<std::uint32_t> end_{1}; // the number of the next
-    std::atomic<std::uint32_t> end_checked_{checked};
+    std::atomic<std::uint32_t> end_{1}; // number of the next type
+    std::atomic<std::uint32_t> end_checked_{first_checked};
     spin_lock lock_;
 };
 

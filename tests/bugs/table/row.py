@@ -4,11 +4,11 @@ from .bug import bug, wait
 BUGS = {
     "double_release_not_seen": bug(
         "death/rows.cpp",
-        "if ((was & holders) == 0) return fate::was_free;",
+        "if ((was & link_bits) == 0) return drop_result::was_free;",
         ""),
     "last_holder_forgets_the_destructor": bug(
         "unit/row/row_manager.cpp",
-        "if ((was & (constructed | sealed)) != 0) return fate::destroyed;",
+        "if ((was & (constructed | sealed)) != 0) return drop_result::needs_destroy;",
         ""),
     "last_of_many_ends_nothing": bug(
         "threads/rows.cpp",
@@ -16,16 +16,16 @@ BUGS = {
         wait(3, 20) + "word.fetch_sub(1, std::memory_order_acq_rel); return true;"),
     "seal_not_looked_at": bug(
         "unit/row/row_seal.cpp",
-        "if ((was & (constructed | sealed)) != 0) return fate::destroyed;",
-        "if ((was & constructed) != 0) return fate::destroyed;"),
+        "if ((was & (constructed | sealed)) != 0) return drop_result::needs_destroy;",
+        "if ((was & constructed) != 0) return drop_result::needs_destroy;"),
     "holder_linked_in_two_steps": bug(
         "threads/rows.cpp",
         "word.fetch_add(1, std::memory_order_relaxed);",
         "const std::uint32_t now = load();" + wait(512, 20) + "word.store(now + 1);"),
     "huge_place_taken_in_two_steps": bug(
         "threads/huge_rows.cpp",
-        "place.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))",
-        "([]" + wait(512, 20) + "(), place.row.store(reserved()), expected == nullptr))"),
+        "entry.row.compare_exchange_strong(expected, reserved(), std::memory_order_acq_rel))",
+        "([]" + wait(512, 20) + "(), entry.row.store(reserved()), expected == nullptr))"),
     "lent_rows_released_before_the_kernel_is_done": bug(
         "unit/row/rows_in_flight.cpp",
         "if (!done || !*done) {",

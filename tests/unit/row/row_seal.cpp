@@ -158,12 +158,13 @@ TEST_CASE("types with a check have numbers of their own, and run out by themselv
     std::vector<allot::row_type> plain(3000), checked(allot::type_table::max_checked + 10, coded);
     for (std::size_t i = 0; i < plain.size(); ++i) {
         const auto a = table.number(plain[i]);
-        REQUIRE(a < allot::type_table::checked);
+        REQUIRE(a < allot::type_table::first_checked);
         REQUIRE(table[a] == &plain[i]);
     }
     for (std::size_t i = 0; i < checked.size(); ++i) {
         const auto b = table.number(checked[i]);
-        if (i < allot::type_table::max_checked) REQUIRE((b >= allot::type_table::checked && table[b] == &checked[i]));
+        if (i < allot::type_table::max_checked)
+            REQUIRE((b >= allot::type_table::first_checked && table[b] == &checked[i]));
         else REQUIRE(b == allot::type_table::none);
     }
     CHECK(table[table.number(plain[17])] == &plain[17]);
