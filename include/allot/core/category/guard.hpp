@@ -90,7 +90,8 @@ struct canary {
     static constexpr std::size_t row_bytes = 4;
     static constexpr std::size_t waits = 0;
     static constexpr bool wipes = false;
-    static constexpr std::string_view about = "a canary of heap and address behind each row: an overrun is reported";
+    static constexpr std::string_view about =
+        "a word behind each row, derived from heap and address: an overrun is reported";
     static constexpr std::string_view cost = "4 bytes per row; 4 instructions per release";
 };
 

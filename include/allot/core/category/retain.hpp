@@ -54,7 +54,7 @@ struct never {
     static constexpr bool when_called = false;
     static constexpr bool under_pressure = false;
     static constexpr std::string_view about = "when the arena is destroyed";
-    static constexpr std::string_view cost = "as many pages as were ever in use stay resident";
+    static constexpr std::string_view cost = "the largest number of pages ever in use stays resident";
 };
 
 /// The program returns free pages by trim().

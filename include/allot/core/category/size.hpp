@@ -51,7 +51,9 @@ template <class List> struct bucketed {
     static constexpr bool options_valid = allot::size::is_list<List>;
     template <class Set> static constexpr auto refuse_options() { return allot::size::refuse_list<Set, List>(); }
     static constexpr std::string_view about = "up to the next size of a list: roxie, thor, fine or your own";
-    static constexpr std::string_view cost = "unused bytes: up to half of a slot (roxie), 1/8 of the request (fine)";
+    static constexpr std::string_view cost =
+        "unused: up to half of a slot (roxie); at most 1/8 of the request, from 64 "
+        "bytes to a fifteenth of the page (fine)";
 };
 
 /// Multiples of 4 bytes in a heap of one size; its rows are aligned to 4.

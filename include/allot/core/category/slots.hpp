@@ -21,8 +21,8 @@ namespace category {
 struct slots {
     static constexpr std::string_view name = "slots";
     static constexpr std::string_view question = "how is a free slot found in a heaplet";
-    static constexpr std::string_view contract = "category, needs, provides; heaplets call the members that those of "
-                                                 "allot/slots have";
+    static constexpr std::string_view contract =
+        "category, needs, provides; allot/slots/ shows the members that heaplets call";
     static constexpr std::string_view fallback_rule = "bitmap";
     static constexpr std::string_view room = "slots";
     using fallback = allot::slots::bitmap;

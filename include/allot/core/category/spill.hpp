@@ -1,4 +1,4 @@
-// The category `spill`: who is asked to free memory.
+// The category `spill`: who is asked to free memory. Only `none` exists.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -18,7 +18,7 @@ struct spill {
     static constexpr std::string_view question = "who is asked to free memory";
     static constexpr std::string_view contract = "bool asks: others are asked to free memory before a request fails";
     static constexpr std::string_view fallback_rule = "none";
-    static constexpr std::string_view room = "spill";
+    static constexpr std::string_view room = "core";
     using fallback = allot::spill::none;
 
     template <class P>
