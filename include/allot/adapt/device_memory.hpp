@@ -9,7 +9,7 @@
 //   deallocate(p)                                or (p, bytes): no stream uses the memory any more
 //   api().synchronize(stream)                    then a fallback stream serves those callers, and is waited for
 //
-// Here 0 bytes are null, and the memory is not asked. Cost and threads: those of the memory.
+// A request for 0 bytes returns null without a call of the memory. Cost and threads: those of the memory.
 #pragma once
 
 #include <allot/config.hpp>

@@ -12,7 +12,7 @@
 // Misuse (broken() is not null): lanes of a group that call different functions or name different groups, a caller
 // outside its group, a group with a lane that has ended, a wait of 20 s. From then on no call waits, and each returns
 // what lone_lane would.
-// Cost: about 100 us per call of 32 threads on two cores. Threads: run() starts one per lane. For host compilers, in tests.
+// Cost: about 100 us per call of 32 threads on two cores. Threads: run() starts one per lane. For tests, on the host.
 // Source: warps simulated by threads with barriers, as in GPU emulators since Ocelot, 2010.
 #pragma once
 

@@ -32,9 +32,9 @@ inline std::byte* reserve(std::size_t bytes, std::size_t align) noexcept {
     if (fault::strikes()) return nullptr;
     const std::size_t more = align > os_page_bytes() ? align : 0;
     if (bytes > SIZE_MAX - more) return nullptr;
-    void* const got = ::mmap(nullptr, bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (got == MAP_FAILED) return nullptr;
-    std::byte* const start = static_cast<std::byte*>(got);
+    void* const mapped = ::mmap(nullptr, bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    std::byte* const start = static_cast<std::byte*>(mapped);
     if (more == 0) return start;
     const auto at = reinterpret_cast<std::uintptr_t>(start);
     const std::size_t before = align_up(at, align) - at;
@@ -60,10 +60,10 @@ inline bool replace_by_huge(void* p, std::size_t bytes, std::size_t huge_page) n
     ::munmap(p, bytes);
     if (fault::strikes()) return false;
     const int size = static_cast<int>(log2_floor(huge_page)) << MAP_HUGE_SHIFT;
-    void* const got = ::mmap(p, bytes, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS | fixed_if_free | MAP_HUGETLB | size, -1, 0);
-    if (got == p) return true;
-    if (got != MAP_FAILED) ::munmap(got, bytes); // older systems take the address as a hint
+    void* const mapped = ::mmap(p, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | fixed_if_free | MAP_HUGETLB | size, -1, 0);
+    if (mapped == p) return true;
+    if (mapped != MAP_FAILED) ::munmap(mapped, bytes); // older systems take the address as a hint
     return false;
 }
 // Asks for transparent huge pages in a range.

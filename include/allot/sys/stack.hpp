@@ -1,7 +1,8 @@
 // The return addresses of the calling thread's stack, and their symbols.
 //
-// Cost: some microseconds for 16 frames; no allocation. Symbols are those of the dynamic symbol table (link a program with
-// -rdynamic to show its own); otherwise a module and an offset, for addr2line. Threads: any; not in a signal handler.
+// Cost: some microseconds for 16 frames; no allocation. Symbols come from the dynamic symbol table (link a program
+// with -rdynamic to show its own); otherwise a module and an offset, for addr2line. Threads: any; not in a signal
+// handler.
 // Source: the unwinder of the Itanium C++ ABI.
 #pragma once
 
