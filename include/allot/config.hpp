@@ -1,12 +1,12 @@
-// The only file that asks which compiler and platform this is. Every macro is ALLOT_* and always defined.
+// Compiler, platform and switches. The only header that asks which compiler and platform this is.
 //
-// Switches are 0 or 1, so that -Wundef finds a misspelt one. Set before the first include, or by the build:
+// Every macro is ALLOT_* and always defined. Switches are 0 or 1, so that -Wundef finds a misspelt one. Set them before
+// the first include, or in the build:
 //   ALLOT_CHECKED   misuse aborts with a message, invariants are asserted    (default 0)
-//   ALLOT_FAULTS    every call to the system can be made to fail by tests     (default 0)
+//   ALLOT_FAULTS    tests can make every system call fail                     (default 0)
 //   ALLOT_VALGRIND  client requests for valgrind                              (default 0)
-// The rest is found out here. The inline namespace ALLOT_ABI changes with the version and with each switch
-// that changes a layout, so that translation units that disagree fail to link instead of corrupting each
-// other.
+// The inline namespace ALLOT_ABI changes with the version and with each switch that changes a layout, so that
+// translation units that disagree fail to link.
 #pragma once
 
 #include <allot/version.hpp>
@@ -22,7 +22,7 @@
 #define ALLOT_VALGRIND 0
 #endif
 
-// --- what the compiler offers ------------------------------------------------------------------------------
+// --- compiler and platform ---------------------------------------------------------------------------------
 #if defined(__cpp_exceptions)
 #define ALLOT_EXCEPTIONS 1
 #else
@@ -98,13 +98,13 @@
 #define ALLOT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define ALLOT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define ALLOT_SIGNATURE __PRETTY_FUNCTION__
-#define ALLOT_SHARED __attribute__((visibility("default"))) // by libraries, also if they hide their symbols
-#define ALLOT_FORGET(pointer) __asm__("" : "+r"(pointer))   // what the compiler knows of it
+#define ALLOT_SHARED __attribute__((visibility("default"))) // shared between libraries, even when they hide symbols
+#define ALLOT_FORGET(pointer) __asm__("" : "+r"(pointer))   // the compiler drops what it knows of the pointer
 #else
 #error "allot needs g++ 12, clang 14, nvcc 13, or a later one of them"
 #endif
 
-// The token for a diagnosis that the compiler shows as a warning.
+// A use of the declaration is a warning with this text.
 #define ALLOT_WARN_USE(text) [[deprecated(text)]]
 
 // --- the inline namespace ----------------------------------------------------------------------------------
@@ -125,7 +125,7 @@
 #define ALLOT_TEXT(x) ALLOT_TEXT_(x)
 
 // --- assertions of checked builds --------------------------------------------------------------------------
-// ALLOT_ASSERT(condition, "what must hold"): nothing in other builds, where the condition is not evaluated.
+// ALLOT_ASSERT(condition, "what must hold"): aborts when the condition is false. Unchecked builds do not evaluate it.
 #if ALLOT_CHECKED
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The version, and nowhere else: CMake reads it from here, and the inline namespace carries it.
+// The version. CMake reads it here, and the inline namespace contains it.
 #pragma once
 
 #define ALLOT_VERSION_MAJOR 0

@@ -43,9 +43,9 @@ TEST_CASE("a simulated warp answers as a warp does", "[threads]") {
             wrong += lane.match(all, mine % 3) != thirds;
             wrong +=
                 lane.ballot(all, mine < round % 33) != static_cast<lane_mask>((std::uint64_t{1} << round % 33) - 1);
-            wrong += lane.from(all, mine * 7, round % 32) != round % 32 * 7;
-            wrong += lane.from(all, ~std::uint64_t{mine}, 31) != ~std::uint64_t{31};
-            wrong += lane.from(thirds, mine, leader_of(thirds)) != mine % 3; // three groups at once
+            wrong += lane.shuffle(all, mine * 7, round % 32) != round % 32 * 7;
+            wrong += lane.shuffle(all, ~std::uint64_t{mine}, 31) != ~std::uint64_t{31};
+            wrong += lane.shuffle(thirds, mine, leader_of(thirds)) != mine % 3; // three groups at once
             wrong += lane.ballot(thirds, mine < 16) != (thirds & 0xFFFF);
         }
     });
@@ -77,10 +77,10 @@ TEST_CASE("what lanes wrote before they came together is seen", "[threads]") { /
     warp.run([&](lane_of& lane) {
         for (unsigned round = 1; round < rounds; ++round) {
             written[lane.lane()] = round * 100 + lane.lane();
-            lane.together(~0U);
+            lane.sync(~0U);
             const unsigned other = (lane.lane() + round) % 32;
             wrong += written[other] != round * 100 + other;
-            lane.together(~0U);
+            lane.sync(~0U);
         }
     });
     CHECK(wrong == 0);
@@ -99,7 +99,7 @@ TEST_CASE("misuse of lanes is told, and ends", "[threads]") {
     CHECK_THAT(run([](lane_of& lane) { lane.ballot(lane.lane() == 2 ? 15 : 7, true); }), ContainsSubstring("a group"));
     CHECK_THAT(run([](lane_of& lane) { lane.ballot(7, true); }), ContainsSubstring("does not belong"));
     CHECK_THAT(run([](lane_of& lane) {
-                   if (lane.lane() != 2) lane.together(15);
+                   if (lane.lane() != 2) lane.sync(15);
                }),
                ContainsSubstring("has ended"));
 }

@@ -1,6 +1,6 @@
-// Bytes from a row manager or from an arena, for the faces of the standard library.
+// Bytes from a row manager or an arena, for the adaptors of the standard library.
 //
-// A row manager gives rows with one holder (up to 64-byte alignment); an arena gives whole pages.
+// A row manager provides rows without sharing, aligned to at most 64 bytes; an arena provides whole pages.
 // Cost: that of the source. Threads: those of the source.
 #pragma once
 
@@ -16,12 +16,14 @@
 namespace allot::inline ALLOT_ABI {
 namespace adapt {
 
+/// A row manager, or a local handle of one.
 template <class Source>
 concept row_source = requires(Source& source, void* p, std::size_t n, const row_type& type) {
     source.try_allocate(n, type);
     source.allocate(n, type);
     source.release(p);
 };
+/// An arena.
 template <class Source>
 concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
     source.take(n);
@@ -41,13 +43,17 @@ template <class Source> std::size_t pages_for(Source& source, std::size_t bytes)
 
 } // namespace detail
 
-// `align` is a power of two. On failure throws std::bad_alloc (a row manager's own out_of_memory where it raises).
+/// Allocates `bytes` from a row manager, or whole pages from an arena.
+/// Requires: align is a power of two.
+/// Throws: out_of_memory, a std::bad_alloc; the row manager's own one where its policy is oom::raise.
 template <row_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     const row_type& type = detail::bytes_types[align <= 8 ? 0 : align <= 16 ? 1 : align <= 32 ? 2 : 3];
     void* const p = align <= 64 ? source.allocate(bytes, type) : nullptr;
-    if (p == nullptr) raise(out_of_memory("allot: out of memory", "no bytes of this size and alignment"));
+    if (p == nullptr)
+        raise(out_of_memory("allot: out of memory", "the row manager cannot serve this size and alignment"));
     return p;
 }
+/// Frees bytes of allocate(), of the same source and size. Null is ignored.
 template <row_source Source> void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
     if constexpr (requires { source.release(p, bytes); }) source.release(p, bytes);
     else source.release(p);
@@ -58,7 +64,7 @@ template <page_source Source>
 void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     std::byte* const p =
         align <= std::size_t{1} << source.page_shift() ? source.take(detail::pages_for(source, bytes)) : nullptr;
-    if (p == nullptr) raise(out_of_memory("allot: out of memory", "the arena has no pages for this request"));
+    if (p == nullptr) raise(out_of_memory("allot: out of memory", "the arena has no free pages for this request"));
     return p;
 }
 template <page_source Source>

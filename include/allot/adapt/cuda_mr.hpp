@@ -1,17 +1,16 @@
-// A resource of CCCL's cuda::mr over device memory (adapt/device_memory.hpp), in both generations of its concepts at
-// once:
+// A CCCL cuda::mr resource over device memory (adapt/device_memory.hpp), for both generations of its concepts at once:
 //
 //   CCCL before 3.1    resource, async_resource          allocate(bytes, align), allocate_async(bytes, align, stream)
-//   CCCL 3.1 and on    synchronous_resource, resource    allocate_sync(bytes, align), allocate(stream, bytes, align)
+//   CCCL 3.1 and later synchronous_resource, resource    allocate_sync(bytes, align), allocate(stream, bytes, align)
 //
-// Code for either compiles with either. cuda_mr<Memory> is device_accessible; other properties are named:
-// cuda_mr<Memory, cuda::mr::host_accessible, ...>. A value of two pointers. The memory must outlive it, its copies, and
-// what they gave; a resource_ref of CCCL points at the adaptor itself, which must outlive it too. Failure:
-// out_of_memory, a std::bad_alloc. 0 bytes are null. Cost: nothing beside the memory's. Threads: those of the memory.
-// Needs CUDA's headers, and CCCL's (in CUDA 13: include/cccl); no library of CUDA is linked for it.
+// cuda_mr<Memory> is device_accessible; name other properties: cuda_mr<Memory, cuda::mr::host_accessible, ...>.
+// The memory must outlive the resource, its copies and all that they allocated. A resource_ref of CCCL refers to the
+// resource itself, which must outlive the reference.
+// Cost: two words, and the memory's own. Threads: those of the memory. Needs the headers of CUDA and CCCL (in CUDA 13:
+// include/cccl), no CUDA library.
 #pragma once
 
-// CCCL 3.0 declares cuda::mr only under this name: include this header before CCCL's own, or define the name for all.
+// CCCL 3.0 declares cuda::mr only with this macro: include this header before CCCL's, or define the macro everywhere.
 #undef LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 
@@ -28,6 +27,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace adapt {
 
+/// A resource that refers to a Memory. Calls with 0 bytes return null.
 template <device_memory Memory, class... Properties>
     requires std::convertible_to<cudaStream_t, typename Memory::stream_type>
 class cuda_mr {
@@ -35,29 +35,35 @@ class cuda_mr {
     using stream_type = typename Memory::stream_type;
     static constexpr std::size_t default_align = ::cuda::mr::default_cuda_malloc_alignment;
 
-    /// The stream serves calls without one, where the memory has none of its own for them.
-    explicit cuda_mr(Memory& memory, stream_type without_stream = detail::stream_for_all<Memory>()) noexcept
-        : memory_{&memory}, without_stream_{without_stream} {}
+    /// `fallback_stream` serves the calls without a stream, where the memory has no functions for them.
+    explicit cuda_mr(Memory& memory, stream_type fallback_stream = detail::default_stream<Memory>()) noexcept
+        : memory_{&memory}, fallback_stream_{fallback_stream} {}
     Memory& memory() const noexcept { return *memory_; }
 
-    // --- for any stream, at once ---------------------------------------------------------------------------------
+    // --- without a stream ----------------------------------------------------------------------------------------
+    /// Allocates memory that any stream may use at once.
+    /// Throws: out_of_memory, a std::bad_alloc.
     void* allocate_sync(std::size_t bytes, std::size_t align = default_align) {
-        return met(detail::take_for_all(*memory_, bytes, align, without_stream_), bytes);
+        return or_raise(detail::allocate_any_stream(*memory_, bytes, align, fallback_stream_), bytes);
     }
+    /// Requires: no stream uses the memory any more.
     void deallocate_sync(void* p, std::size_t bytes, std::size_t = default_align) noexcept {
-        detail::give_from_all(*memory_, p, bytes, without_stream_);
+        detail::deallocate_any_stream(*memory_, p, bytes, fallback_stream_);
     }
     void* allocate(std::size_t bytes, std::size_t align = default_align) { return allocate_sync(bytes, align); }
     void deallocate(void* p, std::size_t bytes, std::size_t align = default_align) noexcept {
         deallocate_sync(p, bytes, align);
     }
 
-    // --- for work of a stream ------------------------------------------------------------------------------------
+    // --- in the order of a stream --------------------------------------------------------------------------------
+    /// Allocates memory for later work of `stream`.
+    /// Throws: out_of_memory, a std::bad_alloc.
     void* allocate(::cuda::stream_ref stream, std::size_t bytes, std::size_t align = default_align) {
-        return met(detail::take_from(*memory_, bytes, align, stream.get()), bytes);
+        return or_raise(detail::allocate_on(*memory_, bytes, align, stream.get()), bytes);
     }
+    /// Frees at this point of `stream`: its work until now may still use the memory.
     void deallocate(::cuda::stream_ref stream, void* p, std::size_t bytes, std::size_t = default_align) noexcept {
-        detail::give_to(*memory_, p, bytes, stream.get());
+        detail::deallocate_on(*memory_, p, bytes, stream.get());
     }
     void* allocate_async(std::size_t bytes, std::size_t align, ::cuda::stream_ref stream) {
         return allocate(stream, bytes, align);
@@ -70,7 +76,7 @@ class cuda_mr {
         deallocate(stream, p, bytes);
     }
 
-    /// Of one memory: what one gave, the other takes back.
+    /// True when both refer to one memory: either may deallocate what the other allocated.
     friend bool operator==(const cuda_mr& a, const cuda_mr& b) noexcept { return a.memory_ == b.memory_; }
 
     template <class P>
@@ -79,14 +85,14 @@ class cuda_mr {
     friend constexpr void get_property(const cuda_mr&, P) noexcept {}
 
   private:
-    static void* met(void* p, std::size_t bytes) {
+    static void* or_raise(void* p, std::size_t bytes) {
         if (ALLOT_UNLIKELY(p == nullptr && bytes != 0))
-            raise(out_of_memory("allot: out of memory", "the device memory under cuda::mr has none for this request"));
+            raise(out_of_memory("allot: out of memory", "the device memory behind cuda::mr refused this request"));
         return p;
     }
 
     Memory* memory_;
-    stream_type without_stream_;
+    stream_type fallback_stream_;
 };
 
 } // namespace adapt

@@ -1,7 +1,7 @@
-// An allocator for the standard library's containers over a row manager, a local handle of one, or an arena.
+// An allocator for the standard library's containers, over a row manager, a local handle of one, or an arena.
 //
-// It is a pointer to its source, which must outlive the containers. Copies, moves and swaps of containers take it
-// along. Cost: that of the source. Threads: those of the source. Failure: std::bad_alloc.
+// It refers to its source, which must outlive the containers. Container copy, move and swap take it along.
+// Cost: one pointer, and the source's. Threads: those of the source. Failure: std::bad_alloc.
 #pragma once
 
 #include <allot/adapt/bytes.hpp>
@@ -13,6 +13,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace adapt {
 
+/// A standard allocator of T that refers to a Source.
 template <class T, class Source> class std_allocator {
   public:
     using value_type = T;
@@ -25,7 +26,8 @@ template <class T, class Source> class std_allocator {
 
     T* allocate(std::size_t n) {
         std::size_t bytes = 0;
-        if (!checked_mul(n, sizeof(T), bytes)) raise(out_of_memory("allot: out of memory", "a size that overflows"));
+        if (!checked_mul(n, sizeof(T), bytes))
+            raise(out_of_memory("allot: out of memory", "the requested bytes exceed the address space"));
         return static_cast<T*>(adapt::allocate(*source_, bytes, alignof(T)));
     }
     void deallocate(T* p, std::size_t n) noexcept { adapt::deallocate(*source_, p, n * sizeof(T)); }

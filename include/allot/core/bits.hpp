@@ -9,11 +9,12 @@ namespace allot::inline ALLOT_ABI {
 
 ALLOT_HOST_DEVICE constexpr bool is_power_of_two(std::size_t n) noexcept { return n != 0 && (n & (n - 1)) == 0; }
 
-/// The smallest multiple of `align` that is not below n; n must leave room for it.
+/// The smallest multiple of `align` that is >= n. Requires: n + align - 1 does not overflow.
 ALLOT_HOST_DEVICE constexpr std::size_t align_up(std::size_t n, std::size_t align) noexcept {
     return (n + align - 1) & ~(align - 1);
 }
 
+/// The largest multiple of `align` that is <= n.
 ALLOT_HOST_DEVICE constexpr std::size_t align_down(std::size_t n, std::size_t align) noexcept {
     return n & ~(align - 1);
 }
@@ -22,17 +23,17 @@ ALLOT_HOST_DEVICE constexpr bool is_aligned(std::size_t n, std::size_t align) no
     return (n & (align - 1)) == 0;
 }
 
-/// n / unit, rounded up, without the overflow of n + unit - 1.
+/// n / unit, rounded up. Does not overflow.
 ALLOT_HOST_DEVICE constexpr std::size_t ceil_div(std::size_t n, std::size_t unit) noexcept {
     return n / unit + (n % unit != 0);
 }
 
-/// The number of the highest set bit; n must not be 0.
+/// The index of the highest set bit. Requires: n != 0.
 ALLOT_HOST_DEVICE constexpr unsigned log2_floor(std::size_t n) noexcept {
     return 63U - static_cast<unsigned>(__builtin_clzll(n));
 }
 
-/// The smallest k with 2^k >= n; n must not be 0.
+/// The smallest k with 2^k >= n. Requires: n != 0.
 ALLOT_HOST_DEVICE constexpr unsigned log2_ceil(std::size_t n) noexcept { return n == 1 ? 0U : log2_floor(n - 1) + 1; }
 
 static_assert(sizeof(std::size_t) == 8, "allot needs a 64-bit platform");

@@ -1,4 +1,4 @@
-// All categories: one question a file, with its contract, fallback, declarations and trivial answers.
+// All categories: one file each, with contract, fallback, declarations and simple answers.
 #pragma once
 
 #include <allot/core/category/count.hpp>

@@ -1,10 +1,10 @@
-// Checks of a row's bytes: a sum, and CRC-32C.
+// Checksums of a row's bytes: sum16 and CRC-32C.
 //
-// sum16 is the sum of 16-bit words with the carries added back: any one changed bit or byte shows, swapped words do
-// not. crc32c shows every change of up to 32 bits in a row, and others but for one in 2^32.
-// Cost for n bytes: sum16 n/8 additions; crc32c n/8 instructions with SSE 4.2, else a table of 4 KiB and about a cycle
-// a byte. Any thread; host. Sources: Braden, Borman and Partridge, RFC 1071, 1988; Castagnoli 1993; slicing: Kounavis
-// and Berry 2005.
+// sum16 is the sum of 16-bit words with end-around carry: it detects every change of one bit or byte, but not swapped
+// words. crc32c detects every burst of up to 32 bits, and other changes except one in 2^32.
+// Cost for n bytes: sum16 n/4 additions; crc32c n/8 instructions with SSE 4.2, else a table of 4 KiB and about one
+// cycle per byte. Threads: any; host only. Sources: Braden, Borman and Partridge, RFC 1071, 1988; Castagnoli 1993;
+// slicing: Kounavis and Berry 2005.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,6 +16,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// The check of a row type: 4 bytes per row.
 enum class row_check : std::uint8_t { none, sum16, crc32c };
 
 inline std::uint32_t sum16(const void* bytes, std::size_t n) noexcept {

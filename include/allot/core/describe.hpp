@@ -4,7 +4,7 @@
 //     std::puts(allot::describe<thor_rows>().text().c_str());
 //     allot::describe<thor_rows>(out);                     // into a text_writer
 //
-// Everything is a constant of the host's program; nothing allocates. The names of answers are the compiler's.
+// All of it is constant; nothing allocates. Host only. The names of answers are the compiler's.
 // Source: mallocMC's Allocator::info, 2014.
 #pragma once
 
@@ -23,12 +23,12 @@ struct answer_line {
     std::string_view category; // "slots"
     std::string_view question;
     std::string_view answer; // "slots::linked"
-    bool named;              // by the set; otherwise it is the fallback
+    bool named;              // false: the fallback
     std::string_view about;
     std::string_view cost;
 };
 
-/// A text of known size with its NUL.
+/// A NUL-terminated text of fixed size.
 template <std::size_t Size> struct fixed_text {
     char chars[Size + 1]{};
 
@@ -39,7 +39,7 @@ template <std::size_t Size> struct fixed_text {
 
 namespace detail {
 
-// A name without "allot::" in front of its parts.
+// Copies a name without "allot::"; out may be null. Returns the size.
 constexpr std::size_t strip_library(std::string_view from, char* out) noexcept {
     constexpr std::string_view library = "allot::";
     std::size_t n = 0;
@@ -66,6 +66,7 @@ template <class T> struct short_name_of {
 
 } // namespace detail
 
+/// The description of a Set for a Product: a range of answer_line, in the product's order.
 template <class Set, class Product> class description {
     using resolved_set = resolved<Set, Product>;
 
@@ -92,7 +93,7 @@ template <class Set, class Product> class description {
     static constexpr auto end() noexcept { return lines.data() + lines.size(); }
     static constexpr std::size_t size() noexcept { return lines.size(); }
 
-    /// A line a category: "slots   slots::linked   (fallback) a list through the free slots".
+    /// Writes one line per category: "slots   slots::linked   fallback  a list through the free slots".
     static constexpr void write(text_writer& out) noexcept {
         std::size_t width = 0;
         for (const answer_line& line : lines) width = line.answer.size() > width ? line.answer.size() : width;
@@ -103,14 +104,14 @@ template <class Set, class Product> class description {
         }
     }
 
-    /// The same text, as a constant.
+    /// Returns: the text that write() writes, as a constant.
     static constexpr const auto& text() noexcept { return whole; }
 
   private:
-    static constexpr std::size_t most = 16384;
+    static constexpr std::size_t max_text_bytes = 16384;
 
     static constexpr std::size_t text_size() noexcept {
-        fixed_text<most> out;
+        fixed_text<max_text_bytes> out;
         text_writer writer{out.chars};
         write(writer);
         return writer.size();
@@ -138,12 +139,14 @@ struct no_description {
 
 } // namespace detail
 
+/// Returns: the description of a set. A set that is refused is a compile-time error.
 template <class Set, class Product = product::row_manager> constexpr auto describe() noexcept {
     check<Set, Product>();
     if constexpr (well_formed<Set, Product>) return description<Set, Product>{};
     else return detail::no_description{};
 }
 
+/// Writes the description of a set to `out`.
 template <class Set, class Product = product::row_manager> constexpr void describe(text_writer& out) noexcept {
     describe<Set, Product>().write(out);
 }

@@ -1,10 +1,10 @@
-// Is a set well formed, and what is wrong with it: one mistake, one error.
+// Checks whether a set is well formed, and reports what is wrong: one mistake, one error.
 //
-// A set is judged in stages: a set? policies? each once? read by the product? full? contracts? options?
-// needs? The first stage that fails reports each of its offenders, the later ones are not reached. An error
-// is a static_assert in a function of its own with a deduced return type, instantiated only on failure, whose
-// template arguments name set, product, policy and rule; neither g++ nor clang nor nvcc cascades from it. The
-// product that asked becomes a quiet stub, so `well_formed` never reports and `check` reports once.
+// A set is checked in stages: is it a set, are its members policies, each category once, read by the product,
+// contracts, options, no answer missing, needs. The first stage that fails reports each of its offenders; later stages
+// do not run. An error is a static_assert in a separate function with a deduced return type, instantiated only on
+// failure; its template arguments name set, product, policy and rule, and no compiler reports a second error.
+// The product becomes a stub (core/error_stub.hpp), so `well_formed` never reports and `check` reports once.
 // Compile time only.
 #pragma once
 
@@ -23,38 +23,39 @@ template <class> inline constexpr bool holds = false;
 template <class Set> constexpr auto not_a_set() {
     static_assert(holds<Set>, "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
 }
-// An empty struct without bases: most often its base was refused, and that was told. Otherwise this is told
-// at link.
+// For an empty struct without bases. Most often its base was refused, which is an error already; otherwise this is
+// a warning and an error at link.
 template <class Set>
 ALLOT_WARN_USE("allot: this struct does not derive from allot::policies<...>")
 void not_derived_from_policies();
 
 template <class Set, class Policy> constexpr auto not_a_policy() {
-    static_assert(holds<Set>, "allot: this is not a policy: a policy is a type that names its category");
+    static_assert(holds<Set>, "allot: this is not a policy: a policy must define category, needs and provides");
 }
 template <class Set, class Policy> constexpr auto only_declared() {
-    static_assert(holds<Set>, "allot: this policy is only declared so far: include its header");
+    static_assert(holds<Set>, "allot: this policy is only declared: include its header");
 }
 template <class Set, class Category, class Policy, class Other> constexpr auto named_twice() {
-    static_assert(holds<Set>, "allot: a set names two policies of one category");
+    static_assert(holds<Set>, "allot: a set names two policies of one category: remove one");
 }
 template <class Set, class Product, class Category, class Policy> constexpr auto not_read() {
-    static_assert(holds<Set>, "allot: this product does not read the category of a policy");
+    static_assert(holds<Set>, "allot: this product does not read the category of a policy: remove the policy");
 }
 template <class As, class Category, class Policy> constexpr auto not_for_one_heap() {
-    static_assert(holds<As>, "allot: as<...> names a policy of a category that is not up to one heap");
+    static_assert(holds<As>, "allot: as<...> names a policy that one heap cannot choose: name it in the manager's set");
 }
 template <class Set, class Product, class Category> constexpr auto missing() {
     static_assert(holds<Set>, "allot: the set must name a policy of a category that has no fallback");
 }
 template <class Set, class Category, class Policy> constexpr auto broken_contract() {
-    static_assert(holds<Set>, "allot: a policy breaks the contract of its category");
+    static_assert(holds<Set>, "allot: a policy breaks the contract of its category: see the category's `contract`");
 }
 template <class Set, class Category, class Policy> constexpr auto bad_options() {
-    static_assert(holds<Set>, "allot: a policy has an option that cannot be");
+    static_assert(holds<Set>, "allot: a policy has an invalid option: see the policy's `options_valid`");
 }
 template <class Set, class Category, class Policy, class Need> constexpr auto unmet_need() {
-    static_assert(holds<Set>, "allot: a policy needs a property that no policy of the set provides");
+    static_assert(holds<Set>,
+                  "allot: a policy needs a property that no policy of the set provides: replace one of them");
 }
 
 } // namespace error
@@ -82,7 +83,7 @@ template <class P, class... Ps> constexpr int times() {
 template <class P> inline constexpr bool declared_only = !complete<P> && (std::is_class_v<P> || std::is_union_v<P>);
 template <class P> inline constexpr bool perhaps_policy = policy<P> || declared_only<P>;
 
-// --- the stages of what is named ---------------------------------------------------------------------------
+// --- the stages of the named policies ----------------------------------------------------------------------
 template <class Reads, class... Ps> constexpr stage judge_named(types<Ps...>) {
     if constexpr (!(perhaps_policy<Ps> && ...)) return stage::no_policy;
     else if constexpr (!(policy<Ps> && ...)) return stage::only_declared;
@@ -94,7 +95,7 @@ template <class Reads, class... Ps> constexpr stage judge_named(types<Ps...>) {
 }
 
 // --- the stages of all answers -----------------------------------------------------------------------------
-template <class P, class Provided, class... Needs> constexpr bool met(types<Needs...>) {
+template <class P, class Provided, class... Needs> constexpr bool all_provided(types<Needs...>) {
     return (Provided::template has<Needs> && ...);
 }
 
@@ -102,11 +103,12 @@ template <class... Categories, class... Answers>
 constexpr stage judge_answers(types<Categories...>, types<Answers...>) {
     if constexpr ((std::is_same_v<Answers, absent> || ...)) return stage::missing;
     else if constexpr (!(complete<Answers> && ...)) return stage::only_declared;
-    else if constexpr (!(met<Answers, provided_by<Answers...>>(typename Answers::needs{}) && ...)) return stage::needs;
+    else if constexpr (!(all_provided<Answers, provided_by<Answers...>>(typename Answers::needs{}) && ...))
+        return stage::needs;
     else return stage::fine;
 }
 
-// An empty class without bases. Bases could be initialized in braces.
+// is_bare: an empty class without bases, found by aggregate initialization of a base.
 template <class Set> struct to_a_base {
     template <class T>
         requires(!std::is_same_v<T, Set>)
@@ -128,7 +130,7 @@ template <class Set, class Product> constexpr stage stage_of() {
     }
 }
 
-// --- the reports: each function is instantiated on failure only --------------------------------------------
+// --- the reports: instantiated only on failure -------------------------------------------------------------
 template <class Set, class P> constexpr void report_no_policy() {
     if constexpr (!perhaps_policy<P>) error::not_a_policy<Set, P>();
 }
@@ -136,11 +138,10 @@ template <class Set, class P> constexpr void report_declared() {
     if constexpr (!complete<P>) error::only_declared<Set, P>();
 }
 
-// Of the functions below some go through all categories: nvcc names a category only by the list it comes
-// from.
+// Some functions below visit all categories, because nvcc names a category only through the list it comes from.
 template <class Category, class P> inline constexpr bool is_of = std::is_same_v<Category, typename P::category>;
 
-// `Before` is the category's policy so far; void: none.
+// `Before` is the policy of the category found before; void: none.
 template <class Set, class Category, class Before> constexpr void report_twice(types<>) {}
 template <class Set, class Category, class Before, class P, class... Ps> constexpr void report_twice(types<P, Ps...>) {
     if constexpr (!is_of<Category, P>) {
@@ -221,18 +222,17 @@ template <class Set, class Product> constexpr void report() {
 
 } // namespace detail
 
-/// True where Set makes a Product. Never an error.
+/// True when Set is a valid set of policies for Product. Never an error.
 template <class Set, class Product>
 inline constexpr bool well_formed = detail::stage_of<Set, Product>() == detail::stage::fine;
 
-/// The same, and where it is false the errors, once. `using checked = decltype(check<Set, Product>())` is
-/// enough.
+/// As well_formed, and reports the errors once. decltype(check<Set, Product>()) is enough.
 template <class Set, class Product> constexpr auto check() {
     if constexpr (!well_formed<Set, Product>) detail::report<Set, Product>();
     return well_formed<Set, Product>;
 }
 
-/// True where a heap of a row manager of Set may be made by As, an as_t<...>.
+/// True when As, an as_t<...>, is valid for a heap of a row manager of Set. Never an error.
 template <class Set, class As> constexpr bool well_formed_heap() {
     if constexpr (!std::is_void_v<detail::named<As>>) {
         if constexpr (detail::judge_named<product::row_heap::reads>(detail::named<As>{}) == detail::stage::fine)
@@ -241,7 +241,7 @@ template <class Set, class As> constexpr bool well_formed_heap() {
     return false;
 }
 
-/// The same with the errors.
+/// As well_formed_heap(), and reports the errors once.
 template <class Set, class As> constexpr auto check_heap() {
     if constexpr (well_formed<Set, product::row_manager> && !well_formed_heap<Set, As>()) {
         constexpr detail::stage own = detail::judge_named<product::row_heap::reads>(detail::named<As>{});
@@ -254,8 +254,8 @@ template <class Set, class As> constexpr auto check_heap() {
 
 namespace detail {
 
-/// What a product of a refused set is: it tells the mistake once, and takes whatever it is given.
-template <class Set, class Product> struct refused : words {
+// The base of a product of a refused set: reports the mistake once, and accepts any use.
+template <class Set, class Product> struct refused : stub_members {
     using checked = decltype(check<Set, Product>());
 
     template <class... As> explicit refused(As&&...) {

@@ -1,10 +1,8 @@
-// Stubs for what was refused: the words of the library, each accepting anything, so that one mistake gives
-// one error.
+// Stubs for refused products: every member of the library, accepting anything, so that one mistake gives one error.
 //
-// A product of a set that is refused derives from refused<Set, Product>, in core/diagnose.hpp, and has these
-// members; a heap that is refused is `anything`. The program does not compile, so that nothing here is ever
-// called, and only declarations are needed. A member that a product gets must be added here, or its use would
-// be a second error.
+// A product of a refused set derives from refused<Set, Product> (core/diagnose.hpp) and has these members; a refused
+// heap is `anything`. Only declarations are needed, because the program does not compile. Add each new public member of
+// a product here, or its use is a second error.
 // Source: the all-convertible `error` of foonathan/memory's allocator_traits, 2015.
 #pragma once
 
@@ -19,14 +17,14 @@ namespace detail {
 struct anything;
 struct any_object;
 
-template <class T> struct quiet_pointer {
+template <class T> struct stub_pointer {
     T* operator->() const noexcept;
     T& operator*() const noexcept;
     T* get() const noexcept;
     template <class Other> operator Other() const noexcept;
 };
 
-struct words {
+struct stub_members {
     // rows and bytes
     template <class... As> anything allocate(As&&...) const noexcept;
     template <class... As> anything try_allocate(As&&...) const noexcept;
@@ -37,7 +35,7 @@ struct words {
     template <class... As> anything is_shared(As&&...) const noexcept;
     template <class... As> anything capacity(As&&...) const noexcept;
     template <class... As> anything capacity_for(As&&...) const noexcept;
-    template <class T, class... As> quiet_pointer<T> make(As&&...) const noexcept;
+    template <class T, class... As> stub_pointer<T> make(As&&...) const noexcept;
     template <class... As> anything heap(As&&...) const noexcept;
     template <class... As> anything local(As&&...) const noexcept;
     template <class... As> anything release_all(As&&...) const noexcept;
@@ -54,7 +52,7 @@ struct words {
     template <class... As> anything contains(As&&...) const noexcept;
     template <class... As> anything page_bytes(As&&...) const noexcept;
     template <class... As> anything page_shift(As&&...) const noexcept;
-    template <class... As> anything got(As&&...) const noexcept;
+    template <class... As> anything page_kind(As&&...) const noexcept;
     template <class... As> anything arena(As&&...) const noexcept;
     // chunks
     template <class... As> anything resize(As&&...) const noexcept;
@@ -66,7 +64,7 @@ struct words {
     template <class... As> anything device(As&&...) const noexcept;
     template <class... As> anything api(As&&...) const noexcept;
     template <class... As> anything last_error(As&&...) const noexcept;
-    // figures
+    // stats and reports
     template <class... As> anything used(As&&...) const noexcept;
     template <class... As> anything peak(As&&...) const noexcept;
     template <class... As> anything limit(As&&...) const noexcept;
@@ -89,15 +87,15 @@ struct words {
     template <class... As> anything valid(As&&...) const noexcept;
 };
 
-// What the words give: it becomes whatever it is used as.
-struct anything : words {
+// The result of a stub member: it converts to any type.
+struct anything : stub_members {
     template <class T> operator T() const noexcept;
     template <class... As> anything operator()(As&&...) const noexcept;
     anything operator*() const noexcept;
     const anything* operator->() const noexcept;
 };
 
-// The same for words that give an object: references bind to it.
+// The result of a stub member that returns a reference.
 struct any_object : anything {
     template <class T> operator T&() const noexcept;
 };

@@ -1,6 +1,6 @@
-// The multiplicative hash of a number. Its top bits are the good ones: keep 64 - shift of them.
+// A multiplicative hash. Use the top bits: `shift` is 64 minus the bits wanted.
 //
-// Cost: a multiplication and a shift. Source: Knuth 1973 (Fibonacci hashing).
+// Cost: one multiplication and one shift. Source: Knuth 1973 (Fibonacci hashing).
 #pragma once
 
 #include <allot/config.hpp>

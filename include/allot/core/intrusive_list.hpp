@@ -1,7 +1,7 @@
-// A doubly linked list of objects through a place in each of them.
+// A doubly linked list of objects, through links inside the objects.
 //
-// Invariant: an object is on at most one list through the same place. Cost: 16 bytes an object and list; O(1) each.
-// Threads: one at a time.
+// Invariant: an object is on at most one list through the same links. Cost: 16 bytes per object and list; O(1) per
+// operation. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,7 +19,7 @@ template <class Node, list_place<Node> Node::* Place> class intrusive_list {
     Node* first() const noexcept { return first_; }
     Node* after(const Node& node) const noexcept { return (node.*Place).next; }
 
-    // In front.
+    // Inserts at the front.
     void add(Node& node) noexcept {
         (node.*Place) = {first_, nullptr};
         if (first_ != nullptr) (first_->*Place).prev = &node;

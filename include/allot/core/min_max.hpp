@@ -1,4 +1,4 @@
-// min, max, clamp of numbers: std's, without <algorithm>, which is 28,000 lines to compile.
+// min, max and clamp of integers, as in std, without <algorithm> (28,000 lines to compile).
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,16 +1,13 @@
-// Sets of policies, and how a set answers a product's questions.
+// Sets of policies, and the answers that a product reads from a set.
 //
-//     struct thor_rows : allot::policies<allot::size::packed, allot::oom::null> {};   // any order, one a category
+//     struct thor_rows : allot::policies<allot::size::packed, allot::oom::null> {}; // any order, one per category
 //     allot::row_manager<thor_rows> rows;
 //
-// A set is named by deriving an empty struct from policies<...>, so that the name is in every symbol and
-// error; two sets with the same answers are different types on purpose. `with<Set, Ps...>` is Set with these
-// answers in place of its own, and `as<Ps...>` the value that says the same of one heap.
-// Resolution takes two passes: what the set names and fallbacks that depend on nothing; then the fallbacks
-// that depend on what those provide. The order in which policies are named has no effect.
-// Cost: types only. An answer is found by deduction in a flat list of bases, without an instantiation for
-// each step.
-// Source: policy-based design (Alexandrescu 2001), without its fixed places.
+// A set is an empty struct derived from policies<...>: its name is then in every symbol and error, and two sets with
+// the same answers are different types. Resolution has two passes: the policies that the set names and the fixed
+// fallbacks; then the fallbacks that depend on what those provide. The order of policies has no effect.
+// Cost: types only. An answer is found by overload resolution in a flat list of bases, without recursion.
+// Source: policy-based design (Alexandrescu 2001), without its fixed positions.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -20,6 +17,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Base of a set of policies: in any order, at most one per category.
 template <class... Ps> struct policies {};
 
 namespace detail {
@@ -34,12 +32,12 @@ template <class Set> constexpr auto named_by() {
         if constexpr (is_types<list>) return list{};
     }
 }
-// types<Ps...>, or void where Set is no set.
+// types<Ps...>; void when Set is not a set.
 template <class Set> using named = decltype(named_by<Set>());
 
 template <class P> concept policy = complete<P> && requires { typename P::category; };
 
-// --- look-up -----------------------------------------------------------------------------------------------
+// --- lookup ------------------------------------------------------------------------------------------------
 template <class T> struct found {
     using type = T;
 };
@@ -53,7 +51,7 @@ template <class Category> found<absent> find(const void*);
 
 template <class Category, class Entries> using find_in = decltype(find<Category>(static_cast<const Entries*>(nullptr)));
 
-// --- first pass: what is named, and fallbacks that depend on nothing ---------------------------------------
+// --- first pass: the policies that the set names, and fixed fallbacks --------------------------------------
 template <class Category, class Named> constexpr auto first_answer() {
     using own = find_in<Category, Named>;
     if constexpr (!std::is_same_v<own, found<absent>>) return own{};
@@ -61,7 +59,7 @@ template <class Category, class Named> constexpr auto first_answer() {
     else return own{};
 }
 
-// --- second pass: fallbacks that depend on what the first provides -----------------------------------------
+// --- second pass: fallbacks that depend on what the first pass provides ------------------------------------
 template <class Category, class First, class Provided> constexpr auto second_answer() {
     if constexpr (!std::is_same_v<First, found<absent>>) return First{};
     else if constexpr (requires { typename Category::template fallback_over<Provided>; })
@@ -85,23 +83,24 @@ template <class... Ps, class... Categories> struct resolution<types<Ps...>, type
 
 } // namespace detail
 
-/// The answers of a well-formed set (see core/diagnose.hpp) to the questions of a product.
+/// The answers of a set to the categories that a product reads.
+/// Requires: well_formed<Set, Product> (core/diagnose.hpp).
 template <class Set, class Product> struct resolved {
     using categories = typename Product::reads;
-    using answers = typename detail::resolution<detail::named<Set>, categories>::answers; // in that order
+    using answers = typename detail::resolution<detail::named<Set>, categories>::answers; // in the same order
 
     template <class Category>
     using answer =
         typename detail::find_in<Category, typename detail::resolution<detail::named<Set>, categories>::index>::type;
 
-    /// True where the set names the answer itself, false where it is the fallback.
+    /// True when the set names the answer, false when it is the fallback.
     template <class Category>
     static constexpr bool names =
         !std::is_same_v<detail::find_in<Category, typename detail::resolution<detail::named<Set>, categories>::own>,
                         detail::found<detail::absent>>;
 };
 
-// --- one answer for another --------------------------------------------------------------------------------
+// --- replacing answers -------------------------------------------------------------------------------------
 namespace detail {
 
 template <class... As, class... Bs> types<As..., Bs...> operator+(types<As...>, types<Bs...>);
@@ -127,14 +126,14 @@ auto replace(types<Own...>*, types<Ps...> with)
 
 } // namespace detail
 
-/// Set, with Ps in place of its own answers to their questions.
+/// Set, with Ps in place of its own answers in their categories.
 template <class Set, class... Ps>
 struct with : decltype(detail::replace(static_cast<detail::named<Set>*>(nullptr), types<Ps...>{})){};
 
-/// The type of `as<Ps...>`: a set of what is said of one heap.
+/// The type of `as<Ps...>`: the policies of one heap.
 template <class... Ps> struct as_t : policies<Ps...> {};
 
-/// For one heap: rows.heap(allot::as<allot::heap::unique, allot::size::packed>, ...).
+/// Policies for one heap: rows.heap(allot::as<allot::heap::unique, allot::size::packed>, ...).
 template <class... Ps> inline constexpr as_t<Ps...> as{};
 
 namespace detail {
@@ -149,7 +148,7 @@ template <class Set, class... Ps> struct overridden_set<Set, as_t<Ps...>> {
 
 } // namespace detail
 
-/// The set by which a heap works: Set itself for as_t<>.
+/// The set of a heap: Set with the policies of As; Set itself for as_t<>.
 template <class Set, class As> using overridden = typename detail::overridden_set<Set, As>::type;
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,21 +1,20 @@
-// What a policy is: a type, mostly empty, that answers one category's question.
+// Policies and categories: what each must define.
 //
-//     struct mine {
+//     struct mine { // an answer of the category slots
 //         using category = allot::category::slots;
 //         using needs = allot::types<allot::property::host_accessible>;
 //         using provides = allot::types<>;
-//         static constexpr std::string_view about = "...", cost = "...";   // for describe() and the documents
-//         ... what the category's contract asks for
+//         static constexpr std::string_view about = "...", cost = "...";   // for describe() and docs/policies.md
+//         ... the members of the category's contract
 //     };
 //
-// `needs` and `provides` may be empty but must be there: a misspelt one must not be taken for none. A policy
-// with options says `static constexpr bool options_valid`, or has a function of its own that tells what is
-// wrong with them, `template <class Set> static constexpr auto refuse_options()`.
-// A category is a struct in allot::category with `name`, `question`, `takes<P>` (its contract) and its
-// fallback: `using fallback = P;`, or `template <class Provided> using fallback_over = P;` where it depends
-// on what the others provide (`Provided::template has<property::...>`), or neither, when every set must name
-// an answer.
-// Types only; nothing at run time.
+// `needs` and `provides` may be empty lists but must exist, so that a misspelt one is an error. A policy with options
+// defines `static constexpr bool options_valid`; it may define `template <class Set> static constexpr auto
+// refuse_options()`, which reports the wrong option.
+// A category is a struct in allot::category with `name`, `question`, `takes<P>` (its contract) and a fallback:
+// `using fallback = P;`, or `template <class Provided> using fallback_over = P;` where it depends on what the others
+// provide (`Provided::template has<property::...>`). Without a fallback every set must name an answer.
+// Types only; no cost at run time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -41,7 +40,7 @@ template <class P, class Property> inline constexpr bool provides = false;
 template <provider P, class Property>
 inline constexpr bool provides<P, Property> = lists<typename P::provides, Property>;
 
-// The part of every contract that is the same.
+// The common part of every contract.
 template <class P, class Category>
 concept answers = requires {
     requires std::is_same_v<typename P::category, Category>;
@@ -68,7 +67,7 @@ template <class P> constexpr std::string_view cost() {
 
 } // namespace detail
 
-/// What a list of policies provides together. A policy that is only declared provides nothing.
+/// The properties that a list of policies provides. An incomplete policy provides none.
 template <class... Ps> struct provided_by {
     template <class Property> static constexpr bool has = (detail::provides<Ps, Property> || ...);
 };

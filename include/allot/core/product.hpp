@@ -1,7 +1,7 @@
-// What a set of policies can be turned into, and which categories each product reads.
+// Products that a set of policies configures, and the categories that each product reads.
 //
-// A product is a tag with a name and a list. A policy of a category that the product does not read is
-// refused: it would be without effect, and the user believes otherwise. Types only.
+// A product is a tag with a name and a list. A policy of a category that the product does not read is refused, because
+// it would have no effect. Types only.
 #pragma once
 
 #include <allot/core/category.hpp>
@@ -20,7 +20,7 @@ struct row_manager {
               category::ledger, category::spill, category::oom, category::retain, category::guard, category::watch>;
 };
 
-/// One heap of a row manager: what `as<...>` may say for it.
+/// One heap of a row manager: the categories that `as<...>` may name.
 struct row_heap {
     static constexpr std::string_view name = "row_heap";
     using reads = types<category::size, category::slots, category::heap, category::refill, category::guard>;

@@ -1,9 +1,7 @@
-// The properties that policies need and provide, and lists of types.
+// Properties that policies need and provide, and lists of types.
 //
-// Conflicts between policies are never written pair by pair: one rule compares what a policy `needs` with
-// what the others `provide`, so a new policy states its own facts and is checked against all. Keep the list
-// short.
-// Types only; costs nothing at run time.
+// Conflicts are not written pair by pair: a policy states what it needs and provides, and one rule compares its needs
+// with what the others of the set provide. Keep the list short. Types only; no cost at run time.
 // Source: the properties of cuda::mr memory resources, 2022.
 #pragma once
 
@@ -11,19 +9,20 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// A list of types.
 template <class...> struct types {};
 
 namespace property {
 
 struct host_accessible;   // the host may read and write the memory
-struct device_accessible; // kernels may
+struct device_accessible; // kernels may read and write the memory
 struct many_processes;    // the memory is shared between processes
-struct stream_order;      // freed memory may be used again in the order of a stream
-struct link_counts;       // a row carries a count of its links
-struct movable;           // rows may be moved by compaction
+struct stream_order;      // freed memory is reused in the order of a stream
+struct link_counts;       // a row has a link count
+struct movable;           // compaction may move rows
 struct concurrent;        // any number of threads may use it at once
-struct fixed_address;     // mapped at one address in every process
-struct preallocated;      // the system gave the pages before they were asked for, and does not get them back
+struct fixed_address;     // the memory has one address in every process
+struct preallocated;      // all pages are allocated in advance and never returned to the system
 
 } // namespace property
 

@@ -1,9 +1,9 @@
-// What a row is: its name in reports, how it is destroyed, how it is aligned.
+// The type of a row: its name in reports, destructor, alignment and check.
 //
-// A row_type is told apart by its address and must outlive the rows that name it; `row_type_of<T>` lives for
-// ever. `destroy` is called at a row's last release when the row was finalized; it must not throw, and may
-// release other rows. Rows of packed heaps are aligned to 4 bytes, others to 8, up to 64 on demand. A type with a check
-// has it appended to each row: seal(row) writes it, check(row) and the last release hold the row against it.
+// A row_type is identified by its address and must outlive the rows that name it; `row_type_of<T>` lives until the
+// program ends. `destroy` is called at the last release of a finalized row; it must not throw, and may release other
+// rows. Rows of packed heaps are aligned to 4 bytes, others to 8, and to at most 64 on request. A check appends 4 bytes
+// to each row: seal(row) writes them; check(row) and the last release compare the row with them.
 // Source: IRowAllocatorCache (HPCC roxiemem, 2010), with the functions in the type itself; thorhelper's row checks.
 #pragma once
 
@@ -16,16 +16,17 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Describes rows of one type.
 struct row_type {
     const char* name = "row";
     void (*destroy)(void*) noexcept = nullptr; // null: nothing to destroy
-    std::size_t align = 0;                     // 0: as the heap has it, 8, or 4 where it is packed
-    row_check check = row_check::none;         // 4 bytes a row, out of its capacity; for rows with link counts
+    std::size_t align = 0;                     // bytes; 0: the heap's, 8, or 4 in a packed heap
+    row_check check = row_check::none;         // 4 bytes of each row's capacity; needs link counts
 
     constexpr std::size_t check_bytes() const noexcept { return check == row_check::none ? 0 : 4; }
 };
 
-// Rows of which only the bytes are known.
+/// The row type of plain bytes.
 inline constexpr row_type untyped{};
 
 namespace detail {
@@ -33,7 +34,8 @@ namespace detail {
 template <class T> void destroy_row(void* row) noexcept { static_cast<T*>(row)->~T(); }
 
 template <class T> constexpr row_type make_row_type() noexcept {
-    static_assert(std::is_object_v<T> && !std::is_array_v<T>, "allot: a row holds an object");
+    static_assert(std::is_object_v<T> && !std::is_array_v<T>,
+                  "allot: a row must hold an object that is not an array: use a class or scalar type");
     static_assert(alignof(T) <= 64, "allot: rows are aligned to 64 bytes at most");
     row_type type{type_name_c_str<T>(), nullptr, alignof(T) < 4 ? 4 : alignof(T)};
     if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = &destroy_row<T>;
@@ -42,6 +44,8 @@ template <class T> constexpr row_type make_row_type() noexcept {
 
 } // namespace detail
 
+/// The row type of T.
+/// Requires: T is an object type, no array, aligned to at most 64 bytes.
 template <class T> inline constexpr row_type row_type_of = detail::make_row_type<T>();
 
 } // namespace allot::inline ALLOT_ABI

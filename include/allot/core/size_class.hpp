@@ -1,13 +1,13 @@
-// Size classes: from the bytes of a slot to its class, and back, for one list and one page.
+// Size classes: maps the bytes of a slot to its class and back, for one list and one page size.
 //
 //   list's sizes | the list's `above`                             | the page by 15 | .. | by 2 | whole
 //   16 .. 2048   | roxie, thor: 4096 8192 12288 16384 20480 24576 | 1 MiB: 69896 74888 .. 524224 1048448
 //
-// Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. The
-// fractions are rounded down to 8, so that as many rows fit a page as the fraction says.
-// Cost: index_for is one load up to 2048 bytes, then one load and a step or two; 1.2 KiB an object.
-// Made on the host or the device; constant afterwards: any thread may read. Constexpr.
-// Source: the bucket table of HPCC roxiemem, 2010; for larger pages it goes on with four classes a doubling.
+// Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
+// page are rounded down to 8, so that each holds as many rows per page as its divisor says.
+// Cost: index_for is one load up to 2048 bytes, above that one load and one or two comparisons; 1.2 KiB per object.
+// Constructed on the host or the device, constant afterwards: any thread may read. Constexpr.
+// Source: the bucket table of HPCC roxiemem, 2010; for larger pages it continues with four classes per doubling.
 #pragma once
 
 #include <allot/config.hpp>
@@ -21,7 +21,7 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
-// A list's constants as one value: std::array's members are no functions of the device.
+// A list as a plain array: device code cannot call std::array's members.
 template <std::size_t Count> struct plain_list {
     std::uint32_t sizes[Count];
     size::tail above;
@@ -35,20 +35,21 @@ template <class List> consteval auto plain() noexcept {
 
 } // namespace detail
 
+/// The size classes of one list for one page size; size_classes<List> constructs it.
 class size_table {
   public:
     static constexpr std::size_t max_classes = 128;
-    static constexpr std::size_t most_bytes = (std::size_t{32} << 20) - 1;
-    static constexpr std::size_t most_direct = 2048; // up to here the class is looked up by the 4 bytes
+    static constexpr std::size_t max_bytes = (std::size_t{32} << 20) - 1;
+    static constexpr std::size_t max_direct = 2048; // up to here a table has one entry per 4 bytes
 
     ALLOT_HOST_DEVICE constexpr std::size_t count() const noexcept { return count_; }
     ALLOT_HOST_DEVICE constexpr std::size_t slot_bytes(std::size_t index) const noexcept { return sizes_[index]; }
     ALLOT_HOST_DEVICE constexpr std::size_t largest() const noexcept { return sizes_[count_ - 1]; }
 
-    /// The smallest class whose slots hold n bytes; n must not exceed largest().
+    /// The smallest class whose slots hold n bytes. Requires: n <= largest().
     ALLOT_HOST_DEVICE constexpr std::size_t index_for(std::size_t n) const noexcept {
-        if (ALLOT_LIKELY(n <= most_direct)) return direct_[(n + 3) / 4];
-        if (n > most_bytes) __builtin_unreachable(); // else g++ 12 warns of constants that are turned away before
+        if (ALLOT_LIKELY(n <= max_direct)) return direct_[(n + 3) / 4];
+        if (n > max_bytes) __builtin_unreachable(); // without it g++ 12 warns about constants that the caller excludes
         std::size_t index = octaves_[octave(n)];
         while (sizes_[index] < n) ++index;
         return index;
@@ -64,7 +65,7 @@ class size_table {
   protected:
     constexpr size_table() noexcept = default;
 
-    /// The classes of a list for `usable` bytes of a page: at least 64.
+    // Builds the classes of a list for `usable` bytes of a page, at least 64.
     template <std::size_t Count>
     ALLOT_HOST_DEVICE constexpr void make(const detail::plain_list<Count>& list, std::size_t usable) noexcept {
         for (std::size_t i = 0; i != Count && list.sizes[i] < usable; ++i) add(list.sizes[i]);
@@ -79,7 +80,7 @@ class size_table {
     }
 
   private:
-    static constexpr unsigned octave_shift = 3; // eight cells a doubling
+    static constexpr unsigned octave_shift = 3; // eight cells per doubling
     static constexpr unsigned first_octave = 11;
     static constexpr unsigned octave_count = 14; // 2 KiB to 32 MiB
 
@@ -93,8 +94,8 @@ class size_table {
         sizes_[count_++] = static_cast<std::uint32_t>(size);
     }
 
-    // `parts` classes a doubling from `first` on, half as many from `coarse` on (0: never), below `end`;
-    // leaves room for the fractions.
+    // Adds `parts` classes per doubling from `first` to below `end`, half as many from `coarse` on (0: never), and
+    // keeps 15 entries for the fractions.
     ALLOT_HOST_DEVICE constexpr void add_doublings(std::size_t first, std::size_t parts, std::size_t coarse,
                                                    std::size_t end) noexcept {
         for (std::size_t base = first; base < end; base *= 2) {
@@ -106,7 +107,7 @@ class size_table {
 
     ALLOT_HOST_DEVICE constexpr void index() noexcept {
         std::size_t at = 0;
-        for (std::size_t cell = 0; cell <= most_direct / 4; ++cell) {
+        for (std::size_t cell = 0; cell <= max_direct / 4; ++cell) {
             while (at + 1 < count_ && sizes_[at] < cell * 4) ++at;
             direct_[cell] = static_cast<std::uint8_t>(at);
         }
@@ -120,14 +121,14 @@ class size_table {
 
     std::uint32_t sizes_[max_classes]{};
     std::uint32_t count_ = 0;
-    std::uint8_t direct_[most_direct / 4 + 1]{};
+    std::uint8_t direct_[max_direct / 4 + 1]{};
     std::uint8_t octaves_[octave_count * 8]{};
 };
 
-/// The classes of a list for pages with `usable` bytes for slots.
+/// The size classes of List for pages with `usable` bytes for slots, at least 64.
 template <class List> class size_classes : public size_table {
   public:
-    static_assert(size::is_list<List>, "allot: this is not a size list");
+    static_assert(size::is_list<List>, "allot: this is not a size list: see allot/core/size_list.hpp");
 
     ALLOT_HOST_DEVICE constexpr explicit size_classes(std::size_t usable) noexcept {
         constexpr auto list = detail::plain<List>();

@@ -1,16 +1,15 @@
-// Lists of slot sizes: roxie, thor, fine, or one of your own.
+// Lists of slot sizes: roxie, thor, fine, or your own.
 //
 //     struct mine {
 //         static constexpr std::array<std::uint32_t, 3> sizes{24, 48, 96};                 // header included
 //         static constexpr auto above = allot::size::tail::fractions;                      // optional
 //     };
 //
-// Sizes are bytes of a slot, the row's header included: ascending multiples of 4, from 8 up to 64 KiB, at
-// most 64 of them. Above the last one, classes follow the page by the list's `above`; the last class is the
-// whole page.
+// Sizes are bytes of a slot, the row's header included: ascending multiples of 4, from 8 to 64 KiB, at most 64 of them.
+// Above the last size, classes follow from the page size and the list's `above`; the last class is the whole page.
 // Constants; host and device.
-// Source: roxie and thor are the bucket tables of HPCC roxiemem, 2010; eight classes a doubling as in
-// jemalloc's size classes (four there), 2005.
+// Source: roxie and thor are the bucket tables of HPCC roxiemem, 2010; eight classes per doubling as jemalloc's size
+// classes (four per doubling), 2005.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,13 +23,13 @@ namespace allot::inline ALLOT_ABI {
 
 namespace size {
 
-/// How the classes go on above a list's last size.
+/// The size classes above a list's last size. Both end with the page divided by 15, 14, .. 1.
 enum class tail {
-    fractions, // multiples of 4096 to 16384, then four a doubling, then the page by 15, 14, .. 1
-    eighths,   // eight a doubling to 256 KiB, then four, then the page by 15, 14, .. 1
+    fractions, // multiples of 4096 to 16384, then four per doubling
+    eighths,   // eight per doubling to 256 KiB, then four
 };
 
-inline constexpr std::size_t most_list_sizes = 64;
+inline constexpr std::size_t max_list_sizes = 64;
 inline constexpr std::uint32_t largest_list_size = 64 * 1024;
 
 namespace list {
@@ -44,7 +43,7 @@ struct thor {
                                                          256, 384, 512, 768, 1024, 1536, 2048};
 };
 
-/// At most 12.5 % above the request from 64 bytes to a fifteenth of the page (256 KiB at most), where fractions begin.
+/// At most 12.5 % above the request, from 64 bytes to a fifteenth of the page (at most 256 KiB).
 struct fine {
     static constexpr std::array<std::uint32_t, 47> sizes = [] {
         std::array<std::uint32_t, 47> all{};
@@ -64,7 +63,7 @@ template <class List> constexpr tail tail_of() {
     else return tail::fractions;
 }
 
-/// What is wrong with a list.
+/// The rule that a list breaks.
 enum class list_fault { none, no_sizes, too_many, not_a_multiple, not_ascending, out_of_range, above_is_no_tail };
 
 template <class List> constexpr list_fault fault_of() {
@@ -77,7 +76,7 @@ template <class List> constexpr list_fault fault_of() {
         return list_fault::above_is_no_tail;
     } else {
         if (List::sizes.size() == 0) return list_fault::no_sizes;
-        if (List::sizes.size() > most_list_sizes) return list_fault::too_many;
+        if (List::sizes.size() > max_list_sizes) return list_fault::too_many;
         std::uint32_t before = 0;
         for (const std::uint32_t size : List::sizes) {
             if (size % 4 != 0) return list_fault::not_a_multiple;
@@ -91,16 +90,16 @@ template <class List> constexpr list_fault fault_of() {
 
 template <class List> inline constexpr bool is_list = fault_of<List>() == list_fault::none;
 
-/// The error for a list that is none: one, with the list's name and the rule it breaks.
+/// Reports one error for a list that breaks a rule, with the list's name and the rule.
 template <class Set, class List, list_fault Fault = fault_of<List>()> constexpr auto refuse_list() {
     using enum list_fault;
     static_assert(Fault != no_sizes,
-                  "allot: a size list has static constexpr std::array<std::uint32_t, N> sizes, N > 0");
-    static_assert(Fault != too_many, "allot: a size list has 64 sizes at most");
+                  "allot: a size list must have static constexpr std::array<std::uint32_t, N> sizes, N > 0");
+    static_assert(Fault != too_many, "allot: a size list must have at most 64 sizes");
     static_assert(Fault != not_a_multiple, "allot: the sizes of a size list must be multiples of 4");
     static_assert(Fault != not_ascending, "allot: the sizes of a size list must be ascending");
     static_assert(Fault != out_of_range, "allot: the sizes of a size list must be 8 to 65536");
-    static_assert(Fault != above_is_no_tail, "allot: a size list's `above` is an allot::size::tail");
+    static_assert(Fault != above_is_no_tail, "allot: `above` of a size list must be an allot::size::tail");
 }
 
 static_assert(is_list<list::roxie> && is_list<list::thor> && is_list<list::fine>);

@@ -1,7 +1,7 @@
-// Text into a buffer that the caller owns. Reports are written with it at the moment there is no memory left.
+// Text in a buffer of the caller. Reports use it when there is no memory left.
 //
-// Invariant: the buffer always holds a NUL-terminated text; what does not fit is cut, and the cut is shown by "...".
-// Never allocates, never throws, needs no locale. constexpr where its argument allows. One thread a writer.
+// Invariant: the buffer always holds NUL-terminated text; text that does not fit is cut, and then ends in "...".
+// Never allocates, never throws, needs no locale. constexpr where its arguments allow. Threads: one per writer.
 #pragma once
 
 #include <allot/config.hpp>
@@ -12,10 +12,11 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Appends to a buffer. Each function returns the writer; text that does not fit is cut.
 class text_writer {
   public:
-    /// Takes `capacity` chars at `buffer`, the NUL included; at least one.
-    constexpr text_writer(char* buffer, std::size_t capacity) noexcept : buffer_{buffer}, room_{capacity - 1} {
+    /// Requires: capacity >= 1, in chars, the NUL included. The buffer outlives the writer.
+    constexpr text_writer(char* buffer, std::size_t capacity) noexcept : buffer_{buffer}, capacity_{capacity - 1} {
         buffer_[0] = '\0';
     }
     template <std::size_t N> constexpr explicit text_writer(char (&buffer)[N]) noexcept : text_writer{buffer, N} {}
@@ -25,7 +26,7 @@ class text_writer {
 
     constexpr text_writer& put(std::string_view text) noexcept {
         for (const char c : text) {
-            if (size_ == room_) return cut();
+            if (size_ == capacity_) return truncate();
             buffer_[size_++] = c;
         }
         buffer_[size_] = '\0';
@@ -40,7 +41,7 @@ class text_writer {
         return p == nullptr ? put("null") : hex(reinterpret_cast<std::uintptr_t>(p));
     }
 
-    /// "1.50 GiB" when the number of KiB is whole or it is at least 1 MiB, otherwise "1234 bytes".
+    /// Writes "1.50 GiB" for whole KiB and from 1 MiB on, "1234 bytes" otherwise.
     constexpr text_writer& bytes(std::size_t n) noexcept {
         constexpr std::string_view units[] = {" KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};
         if (n < 1024 || (n < (std::size_t{1} << 20) && n % 1024 != 0))
@@ -60,30 +61,31 @@ class text_writer {
         return put(units[unit]);
     }
 
-    /// "12.34" for hundredths(1234).
+    /// Writes "12.34" for hundredths(1234).
     constexpr text_writer& hundredths(std::uint64_t n) noexcept {
         return number(n / 100).put('.').put(static_cast<char>('0' + n / 10 % 10)).put(static_cast<char>('0' + n % 10));
     }
 
-    /// Spaces up to column `n` of the current line; at least one where the column is already reached.
+    /// Writes spaces up to column `n` of the current line; one space when the line is already that long.
     constexpr text_writer& column(std::size_t n) noexcept {
         std::size_t start = size_;
         while (start != 0 && buffer_[start - 1] != '\n') --start;
         if (size_ - start >= n) return put(' ');
-        while (size_ - start < n && !cut_) put(' ');
+        while (size_ - start < n && !truncated_) put(' ');
         return *this;
     }
 
     constexpr void clear() noexcept {
         size_ = 0;
-        cut_ = false;
+        truncated_ = false;
         buffer_[0] = '\0';
     }
 
     constexpr std::string_view view() const noexcept { return {buffer_, size_}; }
     constexpr const char* c_str() const noexcept { return buffer_; }
     constexpr std::size_t size() const noexcept { return size_; }
-    constexpr bool is_truncated() const noexcept { return cut_; }
+    /// True when text was cut.
+    constexpr bool is_truncated() const noexcept { return truncated_; }
 
   private:
     constexpr text_writer& digits(std::uint64_t n, unsigned base) noexcept {
@@ -96,17 +98,17 @@ class text_writer {
         return put(std::string_view{text + at, sizeof text - at});
     }
 
-    constexpr text_writer& cut() noexcept {
-        cut_ = true;
-        for (std::size_t i = 0; i != 3 && i != room_; ++i) buffer_[room_ - 1 - i] = '.';
+    constexpr text_writer& truncate() noexcept {
+        truncated_ = true;
+        for (std::size_t i = 0; i != 3 && i != capacity_; ++i) buffer_[capacity_ - 1 - i] = '.';
         buffer_[size_] = '\0';
         return *this;
     }
 
     char* buffer_;
-    std::size_t room_; // without the NUL
+    std::size_t capacity_; // without the NUL
     std::size_t size_ = 0;
-    bool cut_ = false;
+    bool truncated_ = false;
 };
 
 } // namespace allot::inline ALLOT_ABI

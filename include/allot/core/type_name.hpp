@@ -1,7 +1,7 @@
 // type_name<T>(): the name of a type as a constant, without RTTI.
 //
-// The inline namespace is left out, "allot::size::packed"; apart from that it is the compiler's spelling, so
-// use it to tell people, not to compare. Made once a type, at compile time; constants of the host's program.
+// The inline namespace is left out ("allot::size::packed"); the rest is the compiler's spelling, so show it, but do not
+// compare it. Cost: once per type, at compile time. Host only.
 #pragma once
 
 #include <allot/config.hpp>
@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <string_view>
 
-// Outside of namespace allot: g++ leaves out the namespaces that the function itself stands in.
+// Outside namespace allot: g++ leaves out the enclosing namespaces of the function.
 namespace allot_type_name::inline ALLOT_ABI {
 template <class T> constexpr std::string_view signature() noexcept { return ALLOT_SIGNATURE; }
 } // namespace allot_type_name::inline ALLOT_ABI
@@ -20,7 +20,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 struct name_frame {
-    std::size_t before; // chars of a signature in front of the name
+    std::size_t before; // chars of a signature before the name
     std::size_t after;
 };
 
@@ -30,7 +30,7 @@ constexpr name_frame frame_of_names() noexcept {
     return {at, text.size() - at - std::string_view{"double"}.size()};
 }
 
-// Copies `from` without the inline namespace and g++'s blank in "> >"; out may be null. Returns the size.
+// Copies `from` without the inline namespace and g++'s space in "> >"; out may be null. Returns the size.
 constexpr std::size_t strip_version(std::string_view from, char* out) noexcept {
     constexpr std::string_view version = "allot::" ALLOT_TEXT(ALLOT_ABI) "::";
     std::size_t n = 0;
@@ -60,11 +60,12 @@ template <class T> struct name_of {
 
 } // namespace detail
 
+/// The name of T, as the compiler spells it, without the inline namespace.
 template <class T> constexpr std::string_view type_name() noexcept {
     return {detail::name_of<T>::text.data(), detail::name_of<T>::text.size() - 1};
 }
 
-/// The same as a NUL-terminated text.
+/// As type_name(), NUL-terminated.
 template <class T> constexpr const char* type_name_c_str() noexcept { return detail::name_of<T>::text.data(); }
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,9 +1,7 @@
-// Bytes and spans of time as people write them, the values a product's constructor takes, and sums that notice
-// overflow.
+// Byte and time literals, the values that constructors take, and arithmetic that detects overflow.
 //
-// `512_MiB` is a compile-time std::size_t; a number too large for it does not compile. The structs below are
-// strong types, so that a constructor can take them in any order.
-// Callable from anywhere, device code included.
+// `512_MiB` is a compile-time std::size_t; a literal that does not fit does not compile. The structs are strong types,
+// so that a constructor can take them in any order. Callable from anywhere, device code included.
 #pragma once
 
 #include <allot/config.hpp>
@@ -13,44 +11,44 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// The bytes that may be charged, at most.
+/// The most bytes that may be charged.
 struct limit {
     std::size_t bytes;
 };
 
-/// What reports call an object. The text must outlive it.
+/// The name of an object in reports. The text must outlive the object.
 struct name {
     const char* text;
 };
 
-/// The size of pages asked for at run time: a power of two, 64 KiB to 16 MiB.
+/// The page size, chosen at run time: a power of two, 64 KiB to 16 MiB.
 struct page_bytes {
     std::size_t bytes;
 };
 
-/// The size of chunks asked for at run time: a power of two, a page to 64 MiB.
+/// The chunk size, chosen at run time: a power of two, from one page to 64 MiB.
 struct chunk_bytes {
     std::size_t bytes;
 };
 
-/// How much address space an arena reserves.
+/// The address space that an arena reserves.
 struct reserve_bytes {
     std::size_t bytes;
 };
 
-/// A span of time, as a policy's option: `10_s`, `500_ms`.
+/// A span of time in milliseconds, for options of policies: `10_s`, `500_ms`.
 struct time_span {
     std::uint64_t ms;
 };
 
-/// a + b in `result`; false, and `result` untouched, where it does not fit.
+/// Writes a + b to `result`. Returns: false, without writing, on overflow.
 ALLOT_HOST_DEVICE constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t& result) noexcept {
     if (b > SIZE_MAX - a) return false;
     result = a + b;
     return true;
 }
 
-/// a * b in `result`; false, and `result` untouched, where it does not fit.
+/// Writes a * b to `result`. Returns: false, without writing, on overflow.
 ALLOT_HOST_DEVICE constexpr bool checked_mul(std::size_t a, std::size_t b, std::size_t& result) noexcept {
     if (a != 0 && b > SIZE_MAX / a) return false;
     result = a * b;
@@ -59,8 +57,8 @@ ALLOT_HOST_DEVICE constexpr bool checked_mul(std::size_t a, std::size_t b, std::
 
 namespace detail {
 
-void this_is_no_whole_number(); // never defined: calling one of them ends a constant evaluation
-void this_many_bytes_do_not_fit_in_size_t();
+void literal_is_not_an_integer(); // not constexpr, so that a call is a compile-time error with this name
+void literal_does_not_fit_in_size_t();
 
 constexpr unsigned digit(char c) noexcept {
     return c >= '0' && c <= '9'   ? static_cast<unsigned>(c - '0')
@@ -69,7 +67,7 @@ constexpr unsigned digit(char c) noexcept {
                                   : 99u;
 }
 
-// A whole number as it stands in the source, in any base, times `unit`.
+// An integer literal in any base, times Unit.
 template <std::size_t Unit, char... Text> constexpr std::size_t scaled() {
     constexpr char text[] = {Text..., '\0'};
     const bool prefixed = text[0] == '0' && text[1] != '\0';
@@ -80,14 +78,14 @@ template <std::size_t Unit, char... Text> constexpr std::size_t scaled() {
     std::size_t n = 0;
     for (const char* at = text + (base == 16 || base == 2 ? 2 : 0); *at != '\0'; ++at) {
         if (*at == '\'') continue;
-        if (digit(*at) >= base) this_is_no_whole_number();
-        if (!checked_mul(n, base, n) || !checked_add(n, digit(*at), n)) this_many_bytes_do_not_fit_in_size_t();
+        if (digit(*at) >= base) literal_is_not_an_integer();
+        if (!checked_mul(n, base, n) || !checked_add(n, digit(*at), n)) literal_does_not_fit_in_size_t();
     }
-    if (!checked_mul(n, Unit, n)) this_many_bytes_do_not_fit_in_size_t();
+    if (!checked_mul(n, Unit, n)) literal_does_not_fit_in_size_t();
     return n;
 }
 
-// A variable, because clang 14 leaves calls of consteval functions in templates to the linker.
+// A variable, because clang 14 does not evaluate calls of consteval functions in templates.
 template <std::size_t Unit, char... Text> inline constexpr std::size_t scaled_v = scaled<Unit, Text...>();
 
 } // namespace detail

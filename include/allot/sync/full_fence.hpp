@@ -1,7 +1,7 @@
-// full_fence: what this thread wrote before is seen before what it reads behind, by everybody.
+// full_fence: orders this thread's earlier writes before its later reads, for all threads.
 //
-// For "I write mine, then look at yours" on both sides, where a release store and an acquire load would pass each
-// other. Cost: as one locked operation. Threads: any. Source: Dekker's problem, Dijkstra 1965.
+// For store-then-load on both sides (Dekker), where a release store and an acquire load may be reordered.
+// Cost: that of one locked operation. Threads: any. Source: Dekker's algorithm, in Dijkstra 1965.
 #pragma once
 
 #include <allot/config.hpp>
@@ -12,7 +12,7 @@ namespace allot::inline ALLOT_ABI {
 
 inline void full_fence() noexcept {
 #if ALLOT_TSAN
-    static std::atomic<int> word{0}; // ThreadSanitizer knows no fences
+    static std::atomic<int> word{0}; // ThreadSanitizer does not model fences
     word.fetch_add(0, std::memory_order_seq_cst);
 #else
     std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -1,18 +1,19 @@
-// A warp played by threads of the host, so that code over `lanes` runs, and is watched, where there is no device.
+// A warp simulated by threads of the host, so that code over `lanes` runs and is checked without a device.
 //
 //     simulated_warp warp{32, seed};
 //     warp.run([&](simulated_warp::lane_of& lane) { ... aggregated_bump<thread_scope::device>(lane, counter) ... });
 //     CHECK(warp.broken() == nullptr);
 //
-// active() tells those that happened to wait in it together: all that are left, or fewer, by chance, as after a branch.
-// As on a device only `together` orders memory: all else goes through relaxed operations and fences that
-// ThreadSanitizer does not know, so it tells of code that takes a shuffle for a barrier.
-// Invariant: two lanes go through the calls that both belong to in one order, so each pair counts them, and a lane goes
-// on when its counts with all of its group are reached. Broken: lanes of a group that call different functions or name
-// different groups, a group without its caller or with a lane that has ended, or a wait of 20 s. Then no call waits any
-// more, and each says what a lane alone would.
-// Cost: some 100 us a call of 32 threads on two cores. Threads: run() starts one a lane. For host compilers, in tests.
-// Source: warps played by threads with barriers, as in emulators of devices since Ocelot, 2010.
+// active() returns the lanes that wait in it at the same time: all that have not ended, or fewer, by chance, as after a
+// branch. As on a device only `sync` orders memory: the other functions use relaxed operations and fences that
+// ThreadSanitizer does not see, so it reports code that uses a shuffle as a barrier.
+// Invariant: two lanes make the calls that include both in the same order. Each pair of lanes counts these calls, and a
+// lane continues when every lane of its group has reached the same count.
+// Misuse (broken() is not null): lanes of a group that call different functions or name different groups, a caller
+// outside its group, a group with a lane that has ended, a wait of 20 s. From then on no call waits, and each returns
+// what lone_lane would.
+// Cost: about 100 us per call of 32 threads on two cores. Threads: run() starts one per lane. For tests, on the host.
+// Source: warps simulated by threads with barriers, as in GPU emulators since Ocelot, 2010.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,7 +29,7 @@
 namespace allot::inline ALLOT_ABI {
 
 class simulated_warp {
-    enum class call : std::uint64_t { match = 1, ballot, from, together };
+    enum class call : std::uint64_t { match = 1, ballot, shuffle, sync };
 
   public:
     static constexpr unsigned most = 32;
@@ -38,28 +39,28 @@ class simulated_warp {
     simulated_warp(const simulated_warp&) = delete;
     simulated_warp& operator=(const simulated_warp&) = delete;
 
-    /// A lane, for its thread. Models `lanes`.
+    /// One lane, used by its thread. Models `lanes`.
     class lane_of {
       public:
         static constexpr unsigned most = simulated_warp::most;
 
         unsigned lane() const noexcept { return lane_; }
-        lane_mask active() noexcept { return warp_.gather(lane_, chance()); }
+        lane_mask active() noexcept { return warp_.converge(lane_, chance()); }
         lane_mask match(lane_mask group, std::uint64_t key) noexcept {
-            return those(call::match, group, key, [=](std::uint64_t its) { return its == key; });
+            return lanes_where(call::match, group, key, [=](std::uint64_t theirs) { return theirs == key; });
         }
-        lane_mask ballot(lane_mask group, bool said) noexcept {
-            return those(call::ballot, group, said, [](std::uint64_t its) { return its != 0; });
+        lane_mask ballot(lane_mask group, bool predicate) noexcept {
+            return lanes_where(call::ballot, group, predicate, [](std::uint64_t theirs) { return theirs != 0; });
         }
-        template <class T> T from(lane_mask group, T value, unsigned lane) noexcept {
-            std::uint64_t got = static_cast<std::uint64_t>(value);
-            warp_.meet(*this, call::from, group, got, [&](unsigned other, std::uint64_t its) {
-                if (other == lane) got = its;
+        template <class T> T shuffle(lane_mask group, T value, unsigned lane) noexcept {
+            std::uint64_t result = static_cast<std::uint64_t>(value);
+            warp_.exchange(*this, call::shuffle, group, result, [&](unsigned other, std::uint64_t theirs) {
+                if (other == lane) result = theirs;
             });
-            return static_cast<T>(got);
+            return static_cast<T>(result);
         }
-        void together(lane_mask group) noexcept {
-            warp_.meet(*this, call::together, group, 0, [](unsigned, std::uint64_t) {});
+        void sync(lane_mask group) noexcept {
+            warp_.exchange(*this, call::sync, group, 0, [](unsigned, std::uint64_t) {});
         }
 
       private:
@@ -67,10 +68,10 @@ class simulated_warp {
         lane_of(simulated_warp& warp, unsigned lane) noexcept
             : warp_(warp), lane_(lane), random_(warp.seed_ * most + lane) {}
 
-        template <class Is> lane_mask those(call what, lane_mask group, std::uint64_t value, Is is) noexcept {
+        template <class Is> lane_mask lanes_where(call what, lane_mask group, std::uint64_t value, Is is) noexcept {
             lane_mask some = 0;
-            warp_.meet(*this, what, group, value, [&](unsigned other, std::uint64_t its) {
-                if (is(its)) some |= bit(other);
+            warp_.exchange(*this, what, group, value, [&](unsigned other, std::uint64_t theirs) {
+                if (is(theirs)) some |= bit(other);
             });
             return some;
         }
@@ -82,14 +83,14 @@ class simulated_warp {
         simulated_warp& warp_;
         const unsigned lane_;
         std::uint64_t random_;
-        std::uint32_t met_[simulated_warp::most]{}; // calls made with each lane
+        std::uint32_t calls_[simulated_warp::most]{}; // the calls made with each lane
     };
 
-    /// Calls f(lane_of&) in a thread a lane, and returns when all have ended.
+    /// Calls f(lane_of&) in one thread per lane, and returns when all have ended.
     template <class F> void run(F f) {
         for (state& s : lanes_) {
             s.group.store(0, std::memory_order_relaxed);
-            for (auto& n : s.met) n.store(0, std::memory_order_relaxed);
+            for (auto& n : s.calls) n.store(0, std::memory_order_relaxed);
         }
         waiting_.store(0, std::memory_order_relaxed);
         ended_.store(0, std::memory_order_relaxed);
@@ -102,36 +103,36 @@ class simulated_warp {
             });
         for (std::thread& t : threads) t.join();
     }
-    /// What a lane did wrong, if any did.
+    /// Returns: the first misuse by a lane, as a text; null if there was none.
     const char* broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
   private:
     struct alignas(64) state {
-        std::atomic<std::uint64_t> asks{0}; // the call 32, its group 32
+        std::atomic<std::uint64_t> call_and_group{0}; // 32 bits each
         std::atomic<std::uint64_t> value{0};
-        std::atomic<lane_mask> group{0};        // what active() is to tell
-        std::atomic<std::uint32_t> met[most]{}; // calls that it came to with each lane
+        std::atomic<lane_mask> group{0};          // the result of active()
+        std::atomic<std::uint32_t> calls[most]{}; // the calls that it has reached with each lane
     };
 
     static constexpr lane_mask bit(unsigned lane) noexcept { return lane_mask{1} << lane; }
-    // Orders what a call exchanges, unseen by ThreadSanitizer.
+    // Orders the exchanged values; ThreadSanitizer does not see it.
     static void fence() noexcept { __sync_synchronize(); }
     void fail(const char* why) noexcept {
         const char* none = nullptr;
         broken_.compare_exchange_strong(none, why, std::memory_order_relaxed);
     }
 
-    // Tells visit(lane, its value) for each of the group, when all of it have come.
+    // Waits for all lanes of the group, then calls visit(lane, its value) for each of them.
     template <class Visit>
-    void meet(lane_of& lane, call what, lane_mask group, std::uint64_t value, Visit visit) noexcept {
+    void exchange(lane_of& lane, call what, lane_mask group, std::uint64_t value, Visit visit) noexcept {
         state& mine = lanes_[lane.lane_];
-        const std::uint64_t asks = static_cast<std::uint64_t>(what) << 32 | group;
+        const std::uint64_t call_and_group = static_cast<std::uint64_t>(what) << 32 | group;
         if ((group & bit(lane.lane_)) == 0) fail("a lane names a group that it does not belong to");
         mine.value.store(value, std::memory_order_relaxed);
-        mine.asks.store(asks, std::memory_order_relaxed);
-        if (!arrive(lane, group, what == call::together)) return visit(lane.lane_, value);
+        mine.call_and_group.store(call_and_group, std::memory_order_relaxed);
+        if (!arrive(lane, group, what == call::sync)) return visit(lane.lane_, value);
         for (lane_mask left = group; left != 0; left &= left - 1)
-            if (lanes_[leader_of(left)].asks.load(std::memory_order_relaxed) != asks)
+            if (lanes_[leader_of(left)].call_and_group.load(std::memory_order_relaxed) != call_and_group)
                 fail("lanes of a group call different functions or name different groups");
         if (broken() != nullptr) return visit(lane.lane_, value);
         for (lane_mask left = group; left != 0; left &= left - 1)
@@ -142,14 +143,14 @@ class simulated_warp {
         fence();
         for (lane_mask left = group; left != 0; left &= left - 1) {
             const unsigned other = leader_of(left);
-            lanes_[lane.lane_].met[other].store(++lane.met_[other],
-                                                ordering ? std::memory_order_release : std::memory_order_relaxed);
+            lanes_[lane.lane_].calls[other].store(++lane.calls_[other],
+                                                  ordering ? std::memory_order_release : std::memory_order_relaxed);
         }
         for (lane_mask left = group; left != 0; left &= left - 1) {
             const unsigned other = leader_of(left);
-            const auto& its = lanes_[other].met[lane.lane_];
-            for (waiting wait; !reached(its.load(ordering ? std::memory_order_acquire : std::memory_order_relaxed),
-                                        lane.met_[other]);) {
+            const auto& theirs = lanes_[other].calls[lane.lane_];
+            for (waiting wait; !reached(theirs.load(ordering ? std::memory_order_acquire : std::memory_order_relaxed),
+                                        lane.calls_[other]);) {
                 if ((ended_.load(std::memory_order_relaxed) & bit(other)) != 0) fail("a lane of the group has ended");
                 else if (wait.too_long()) fail("a lane of the group did not come");
                 if (broken() != nullptr) return false;
@@ -158,9 +159,9 @@ class simulated_warp {
         fence();
         return true;
     }
-    static bool reached(std::uint32_t its, std::uint32_t mine) noexcept { return its - mine < 1U << 31; }
+    static bool reached(std::uint32_t theirs, std::uint32_t mine) noexcept { return theirs - mine < 1U << 31; }
 
-    lane_mask gather(unsigned lane, bool close_now) noexcept {
+    lane_mask converge(unsigned lane, bool close_now) noexcept {
         std::atomic<lane_mask>& group = lanes_[lane].group;
         group.store(0, std::memory_order_relaxed);
         fence();
@@ -173,7 +174,7 @@ class simulated_warp {
         fence();
         return group.load(std::memory_order_relaxed);
     }
-    // Those that wait are a group.
+    // Makes the lanes that wait in active() a group.
     void close() noexcept {
         const lane_mask group = waiting_.exchange(0, std::memory_order_relaxed);
         for (lane_mask left = group; left != 0; left &= left - 1)

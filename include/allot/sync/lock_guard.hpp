@@ -1,6 +1,6 @@
-// lock_guard: holds a lock for a scope. std::lock_guard without <mutex>, which is 37,000 lines to compile.
+// lock_guard: holds a lock for a scope, as std::lock_guard does, without <mutex> (37,000 lines to compile).
 //
-// Cost: none beyond the lock's. Threads: as the lock.
+// Cost: the lock's. Threads: those of the lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -9,9 +9,9 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 struct adopt_lock_t {};
-inline constexpr adopt_lock_t adopt_lock{}; // the caller holds the lock already
+inline constexpr adopt_lock_t adopt_lock{}; // the caller already holds the lock
 struct try_to_lock_t {};
-inline constexpr try_to_lock_t try_to_lock{}; // take the lock only if it is free
+inline constexpr try_to_lock_t try_to_lock{}; // take the lock only when it is free
 
 template <class Lock> class [[nodiscard]] lock_guard {
   public:

@@ -1,10 +1,11 @@
-// An intrusive lock-free stack: anybody pushes, one consumer takes everything.
+// An intrusive lock-free stack: any thread pushes, a consumer takes all nodes at once.
 //
 //     mpsc_stack<page, &page::link> space;    space.push(&p);    for (page* p = space.take_all(); ...)
 //
-// Because nodes leave only all together, by one exchange, there is no ABA problem, and a push never waits.
-// Invariant: a node is on at most one stack through the same link. Cost: 8 bytes, and a link a node.
-// Threads: push by any; several may take_all too, each gets what was there.
+// There is no ABA problem, because nodes are removed only all together, by one exchange. push() never waits for a
+// thread.
+// Invariant: a node is on at most one stack through the same link. Cost: 8 bytes, and one link per node.
+// Threads: any; concurrent take_all() calls get disjoint nodes.
 // Source: Treiber 1986; take-all as in mimalloc's thread free lists, 2019.
 #pragma once
 
@@ -26,7 +27,7 @@ template <class Node, std::atomic<Node*> Node::* Link> class mpsc_stack {
             (node->*Link).store(head, std::memory_order_relaxed);
         } while (!head_.compare_exchange_weak(head, node, std::memory_order_release, std::memory_order_relaxed));
     }
-    // The last one pushed first; follow the links. Null when it was empty.
+    // Returns the nodes linked, last pushed first; null when the stack was empty.
     Node* take_all() noexcept { return empty() ? nullptr : head_.exchange(nullptr, std::memory_order_acquire); }
     bool empty() const noexcept { return head_.load(std::memory_order_relaxed) == nullptr; }
 

@@ -1,4 +1,4 @@
-// What a waiting thread does: tell the processor for a moment, or let another thread run.
+// Steps of a waiting thread: pause() relaxes the processor for a moment, yield() lets another thread run.
 #pragma once
 
 #include <allot/config.hpp>
@@ -7,7 +7,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// A few dozen cycles.
+// Waits for a few dozen cycles; a hint that this is a spin loop.
 inline void pause() noexcept {
 #if ALLOT_X86_64
     __builtin_ia32_pause();
@@ -15,7 +15,6 @@ inline void pause() noexcept {
     asm volatile("isb");
 #endif
 }
-// To the scheduler.
 inline void yield() noexcept { sys::yield_thread(); }
 
 } // namespace allot::inline ALLOT_ABI

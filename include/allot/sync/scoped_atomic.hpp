@@ -1,14 +1,15 @@
-// Atomic operations on a plain word, on the host and on a device, seen by as many threads as the scope says.
+// Atomic operations on a plain word, on the host and on a device, within a thread scope.
 //
-//     std::uint64_t word = 0;                                                  // needs no type of its own
+//     std::uint64_t word = 0;                                                  // a plain word
 //     if ((scoped<thread_scope::device>(word).fetch_or(bit, ordered::acquire) & bit) == 0) ...
 //
-// Words are integers of 4 or 8 bytes. On the host these are __atomic builtins, on a device nvcc's __nv_atomic builtins:
-// no header of libcu++, which costs seconds a translation unit. nvcc wants order and scope as literals where they are
-// used, so each operation is a switch that is gone once it is inlined: give the order as a constant.
-// thread_scope::thread: nobody else looks, so these are plain loads and stores. A host has one scope for all others.
-// Orders as in C++: loads take relaxed, acquire, seq_cst, stores relaxed, release, seq_cst; a device takes another for
-// seq_cst. Cost: one instruction where the machine has one; min and max are a loop on the host.
+// Words are integers of 4 or 8 bytes. The host uses the __atomic builtins, a device nvcc's __nv_atomic builtins;
+// libcu++ is not included, because it costs seconds per translation unit. nvcc needs order and scope as literals, so
+// each operation is a switch that disappears when it is inlined: pass the order as a constant. thread_scope::thread
+// uses plain loads and stores, as no other thread accesses the word. The host treats all other scopes alike. Orders are
+// those of C++: loads take relaxed, acquire, seq_cst, stores relaxed, release, seq_cst; a device treats any other order
+// of them as seq_cst.
+// Cost: one instruction where the machine has one; min and max are a loop on the host.
 // Threads: those of the scope. Source: scopes, CUDA 9 and PTX 6.0, 2017; std::atomic_ref, C++20.
 #pragma once
 
@@ -19,9 +20,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Who sees an operation as atomic.
+/// The threads for which an operation is atomic; `block` is a thread block.
 enum class thread_scope { thread, block, device, system };
 
+/// Memory orders, as std::memory_order.
 enum class ordered : int {
     relaxed = __ATOMIC_RELAXED,
     acquire = __ATOMIC_ACQUIRE,
@@ -33,8 +35,8 @@ enum class ordered : int {
 template <class T>
 concept atomic_word = std::integral<T> && !std::same_as<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8);
 
-// ALLOT_ATOMIC(ORDERS, name, arguments...): returns what the builtin of this name does; the orders that it may have are
-// LOADS, STORES, ANY or PAIRS (and what it has where it fails).
+// ALLOT_ATOMIC(ORDERS, name, arguments...): returns the result of the builtin of this name. ORDERS are the orders that
+// it accepts: LOADS, STORES, ANY, or PAIRS (of success and failure).
 #if ALLOT_DEVICE_PASS
 #define ALLOT_NV(name, s, o, ...) __nv_atomic_##name(__VA_ARGS__, __NV_ATOMIC_##o, __NV_THREAD_SCOPE_##s)
 #define ALLOT_NV2(name, s, o, p, ...)                                                                                  \
@@ -79,42 +81,44 @@ concept atomic_word = std::integral<T> && !std::same_as<T, bool> && (sizeof(T) =
 #define ALLOT_HOST_LOADS static_cast<int>(order)
 #define ALLOT_HOST_STORES static_cast<int>(order)
 #define ALLOT_HOST_ANY static_cast<int>(order)
-#define ALLOT_HOST_PAIRS static_cast<int>(order), static_cast<int>(when_it_fails(order))
+#define ALLOT_HOST_PAIRS static_cast<int>(order), static_cast<int>(failure_order(order))
 #define ALLOT_ATOMIC(ORDERS, name, ...) return __atomic_##name(__VA_ARGS__, ALLOT_HOST_##ORDERS);
 #endif
 
-/// A word that lies somewhere, as an atomic one. The word must outlive it, and be aligned to its size.
+/// A reference to a word with atomic operations, as std::atomic_ref.
+/// Requires: the word outlives the reference and is aligned to its size.
+/// Threads: those of Scope.
 template <thread_scope Scope, atomic_word T> class scoped_ref {
-    static constexpr bool alone = Scope == thread_scope::thread;
+    static constexpr bool single_thread = Scope == thread_scope::thread;
 
   public:
     ALLOT_HOST_DEVICE constexpr explicit scoped_ref(T& word) noexcept : word_(&word) {}
 
     ALLOT_HOST_DEVICE T load(ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return *word_;
         } else {
             ALLOT_ATOMIC(LOADS, load_n, word_)
         }
     }
     ALLOT_HOST_DEVICE void store(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             *word_ = value;
         } else {
             ALLOT_ATOMIC(STORES, store_n, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T exchange(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(value);
         } else {
             ALLOT_ATOMIC(ANY, exchange_n, word_, value)
         }
     }
-    /// False: `expected` is what stands there now. Never fails otherwise. A failure is a load of the order's first
-    /// half.
+    /// Strong. Returns: false and the present value in `expected` when the word differs from it; the failure has the
+    /// load part of `order`.
     ALLOT_HOST_DEVICE bool compare_exchange(T& expected, T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             const bool same = *word_ == expected;
             (same ? *word_ : expected) = same ? value : *word_;
             return same;
@@ -123,65 +127,65 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
         }
     }
 
-    // All of these return what stood there before; sums and differences wrap around.
+    // All fetch operations return the value before; sums and differences wrap around.
     ALLOT_HOST_DEVICE T fetch_add(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(static_cast<T>(bits(*word_) + bits(value)));
-        } else if constexpr (std::signed_integral<T>) { // a device adds no signed words of 8 bytes
+        } else if constexpr (std::signed_integral<T>) { // a device cannot add signed words of 8 bytes
             return static_cast<T>(as_unsigned().fetch_add(bits(value), order));
         } else {
             ALLOT_ATOMIC(ANY, fetch_add, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T fetch_sub(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(static_cast<T>(bits(*word_) - bits(value)));
-        } else if constexpr (std::signed_integral<T>) { // a device adds no signed words of 8 bytes
+        } else if constexpr (std::signed_integral<T>) { // a device cannot add signed words of 8 bytes
             return static_cast<T>(as_unsigned().fetch_sub(bits(value), order));
         } else {
             ALLOT_ATOMIC(ANY, fetch_sub, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T fetch_and(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(static_cast<T>(*word_ & value));
         } else {
             ALLOT_ATOMIC(ANY, fetch_and, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T fetch_or(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(static_cast<T>(*word_ | value));
         } else {
             ALLOT_ATOMIC(ANY, fetch_or, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T fetch_xor(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(static_cast<T>(*word_ ^ value));
         } else {
             ALLOT_ATOMIC(ANY, fetch_xor, word_, value)
         }
     }
     ALLOT_HOST_DEVICE T fetch_min(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(value < *word_ ? value : *word_);
         } else {
 #if ALLOT_DEVICE_PASS
             ALLOT_ATOMIC(ANY, fetch_min, word_, value)
 #else
-            return change([=](T was) { return value < was ? value : was; }, order);
+            return update([=](T was) { return value < was ? value : was; }, order);
 #endif
         }
     }
     ALLOT_HOST_DEVICE T fetch_max(T value, ordered order) const noexcept {
-        if constexpr (alone) {
+        if constexpr (single_thread) {
             return replace(*word_ < value ? value : *word_);
         } else {
 #if ALLOT_DEVICE_PASS
             ALLOT_ATOMIC(ANY, fetch_max, word_, value)
 #else
-            return change([=](T was) { return was < value ? value : was; }, order);
+            return update([=](T was) { return was < value ? value : was; }, order);
 #endif
         }
     }
@@ -200,10 +204,10 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
         return was;
     }
 #if !ALLOT_DEVICE_PASS
-    static constexpr ordered when_it_fails(ordered order) noexcept {
+    static constexpr ordered failure_order(ordered order) noexcept {
         return order == ordered::release ? ordered::relaxed : order == ordered::acq_rel ? ordered::acquire : order;
     }
-    template <class To> T change(To to, ordered order) const noexcept {
+    template <class To> T update(To to, ordered order) const noexcept {
         T was = load(ordered::relaxed);
         while (!compare_exchange(was, to(was), order)) {
         }
@@ -228,6 +232,7 @@ template <thread_scope Scope, atomic_word T> class scoped_ref {
 #undef ALLOT_HOST_PAIRS
 #endif
 
+/// The word as a scoped_ref<Scope, T>.
 template <thread_scope Scope, atomic_word T> ALLOT_HOST_DEVICE constexpr scoped_ref<Scope, T> scoped(T& word) noexcept {
     return scoped_ref<Scope, T>{word};
 }

@@ -1,8 +1,9 @@
-// A lock for critical sections of a few dozen instructions that call nothing outside.
+// A lock for critical sections of a few dozen instructions without system calls or callbacks.
 //
-// It spins a bounded number of times and then yields the processor between tries, so a preempted holder costs its
-// waiters a time slice, not a core. Not recursive. Cost: 4 bytes; one exchange to take, one store to give.
-// Threads: any; never across a system call or a callback. Source: test-and-test-and-set, Rudolph and Segall 1984.
+// It spins a bounded number of times, then yields the processor between attempts: a preempted owner costs its waiters
+// a time slice, not a core. Not recursive. Cost: 4 bytes; one exchange to lock, one store to unlock.
+// Threads: any; never held across a system call or a callback.
+// Source: test-and-test-and-set, Rudolph and Segall 1984.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,7 +20,7 @@ class spin_lock {
     spin_lock(const spin_lock&) = delete;
     spin_lock& operator=(const spin_lock&) = delete;
 
-    // Always inline: the instructions of a path must not hang on what else the program has.
+    // Always inline, so that a path's instructions do not depend on the rest of the program.
     ALLOT_ALWAYS_INLINE void lock() noexcept {
         if (ALLOT_LIKELY(try_lock())) return;
         wait();

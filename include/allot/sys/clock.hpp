@@ -1,6 +1,7 @@
-// Time: a clock for people's spans, and the processor's counter of ticks for what must not be a system call.
+// Clocks: a coarse and a fine one in nanoseconds, and the processor's tick counter.
 //
-// Cost: coarse_clock 5 ns, in steps of some milliseconds; ticks() about 20 cycles, never a system call. Threads: any.
+// Cost: coarse_clock 5 ns, with a resolution of some milliseconds; ticks() about 20 cycles, never a system call.
+// Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -21,7 +22,7 @@ inline std::uint64_t nanoseconds(clockid_t clock) noexcept {
 
 } // namespace detail
 
-// Nanoseconds since some start; never backwards.
+// Nanoseconds since an unspecified start; monotonic.
 struct coarse_clock {
     static std::uint64_t now() noexcept { return detail::nanoseconds(CLOCK_MONOTONIC_COARSE); }
 };
@@ -29,7 +30,7 @@ struct fine_clock {
     static std::uint64_t now() noexcept { return detail::nanoseconds(CLOCK_MONOTONIC); }
 };
 
-// Steady on every machine of this decade; what a tick is, is told by two readings beside a fine_clock.
+// The tick rate is constant. To convert ticks to time, read fine_clock at the same two points.
 inline std::uint64_t ticks() noexcept {
 #if ALLOT_X86_64
     std::uint32_t low, high;

@@ -1,8 +1,8 @@
-// Makes the n-th call to the system fail, for tests built with ALLOT_FAULTS=1. Nothing otherwise.
+// Makes the n-th system call fail, for tests built with ALLOT_FAULTS=1. Empty otherwise.
 //
 //     for (n = 1;; ++n) { sys::fault::fail_nth(n); run(); if (!sys::fault::struck()) break; }
 //
-// Threads: the counters are atomic; set them while no other thread calls.
+// Threads: the counters are atomic; call fail_nth() while no other thread makes system calls.
 #pragma once
 
 #include <allot/config.hpp>
@@ -17,24 +17,26 @@ namespace fault {
 #if ALLOT_FAULTS
 struct counters {
     std::atomic<std::uint64_t> calls{0};
-    std::atomic<std::uint64_t> doomed{0}; // the number of the first call to fail; 0: none
-    std::atomic<std::uint64_t> last{0};   // and of the last one
+    std::atomic<std::uint64_t> first_failing{0}; // the number of the first call that fails; 0: none
+    std::atomic<std::uint64_t> last_failing{0};
     std::atomic<bool> struck{false};
 };
 inline counters state;
 
-// `many`: and those after it.
+// The n-th call from now on fails, and the `many` - 1 calls after it.
 inline void fail_nth(std::uint64_t n, std::uint64_t many = 1) noexcept {
     state.calls = 0;
     state.struck = false;
-    state.doomed = n;
-    state.last = n + many - 1;
+    state.first_failing = n;
+    state.last_failing = n + many - 1;
 }
+// True when a call was made to fail since fail_nth().
 inline bool struck() noexcept { return state.struck; }
 inline std::uint64_t calls() noexcept { return state.calls; }
+// Counts a call. True: the call must fail.
 inline bool strikes() noexcept {
     const std::uint64_t call = state.calls.fetch_add(1) + 1;
-    const bool now = state.doomed != 0 && call >= state.doomed && call <= state.last;
+    const bool now = state.first_failing != 0 && call >= state.first_failing && call <= state.last_failing;
     if (now) state.struck = true;
     return now;
 }

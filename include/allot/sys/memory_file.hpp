@@ -1,7 +1,7 @@
-// Memory without an address: a file that is only in memory, whose parts can be mapped at any place, and twice.
+// A memory file: memory without an address, whose parts can be mapped at any address, and more than once.
 //
-// For the simulated device's virtual memory. Offsets and sizes in bytes, multiples of the system's page; failure is the
-// result, as in sys/map.hpp. Cost: a system call each. Threads: any.
+// For the simulated device's virtual memory. Offsets and sizes are in bytes, multiples of the OS page; calls return
+// their failure, as in sys/map.hpp. Cost: one system call each. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,24 +28,24 @@ class memory_file {
         if (file_ < 0 && !fault::strikes()) file_ = ::memfd_create("allot", MFD_CLOEXEC);
         return file_ >= 0;
     }
-    // Makes the file at least so large.
+    // Makes the file at least this large.
     bool grow(std::size_t bytes) noexcept {
         if (bytes <= bytes_) return true;
         if (fault::strikes() || ::ftruncate(file_, static_cast<off_t>(bytes)) != 0) return false;
         bytes_ = bytes;
         return true;
     }
-    // A part's memory goes back to the system; it reads as zero afterwards.
+    // Returns the memory of a part to the system; it reads as zero afterwards.
     void forget(std::size_t offset, std::size_t bytes) noexcept {
         ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                     static_cast<off_t>(bytes));
     }
-    // Puts a part in place of reserved space, without access.
+    // Maps a part over reserved space, without access: protect() makes it usable.
     bool map(void* p, std::size_t bytes, std::size_t offset) noexcept {
         return !fault::strikes() &&
                ::mmap(p, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_, static_cast<off_t>(offset)) == p;
     }
-    // Reserved space again.
+    // Turns mapped space into reserved space.
     static bool unmap(void* p, std::size_t bytes) noexcept {
         return ::mmap(p, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == p;
     }

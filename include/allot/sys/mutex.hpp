@@ -1,6 +1,6 @@
-// A mutex of the system, whose waiters sleep: for sections that visit much or call out. std::mutex without <mutex>.
+// A mutex whose waiters sleep, for long critical sections and for those with callbacks. As std::mutex, without <mutex>.
 //
-// Not recursive. Cost: 40 bytes; one atomic exchange without a waiter. Threads: any.
+// Not recursive. Cost: 40 bytes; one atomic exchange when no thread waits. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,7 +16,7 @@ class mutex {
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
 
-    // Without error checks: a default mutex that is used so has none to report.
+    // The result is ignored: a default mutex that is used correctly reports no error.
     void lock() noexcept { ::pthread_mutex_lock(&mutex_); }
     bool try_lock() noexcept { return ::pthread_mutex_trylock(&mutex_) == 0; }
     void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }

@@ -1,8 +1,8 @@
-// Marks free memory for AddressSanitizer and valgrind, so that they tell a use after release. No code otherwise.
+// Marks free memory for AddressSanitizer and valgrind, so that they report uses of it. No code without them.
 //
-// Sizes in bytes; AddressSanitizer works in units of 8, and changes a unit's mark in two steps: so a unit that belongs
-// to two neighbours is left alone, and up to 7 bytes at either end stay readable.
-// Threads: any, for memory that nobody else uses.
+// Sizes are in bytes. AddressSanitizer marks units of 8 bytes, and not atomically, so a unit shared by two neighbours
+// is left alone: up to 7 bytes at either end stay readable.
+// Threads: any, for memory that no other thread uses.
 #pragma once
 
 #include <allot/config.hpp>
@@ -30,6 +30,7 @@ inline void mark_units(const void* p, std::size_t bytes, void (*mark)(const vola
 }
 #endif
 
+// Forbids access.
 inline void poison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if ALLOT_ASAN
     mark_units(p, bytes, &__asan_poison_memory_region);
@@ -38,7 +39,7 @@ inline void poison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t 
     VALGRIND_MAKE_MEM_NOACCESS(p, bytes);
 #endif
 }
-// The memory may be used; its contents are unspecified.
+// Allows access; the contents are unspecified.
 inline void unpoison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if ALLOT_ASAN
     mark_units(p, bytes, &__asan_unpoison_memory_region);
@@ -48,7 +49,7 @@ inline void unpoison([[maybe_unused]] const void* p, [[maybe_unused]] std::size_
 #endif
 }
 
-// The memory may be read, and holds what it held before it was poisoned.
+// Allows access; the contents are those from before poison().
 inline void expose([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t bytes) noexcept {
 #if ALLOT_ASAN
     mark_units(p, bytes, &__asan_unpoison_memory_region);
@@ -58,7 +59,7 @@ inline void expose([[maybe_unused]] const void* p, [[maybe_unused]] std::size_t 
 #endif
 }
 
-// A few bytes of poisoned memory, which stays so.
+// Reads or writes a few bytes of poisoned memory, which stays poisoned.
 #if ALLOT_ASAN
 __attribute__((no_sanitize_address, noinline)) inline void copy_poisoned(std::byte* to, const std::byte* from,
                                                                          std::size_t bytes) noexcept {

@@ -1,9 +1,9 @@
-// A full fence in every running thread of the process, from one of them: so that the others need none.
+// A full fence in every running thread of the process, issued by one thread, so that the others need none.
 //
-// Whoever writes and then reads without a fence (the many) is ordered against who writes, calls process_fence() and
-// then reads (the few). Cost: a system call that interrupts the process's running threads, some microseconds; nothing
-// for the others. False where the system has it not (before Linux 4.14, or forbidden): then the many must fence by
-// themselves.
+// A thread that writes and then reads without a fence (the frequent side) is ordered against a thread that writes,
+// calls process_fence() and then reads (the rare side). Calls return false where the system lacks membarrier (before
+// Linux 4.14, or forbidden): then the frequent side must fence.
+// Cost: a system call of some microseconds that interrupts the running threads; nothing for the frequent side.
 // Threads: any. Source: membarrier(2), private expedited, 2017.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace sys {
 
-// Once before the others; as often as one likes.
+// Call it before the first process_fence(); further calls have no effect.
 inline bool prepare_process_fence() noexcept {
     constexpr int register_private_expedited = 1 << 4;
     return !fault::strikes() && ::syscall(SYS_membarrier, register_private_expedited, 0, 0) == 0;

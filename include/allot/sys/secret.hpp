@@ -1,7 +1,7 @@
-// A number that a writer through a wild pointer does not know: by the process's random bytes from the kernel.
+// A number that a stray write cannot guess, derived from the random bytes that the kernel gives each process.
 //
-// Not for cryptography: enough that damaged links and canaries do not fit by chance. Cost: some dozen instructions,
-// no system call; it cannot fail. Threads: any.
+// Not for cryptography: it keeps damaged links and canaries from matching by chance. Cost: some dozen instructions, no
+// system call; it cannot fail. Threads: any.
 // Source: AT_RANDOM, Linux 2.6.29; mixing by splitmix64, Steele, Lea and Flood 2014.
 #pragma once
 

@@ -1,6 +1,6 @@
-// A number that tells living threads apart, in a few instructions.
+// Threads: a number that identifies a living thread, yield, sleep.
 //
-// It is the thread pointer that the hardware keeps; a later thread may get the number of one that has ended.
+// The number is the hardware's thread pointer; a new thread may get the number of one that has ended.
 // Cost: one instruction on x86-64 and aarch64. Threads: any.
 #pragma once
 
@@ -29,7 +29,7 @@ inline std::uintptr_t thread_token() noexcept {
 }
 
 inline void yield_thread() noexcept { ::sched_yield(); }
-// Sleeps for about this many nanoseconds, less when a signal comes.
+// Sleeps for about this many nanoseconds; less when a signal arrives.
 inline void sleep_thread(std::uint64_t nanoseconds) noexcept {
     timespec t{};
     t.tv_sec = static_cast<std::time_t>(nanoseconds / 1'000'000'000u);

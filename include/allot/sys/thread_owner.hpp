@@ -1,6 +1,7 @@
-// Whose something is that one thread uses: of who used it first. Checked builds only, no code and no bytes otherwise.
+// The thread that an object of one thread belongs to: the first one that uses it. Empty, without code, in unchecked
+// builds.
 //
-// Threads: any; is_mine() tells a second one. Cost where it is there: 8 bytes, a load a use.
+// Threads: any. Cost in checked builds: 8 bytes; one load per use.
 #pragma once
 
 #include <allot/config.hpp>
@@ -15,6 +16,7 @@ namespace detail {
 #if ALLOT_CHECKED
 class thread_owner {
   public:
+    // Makes the caller the owner if there is none. False: another thread is the owner.
     bool is_mine() noexcept {
         const std::uintptr_t now = sys::thread_token();
         std::uintptr_t owner = 0;

@@ -1,6 +1,6 @@
-// Zeroes memory that nobody may read later, so that the compiler cannot leave it out as a dead store.
+// Zeroes memory that is not read afterwards; the compiler cannot remove the store as dead.
 //
-// Cost: that of memset. Threads: any, for memory that nobody else uses.
+// Cost: that of memset. Threads: any, for memory that no other thread uses.
 // Source: explicit_bzero, OpenBSD 2014.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace sys {
 
 ALLOT_NOINLINE inline void wipe(void* p, std::size_t bytes) noexcept {
     std::memset(p, 0, bytes);
-    asm volatile("" : : "r"(p) : "memory"); // somebody may look at it now
+    asm volatile("" : : "r"(p) : "memory"); // the compiler must assume that the memory is read
 }
 
 } // namespace sys

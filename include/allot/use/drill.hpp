@@ -1,15 +1,15 @@
-// use::drill: for buffers of record batches, as Apache Drill has them: chunks of 16 MiB cut into halves of halves,
-// caches of threads.
+// use::drill: a set for buffers of record batches, as in Apache Drill: chunks of 16 MiB, cut into powers of two, with
+// caches per thread.
 //
 //     allot::chunk_arena<allot::use::drill> pool{allot::limit{64_GiB}, allot::use::drill::chunk};
-//     allot::buffer_memory memory{pool};     allot::buffer batch = memory.allocate(scan, 100'000);   // scan is charged
-//     128 KiB
+//     allot::buffer_memory memory{pool};
+//     allot::buffer batch = memory.allocate(scan, 100'000); // charges 128 KiB to the account scan
 //
-// What is charged where: accounts are charged for buffers, by the block that each takes; the pool has a limit of its
-// own, on pages, free ones among them, and is in no tree. So it is not what adds up in a tree of accounts, but may be
-// the larger: give it the engine's limit and a chunk or two more. With ledger::tree in the place of its ledger the tree
-// would have all twice. More than a chunk is pages of the pool, of no more bytes than it takes, where Drill asks the
-// system. `fit::runs` in the place of `fit::buddy` wastes a fifth of a block at most, where halves waste up to a half.
+// - Accounts are charged for buffers, by the bytes of their blocks. The pool's own limit counts pages, free ones too,
+//   and is in no account tree: set it to the engine's limit plus one or two chunks.
+// - Do not replace its ledger by ledger::tree: the tree would charge everything twice.
+// - A request above a chunk takes whole pages of the pool, not a power of two; Drill asks the system.
+// - fit::runs in place of fit::buddy leaves at most a fifth of a block unused; fit::buddy up to a half.
 // Source: Drill's PooledByteBufAllocatorL over Netty's arenas, 2013.
 #pragma once
 
@@ -23,6 +23,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace use {
 
+/// Policies for a chunk_arena. Pass `chunk` to its constructor.
 struct drill : policies<fit::buddy, heap::per_thread, ledger::counter> {
     static constexpr chunk_bytes chunk{std::size_t{16} << 20};
 };

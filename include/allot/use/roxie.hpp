@@ -1,6 +1,7 @@
-// use::roxie: for a query server: many small rows of many types, long lived, any number of threads.
+// use::roxie: a set for a query server: many small, long-lived rows of many types, any number of threads.
 //
-// The size classes of Roxie; free slots found out of band, so that churn at any occupancy stays in the cache.
+// The size classes of HPCC's Roxie; free slots are found out of band, so that churn at any occupancy stays in the
+// cache.
 #pragma once
 
 #include <allot/core/policies.hpp>
@@ -9,6 +10,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace use {
 
+/// Policies for a row_manager.
 struct roxie : policies<size::bucketed<size::list::roxie>, slots::bitmap, heap::shared, count::links> {};
 
 } // namespace use

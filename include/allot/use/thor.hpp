@@ -1,8 +1,8 @@
-// use::thor: for batch work: whole tables of rows of few types, one thread a heap, packed.
+// use::thor: a set for batch work: tables with rows of few types, one thread per heap, packed.
 //
-// A heap of one size is packed: rows of one type, rounded to 4 bytes, a link count of 4 in front. Rows of any size go
-// by the list `fine`, which wastes less than Thor's own. Free slots are marked, and found in the order of addresses;
-// each thread keeps its own few.
+// A heap of one size is packed: rows of one type, rounded to 4 bytes, with a link count of 4 bytes in front. Rows of
+// any size use the list `fine`, which wastes less than Thor's own. Free slots are marked in place and found in address
+// order; each thread keeps a few of its own.
 // Source: Thor's default, packed scanning heaps (HPCC thorlcr, 2014).
 #pragma once
 
@@ -12,6 +12,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace use {
 
+/// Policies for a row_manager.
 struct thor : policies<size::packed, slots::scanning, heap::per_thread, count::links> {};
 
 } // namespace use

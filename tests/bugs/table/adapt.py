@@ -8,6 +8,6 @@ BUGS = {
         "return p;"),
     "thrust_blocks_are_not_given_back": bug(
         "cuda/thrust.cpp",
-        "detail::give_from_all(*memory_, thrust::raw_pointer_cast(p), bytes, without_stream_);",
+        "detail::deallocate_any_stream(*memory_, thrust::raw_pointer_cast(p), bytes, fallback_stream_);",
         "static_cast<void>(p), static_cast<void>(bytes);"),
 }

@@ -20,6 +20,6 @@ BUGS = {
         ""),
     "scoped_min_takes_unsigned": bug(
         "unit/sync/scoped_atomic.cpp",
-        "return change([=](T was) { return value < was ? value : was; }, order);",
-        "return change([=](T was) { return bits(value) < bits(was) ? value : was; }, order);"),
+        "return update([=](T was) { return value < was ? value : was; }, order);",
+        "return update([=](T was) { return bits(value) < bits(was) ? value : was; }, order);"),
 }

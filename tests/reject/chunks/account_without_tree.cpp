@@ -1,4 +1,4 @@
-// expected-error {{a value was given at run time for which this set has no use}} {{product::chunk_arena}} {{buffers}}
+// expected-error {{this set has no use for a constructor argument}} {{product::chunk_arena}} {{buffers}}
 // {{account}}
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/account.hpp>

@@ -1,4 +1,4 @@
-// expected-error {{needs a value at run time that was not given}} {{chunk_arena}} {{buffers}} {{arena}}
+// expected-error {{needs a constructor argument that is missing}} {{chunk_arena}} {{buffers}} {{arena}}
 #include <allot/chunk_arena.hpp>
 
 struct buffers : allot::policies<allot::page::of<allot::arena<>>> {};

@@ -1,4 +1,4 @@
-// expected-error {{guard::all<...> joins different guards, each named once}} {{rows}} {{canary}}
+// expected-error {{guard::all<...> must name different guards, each once}} {{rows}} {{canary}}
 #include "../fake_product.hpp"
 
 struct rows : allot::policies<fake::host_page, allot::guard::all<allot::guard::canary,

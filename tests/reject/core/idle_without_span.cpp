@@ -1,4 +1,4 @@
-// expected-error {{a policy has an option that cannot be}} {{rows}} {{retain::idle<}}
+// expected-error {{a policy has an invalid option}} {{rows}} {{retain::idle<}}
 #include "../fake_product.hpp"
 
 using namespace allot::literals;

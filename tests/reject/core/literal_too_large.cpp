@@ -1,4 +1,4 @@
-// expected-error {{this_many_bytes_do_not_fit_in_size_t}}
+// expected-error {{literal_does_not_fit_in_size_t}}
 #include <allot/core/units.hpp>
 
 using namespace allot::literals;

@@ -1,4 +1,4 @@
-// expected-error {{as<...> names a policy of a category that is not up to one heap}} {{category::oom}} {{oom::null}}
+// expected-error {{as<...> names a policy that one heap cannot choose}} {{category::oom}} {{oom::null}}
 #include "../fake_product.hpp"
 
 struct rows : allot::policies<fake::host_page> {};

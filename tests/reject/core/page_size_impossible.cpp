@@ -1,4 +1,4 @@
-// expected-error {{a policy has an option that cannot be}} {{rows}} {{page::mapped<}} {{3000}}
+// expected-error {{a policy has an invalid option}} {{rows}} {{page::mapped<}} {{3000}}
 #include "../fake_product.hpp"
 
 #include <allot/page/mapped.hpp>

@@ -1,4 +1,4 @@
-// expected-error {{this policy is only declared so far: include its header}} {{rows}} {{page::huge_pages}}
+// expected-error {{this policy is only declared: include its header}} {{rows}} {{page::huge_pages}}
 #include "../fake_product.hpp"
 
 #if WRONG

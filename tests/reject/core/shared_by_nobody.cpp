@@ -1,4 +1,4 @@
-// expected-error {{a policy has an option that cannot be}} {{rows}} {{heap::shared_by<0}}
+// expected-error {{a policy has an invalid option}} {{rows}} {{heap::shared_by<0}}
 #include "../fake_product.hpp"
 
 #if WRONG

@@ -1,4 +1,4 @@
-// expected-error {{a size list has static constexpr std::array<std::uint32_t, N> sizes}} {{rows}} {{my_sizes}}
+// expected-error {{a size list must have static constexpr std::array<std::uint32_t, N> sizes}} {{rows}} {{my_sizes}}
 #include "../fake_product.hpp"
 
 struct my_sizes {

@@ -1,4 +1,4 @@
-// expected-error {{a policy has an option that cannot be}} {{rows}} {{watch::trace<}}
+// expected-error {{a policy has an invalid option}} {{rows}} {{watch::trace<}}
 #include "../fake_product.hpp"
 
 #if WRONG

@@ -1,4 +1,4 @@
-// expected-error {{this set needs a value at run time that was not given}} {{product::row_manager}} {{rows}} {{limit}}
+// expected-error {{this set needs a constructor argument that is missing}} {{product::row_manager}} {{rows}} {{limit}}
 #include "../fake_product.hpp"
 
 struct rows : allot::policies<fake::host_page> {};

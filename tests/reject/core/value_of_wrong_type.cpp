@@ -1,4 +1,4 @@
-// expected-error {{a value was given at run time for which this set has no use}} {{rows}} {{int}}
+// expected-error {{this set has no use for a constructor argument}} {{rows}} {{int}}
 #include "../fake_product.hpp"
 
 struct rows : allot::policies<fake::host_page> {};

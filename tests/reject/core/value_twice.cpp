@@ -1,4 +1,4 @@
-// expected-error {{a value was given twice at run time}} {{product::row_manager}} {{rows}} {{limit}}
+// expected-error {{a constructor argument is given twice}} {{product::row_manager}} {{rows}} {{limit}}
 #include "../fake_product.hpp"
 
 struct rows : allot::policies<fake::host_page> {};

@@ -1,4 +1,4 @@
-// expected-error {{a value was given at run time for which this set has no use}} {{product::row_manager}} {{rows}}
+// expected-error {{this set has no use for a constructor argument}} {{product::row_manager}} {{rows}}
 // {{page_bytes}}
 #include "../fake_product.hpp"
 

@@ -1,4 +1,4 @@
-// expected-error {{this set needs a value at run time that was not given}} {{device_allocator}} {{task_memory}}
+// expected-error {{this set needs a constructor argument that is missing}} {{device_allocator}} {{task_memory}}
 // {{device::simulated}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>

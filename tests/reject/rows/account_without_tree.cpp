@@ -1,4 +1,4 @@
-// expected-error {{a value was given at run time for which this set has no use}} {{product::row_manager}} {{orders}}
+// expected-error {{this set has no use for a constructor argument}} {{product::row_manager}} {{orders}}
 // {{account}}
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>

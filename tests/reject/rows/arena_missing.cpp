@@ -1,4 +1,4 @@
-// expected-error {{this set needs a value at run time that was not given}} {{product::row_manager}} {{orders}}
+// expected-error {{this set needs a constructor argument that is missing}} {{product::row_manager}} {{orders}}
 // {{arena}}
 #include <allot/row_manager.hpp>
 

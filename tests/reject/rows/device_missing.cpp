@@ -1,4 +1,4 @@
-// expected-error {{this set needs a value at run time that was not given}} {{gpu_rows}} {{device::simulated}}
+// expected-error {{this set needs a constructor argument that is missing}} {{gpu_rows}} {{device::simulated}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_rows.hpp>
 

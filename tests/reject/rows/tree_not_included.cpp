@@ -1,4 +1,4 @@
-// expected-error {{only declared so far: include its header}} {{orders}} {{ledger::tree}}
+// expected-error {{only declared: include its header}} {{orders}} {{ledger::tree}}
 #include <allot/ledger/account.hpp>
 #if !WRONG
 #include <allot/ledger/tree.hpp>

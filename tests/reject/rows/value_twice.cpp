@@ -1,4 +1,4 @@
-// expected-error {{a value was given twice at run time}} {{product::row_manager}} {{orders}} {{limit}}
+// expected-error {{a constructor argument is given twice}} {{product::row_manager}} {{orders}} {{limit}}
 #include <allot/row_manager.hpp>
 
 using namespace allot::literals;

@@ -48,8 +48,7 @@ TEST_CASE("a misuse is told with what is known about it") {
 
     out.clear();
     write(out, {.kind = misuse::bad_alignment, .type = "wide"});
-    CHECK(out.view() ==
-          "allot: misuse: an alignment that is not a power of two, or beyond what is allowed (row type wide)");
+    CHECK(out.view() == "allot: misuse: an alignment that is not a power of two, or above the maximum (row type wide)");
 
     out.clear();
     write(out, {.kind = misuse::foreign_pointer, .set = "", .address = buffer});

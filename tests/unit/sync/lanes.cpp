@@ -26,7 +26,7 @@ TEST_CASE("a thread is a warp of one", "[sync]") {
     STATIC_REQUIRE(lone_lane::match(1, 77) == 1);
     STATIC_REQUIRE(lone_lane::ballot(1, true) == 1);
     STATIC_REQUIRE(lone_lane::ballot(1, false) == 0);
-    STATIC_REQUIRE(lone_lane::from(1, 42, 0) == 42);
+    STATIC_REQUIRE(lone_lane::shuffle(1, 42, 0) == 42);
     lone_lane lane;
     std::uint64_t counter = 5;
     CHECK(aggregated_bump<thread_scope::device>(lane, counter) == 5);

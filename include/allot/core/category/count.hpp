@@ -1,4 +1,4 @@
-// The category `count`: what does a row carry. Tags: the row room lays out link counts and types.
+// The category `count`: what a row carries. Tags; row/ lays out link counts and types.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -19,8 +19,9 @@ struct count {
     static constexpr std::string_view name = "count";
     static constexpr std::string_view question = "what does a row carry";
     static constexpr std::string_view contract =
-        "bool counted: rows can be linked; bool out_of_band: nothing is written beside the row's own bytes";
-    static constexpr std::string_view fallback_rule = "links; links_out_of_band where the host cannot touch the memory";
+        "bool counted: rows can be linked; bool out_of_band: link count and row type are not beside the row";
+    static constexpr std::string_view fallback_rule =
+        "links; links_out_of_band where the host cannot access the memory";
     static constexpr std::string_view room = "row";
     template <class Provided>
     using fallback_over = std::conditional_t<Provided::template has<property::host_accessible>, allot::count::links,
@@ -37,6 +38,7 @@ struct count {
 
 namespace count {
 
+/// Link count, row type and constructed flag in front of each row.
 struct links {
     using category = category::count;
     using needs = types<property::host_accessible>;
@@ -44,26 +46,28 @@ struct links {
     static constexpr bool counted = true;
     static constexpr bool out_of_band = false;
     static constexpr std::string_view about = "link count, row type and a constructed flag, in front of the row";
-    static constexpr std::string_view cost = "8 bytes a row, 4 where the heap has one row type";
+    static constexpr std::string_view cost = "8 bytes per row; 4 where the heap has one row type";
 };
 
+/// As links, but outside the row's page.
 struct links_out_of_band {
     using category = category::count;
     using needs = types<>;
     using provides = types<property::link_counts>;
     static constexpr bool counted = true;
     static constexpr bool out_of_band = true;
-    static constexpr std::string_view about = "the same, out of band: the row's memory is not touched";
-    static constexpr std::string_view cost = "as many bytes a slot, and a second cache line";
+    static constexpr std::string_view about = "as links, but out of band: the row's memory is not accessed";
+    static constexpr std::string_view cost = "8 or 4 bytes per slot, and a second cache line";
 };
 
+/// No link count.
 struct none {
     using category = category::count;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool counted = false;
     static constexpr bool out_of_band = false;
-    static constexpr std::string_view about = "nothing: a row has one holder and no destructor";
+    static constexpr std::string_view about = "nothing: a row has one owner and no destructor";
     static constexpr std::string_view cost = "0";
 };
 

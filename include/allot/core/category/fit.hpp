@@ -1,6 +1,6 @@
-// The category `fit`: how is a free run found, in device allocators and in arenas of chunks.
+// The category `fit`: how a free run is found, in device allocators and chunk arenas.
 //
-// Declarations and contract; the answers themselves live in allot/heap/.
+// Declarations and contract; the answers are in allot/fit/.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -9,9 +9,9 @@ namespace allot::inline ALLOT_ABI {
 
 namespace fit {
 
-struct best;  // an index of all free runs, out of band
-struct buddy; // powers of two: halves of halves of a chunk
-struct runs;  // size classes, four a doubling
+struct best;  // best fit, by an index of all free runs, out of band
+struct buddy; // a buddy system: powers of two
+struct runs;  // size classes, four per doubling
 
 } // namespace fit
 
@@ -21,9 +21,9 @@ struct fit {
     static constexpr std::string_view name = "fit";
     static constexpr std::string_view question = "how is a free run found";
     static constexpr std::string_view contract =
-        "bool tags: a tag is kept with each run, so streams may free; unsigned classes: sizes a doubling that waste "
-        "least; "
-        "of<Tag, Memory>: the fit itself; what is asked of it stands in allot/chunk/chunk_heap.hpp";
+        "bool tags: each free run keeps a tag, which streams need; unsigned classes: the size classes per doubling "
+        "that "
+        "waste least; of<Tag, Memory>: the implementation, with the members that allot/chunk/chunk_heap.hpp calls";
     static constexpr std::string_view fallback_rule = "best";
     static constexpr std::string_view room = "fit";
     using fallback = allot::fit::best;

@@ -1,4 +1,4 @@
-// The category `heap`: who uses a heap. Tags: the row room makes the heaps and handles that they ask for.
+// The category `heap`: who uses a heap. Tags; row/ makes the heaps and handles.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -22,8 +22,8 @@ struct heap {
     static constexpr std::string_view name = "heap";
     static constexpr std::string_view question = "who uses a heap";
     static constexpr std::string_view contract =
-        "bool exclusive: one owner, rows of one type; bool by_thread: threads find handles of their own; std::size_t "
-        "users: handles that a heap serves, 0 for any number";
+        "bool exclusive: one owner, rows of one type; bool by_thread: each thread has a handle, found by the library; "
+        "std::size_t users: the handles per heap, 0 for any number";
     static constexpr std::string_view fallback_rule = "shared";
     static constexpr std::string_view room = "row";
     using fallback = allot::heap::shared;
@@ -40,6 +40,7 @@ struct heap {
 
 namespace heap {
 
+/// Heaps used by all threads, with rows of any type.
 struct shared {
     using category = category::heap;
     using needs = types<>;
@@ -47,10 +48,11 @@ struct shared {
     static constexpr bool exclusive = false;
     static constexpr bool by_thread = false;
     static constexpr std::size_t users = 0;
-    static constexpr std::string_view about = "everybody, on any thread, with rows of any type";
+    static constexpr std::string_view about = "all threads, with rows of any type";
     static constexpr std::string_view cost = "the row type's number in every row";
 };
 
+/// A heap of one owner and one row type.
 struct unique {
     using category = category::heap;
     using needs = types<>;
@@ -58,10 +60,11 @@ struct unique {
     static constexpr bool exclusive = true;
     static constexpr bool by_thread = false;
     static constexpr std::size_t users = 1;
-    static constexpr std::string_view about = "one owner with rows of one type, who may release them all at once";
-    static constexpr std::string_view cost = "a page of its own at least; the row type once a heaplet";
+    static constexpr std::string_view about = "one owner, with rows of one type; it may release all of them at once";
+    static constexpr std::string_view cost = "at least one page per heap; the row type once per heaplet";
 };
 
+/// As shared, with a handle per thread.
 struct per_thread {
     using category = category::heap;
     using needs = types<>;
@@ -69,13 +72,13 @@ struct per_thread {
     static constexpr bool exclusive = false;
     static constexpr bool by_thread = true;
     static constexpr std::size_t users = 0;
-    static constexpr std::string_view about = "everybody, each thread through a handle that it finds by itself";
-    static constexpr std::string_view cost = "a look-up in the thread's table; some free rows with each thread";
+    static constexpr std::string_view about = "all threads, each through its own handle, which the library finds";
+    static constexpr std::string_view cost = "a lookup in the thread's table; some free rows per thread";
 };
 
-/// Handles made by heap(...) come to an open heap of their size and kind; when `Users` of them live there, the next one
-/// opens another. So at most so many handles (and who shares them) contend for one heap. Requests of any size are
-/// shared by all as ever. Source: HPCC roxiemem's limitedcount, 2025.
+/// A handle made by heap(...) joins an open heap of its size and kind; when that has `Users` live handles, it opens
+/// another heap. So at most `Users` handles contend for one heap. Requests of any size are shared as with heap::shared.
+/// Source: HPCC roxiemem's limitedcount, 2025.
 template <std::size_t Users> struct shared_by {
     using category = category::heap;
     using needs = types<>;
@@ -85,9 +88,8 @@ template <std::size_t Users> struct shared_by {
     static constexpr std::size_t users = Users;
     static constexpr bool options_valid = Users >= 1 && Users <= 65536;
     static constexpr std::string_view about =
-        "so many handles a heap, with rows of any type; the next one opens another";
-    static constexpr std::string_view cost =
-        "the row type's number in every row; part of a page more for each heap opened";
+        "at most this many handles per heap, with rows of any type; the next handle opens another heap";
+    static constexpr std::string_view cost = "the row type's number in every row; part of one more page per heap";
 };
 
 static_assert(category::heap::takes<shared>);

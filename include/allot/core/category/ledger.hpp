@@ -1,4 +1,4 @@
-// The category `ledger`: who is charged. Tags: the ledger room keeps the figures.
+// The category `ledger`: who is charged. Tags; ledger/ keeps the accounts.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -18,7 +18,7 @@ namespace category {
 struct ledger {
     static constexpr std::string_view name = "ledger";
     static constexpr std::string_view question = "who is charged";
-    static constexpr std::string_view contract = "bool charges: pages are charged, and a limit is hard";
+    static constexpr std::string_view contract = "bool charges: pages are charged, and the limit is hard";
     static constexpr std::string_view fallback_rule = "counter";
     static constexpr std::string_view room = "ledger";
     using fallback = allot::ledger::counter;
@@ -33,22 +33,24 @@ struct ledger {
 
 namespace ledger {
 
+/// No account and no limit.
 struct none {
     using category = category::ledger;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool charges = false;
-    static constexpr std::string_view about = "nobody: only the arena bounds the pages";
+    static constexpr std::string_view about = "nobody; only the arena's size limits the pages";
     static constexpr std::string_view cost = "0";
 };
 
+/// One account per object, with a hard limit.
 struct counter {
     using category = category::ledger;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool charges = true;
-    static constexpr std::string_view about = "one account of the object's own, with a hard limit and a peak";
-    static constexpr std::string_view cost = "one compare-and-swap a page";
+    static constexpr std::string_view about = "an account private to the object, with a hard limit and a peak";
+    static constexpr std::string_view cost = "one compare-and-swap per page";
 };
 
 static_assert(category::ledger::takes<none>);

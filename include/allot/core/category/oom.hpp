@@ -1,4 +1,4 @@
-// The category `oom`: what happens when a request cannot be met. Tags: the product that fails acts on them.
+// The category `oom`: what happens when a request fails. Tags; each product acts on them.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -17,7 +17,7 @@ namespace category {
 struct oom {
     static constexpr std::string_view name = "oom";
     static constexpr std::string_view question = "what happens when there is no memory";
-    static constexpr std::string_view contract = "bool raises: throws, and never returns null";
+    static constexpr std::string_view contract = "bool raises: a failing request throws and never returns null";
     static constexpr std::string_view fallback_rule = "raise";
     static constexpr std::string_view room = "row";
     using fallback = allot::oom::raise;
@@ -32,21 +32,23 @@ struct oom {
 
 namespace oom {
 
+/// A failing request returns null.
 struct null {
     using category = category::oom;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool raises = false;
-    static constexpr std::string_view about = "the caller gets null";
+    static constexpr std::string_view about = "the request returns null";
     static constexpr std::string_view cost = "0";
 };
 
+/// A failing request throws out_of_memory.
 struct raise {
     using category = category::oom;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool raises = true;
-    static constexpr std::string_view about = "out_of_memory is thrown, with a page that tells who holds the memory";
+    static constexpr std::string_view about = "out_of_memory is thrown, with a one-page report of the largest users";
     static constexpr std::string_view cost = "0 until then";
 };
 

@@ -1,4 +1,4 @@
-// The category `order`: when may freed memory be used again.
+// The category `order`: when freed memory may be used again.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -17,7 +17,8 @@ namespace category {
 struct order {
     static constexpr std::string_view name = "order";
     static constexpr std::string_view question = "when may freed memory be used again";
-    static constexpr std::string_view contract = "bool at_once; otherwise it provides stream_order";
+    static constexpr std::string_view contract =
+        "bool at_once: freed memory is reused at once; otherwise it must provide stream_order";
     static constexpr std::string_view fallback_rule = "stream for a device's memory, else host";
     static constexpr std::string_view room = "device_allocator";
     template <class Provided>
@@ -35,6 +36,7 @@ struct order {
 
 namespace order {
 
+/// Freed memory is reused at once.
 struct host {
     using category = category::order;
     using needs = types<>;
@@ -44,14 +46,15 @@ struct host {
     static constexpr std::string_view cost = "0";
 };
 
+/// Freed memory is reused in the order of streams.
 struct stream {
     using category = category::order;
     using needs = types<property::device_accessible>;
     using provides = types<property::stream_order>;
     static constexpr bool at_once = false;
-    static constexpr std::string_view about = "at once on the stream that freed it, elsewhere after an event";
+    static constexpr std::string_view about = "at once on the stream that freed it, on others after an event";
     static constexpr std::string_view cost =
-        "an event where a stream takes what another freed after its last one; never at a free";
+        "one event when a stream takes memory that another freed after its last event; none at a free";
 };
 
 static_assert(category::order::takes<host>);

@@ -1,6 +1,6 @@
-// The category `page`: where do whole pages come from.
+// The category `page`: where whole pages come from.
 //
-// Declarations and contract; the answers themselves live in allot/page/.
+// Declarations and contract; the answers are in allot/page/.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -11,18 +11,20 @@ namespace allot::inline ALLOT_ABI {
 
 namespace page {
 
-/// Pages are powers of two, 64 KiB to 16 MiB.
+/// The range of page sizes; a page size is a power of two.
 inline constexpr std::size_t least_bytes = std::size_t{64} << 10;
 inline constexpr std::size_t most_bytes = std::size_t{16} << 20;
 
+/// Options of page::mapped.
 struct mapped_options {
     std::size_t page = std::size_t{1} << 20; // bytes of a page
     std::size_t reserve = 0;                 // bytes of address space; 0: as much as the machine has memory
-    bool dont_dump = false;                  // left out of core dumps
-    bool lock = false;                       // kept in memory, never swapped
+    bool dont_dump = false;                  // leave the memory out of core dumps
+    bool lock = false;                       // lock the memory: it is never swapped
     bool transparent_huge = true;            // huge OS pages beyond the first 16 MiB
 };
 
+/// Options of page::huge_pages; those of the same name as in mapped_options.
 struct huge_options {
     std::size_t page = std::size_t{2} << 20;
     std::size_t reserve = 0;
@@ -40,15 +42,15 @@ constexpr bool valid(const huge_options& o) noexcept {
            (o.huge_page & (o.huge_page - 1)) == 0;
 }
 
-// Reserve, commit on demand.
+/// Reserves address space and commits pages on demand.
 template <mapped_options Options = mapped_options{}> struct mapped;
-// Preallocated by the system; else transparent; else plain.
+/// Preallocated huge OS pages; else transparent huge pages; else plain OS pages.
 template <huge_options Options = huge_options{}> struct huge_pages;
-// The caller's bytes.
+/// Pages in bytes that the caller provides.
 struct borrowed;
-// An arena that several managers share.
+/// Pages of an arena that several objects share.
 template <class Arena> struct of;
-// A device's memory, through a model of device::api.
+/// A device's memory, through a model of device::api.
 template <class Api> struct on_device;
 
 } // namespace page
@@ -58,7 +60,7 @@ namespace category {
 struct page {
     static constexpr std::string_view name = "page";
     static constexpr std::string_view question = "where do whole pages come from";
-    static constexpr std::string_view contract = "provides host_accessible or device_accessible";
+    static constexpr std::string_view contract = "it must provide host_accessible or device_accessible";
     static constexpr std::string_view fallback_rule = "mapped";
     static constexpr std::string_view room = "page";
     using fallback = allot::page::mapped<>;

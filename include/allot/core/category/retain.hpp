@@ -1,4 +1,4 @@
-// The category `retain`: when do an arena's free pages go back to the system. Tags: the arena acts on them.
+// The category `retain`: when an arena's free pages are returned to the system. Tags; the arena acts on them.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -25,10 +25,10 @@ namespace category {
 
 struct retain {
     static constexpr std::string_view name = "retain";
-    static constexpr std::string_view question = "when do an arena's free pages go back to the system";
+    static constexpr std::string_view question = "when are an arena's free pages returned to the system";
     static constexpr std::string_view contract =
-        "bool when_called: a call gives them back; bool under_pressure: a request that fails does, too; if there is a "
-        "time_span after and a clock: page requests give back what was free for so long";
+        "bool when_called: trim() returns them; bool under_pressure: a request that would fail returns them, too; "
+        "optional time_span after and type clock: page requests return pages that were free for that long";
     static constexpr std::string_view fallback_rule = "on_pressure; never for preallocated pages";
     static constexpr std::string_view room = "page";
     template <class Provided>
@@ -46,38 +46,41 @@ struct retain {
 
 namespace retain {
 
+/// Free pages stay with the arena.
 struct never {
     using category = category::retain;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool when_called = false;
     static constexpr bool under_pressure = false;
-    static constexpr std::string_view about = "not while the arena lives";
-    static constexpr std::string_view cost = "the most pages ever in use stay resident";
+    static constexpr std::string_view about = "when the arena is destroyed";
+    static constexpr std::string_view cost = "the largest number of pages ever in use stays resident";
 };
 
+/// The program returns free pages by trim().
 struct on_call {
     using category = category::retain;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool when_called = true;
     static constexpr bool under_pressure = false;
-    static constexpr std::string_view about = "when the program says so";
-    static constexpr std::string_view cost = "one system call a run of free pages, at the call";
+    static constexpr std::string_view about = "when the program calls trim()";
+    static constexpr std::string_view cost = "in that call one system call per run of free pages";
 };
 
+/// As on_call, and before a request fails.
 struct on_pressure {
     using category = category::retain;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool when_called = true;
     static constexpr bool under_pressure = true;
-    static constexpr std::string_view about = "when the program says so, and before a request fails";
-    static constexpr std::string_view cost = "the same, and at a shortage";
+    static constexpr std::string_view about = "when the program calls trim(), and before a request fails";
+    static constexpr std::string_view cost = "that of on_call, also at a shortage";
 };
 
-/// Pages that were free for `After`, twice that at most while there are page requests, go back at one of them.
-/// Clock: a struct with `static std::uint64_t now() noexcept`, in nanoseconds, for tests.
+/// Page requests return pages that have been free for `After`; while requests are frequent, none stays free for more
+/// than twice that. Clock: a struct with `static std::uint64_t now() noexcept`, in nanoseconds; tests replace it.
 template <time_span After, class Clock> struct idle {
     using category = category::retain;
     using needs = types<>;
@@ -87,9 +90,10 @@ template <time_span After, class Clock> struct idle {
     static constexpr bool under_pressure = true;
     static constexpr time_span after = After;
     static constexpr bool options_valid = After.ms != 0 && After.ms <= std::uint64_t{1} << 40;
-    static constexpr std::string_view about = "at a page request when they were free for so long, and as on_pressure";
+    static constexpr std::string_view about =
+        "at a page request, when they have been free for After; and as on_pressure";
     static constexpr std::string_view cost =
-        "a clock read a page request; 1 bit a page; at most 8 pages go back at once";
+        "one clock read and at most 8 returned pages per page request; 1 bit per page";
 };
 
 static_assert(category::retain::takes<never>);

@@ -1,4 +1,4 @@
-// The category `size`: how is a request rounded. Tags over the lists of core/size_list.hpp.
+// The category `size`: how a request is rounded. Tags over the lists of core/size_list.hpp.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -21,9 +21,9 @@ namespace category {
 struct size {
     static constexpr std::string_view name = "size";
     static constexpr std::string_view question = "how is a request rounded";
-    static constexpr std::string_view contract = "std::size_t step: a heap of one size rounds to its "
-                                                 "multiples; bool rounds: or up to a size of the list; "
-                                                 "type list: the classes for requests of any size";
+    static constexpr std::string_view contract =
+        "std::size_t step: a heap of one size rounds up to a multiple of it; bool rounds: to a size of the list "
+        "instead; type list: the size classes for requests of any size";
     static constexpr std::string_view fallback_rule = "bucketed<list::roxie>";
     static constexpr std::string_view room = "row";
     using fallback = allot::size::bucketed<>;
@@ -40,7 +40,7 @@ struct size {
 
 namespace size {
 
-/// Sizes of a list: few heaps, shared by everybody whose rows fall in the same class.
+/// Sizes of a list: few heaps, shared by all rows of a class.
 template <class List> struct bucketed {
     using category = category::size;
     using needs = types<>;
@@ -51,10 +51,12 @@ template <class List> struct bucketed {
     static constexpr bool options_valid = allot::size::is_list<List>;
     template <class Set> static constexpr auto refuse_options() { return allot::size::refuse_list<Set, List>(); }
     static constexpr std::string_view about = "up to the next size of a list: roxie, thor, fine or your own";
-    static constexpr std::string_view cost = "by list: half of a row and more (roxie), 1/8 of it at most (fine)";
+    static constexpr std::string_view cost =
+        "unused: up to half of a slot (roxie); at most 1/8 of the request, from 64 "
+        "bytes to a fifteenth of the page (fine)";
 };
 
-/// Multiples of 4 bytes; rows are aligned to 4.
+/// Multiples of 4 bytes in a heap of one size; its rows are aligned to 4.
 struct packed {
     using category = category::size;
     using needs = types<>;
@@ -63,11 +65,11 @@ struct packed {
     static constexpr std::size_t step = 4;
     static constexpr bool rounds = false;
     static constexpr std::string_view about =
-        "up to 4 bytes in a heap of one size, with rows aligned to 4; other requests by the list fine";
-    static constexpr std::string_view cost = "3 bytes a row; a heap for each size";
+        "to a multiple of 4 bytes in a heap of one size, with rows aligned to 4; other requests by the list fine";
+    static constexpr std::string_view cost = "at most 3 bytes per row; one heap per size";
 };
 
-/// Multiples of 8 bytes.
+/// Multiples of 8 bytes in a heap of one size.
 struct exact {
     using category = category::size;
     using needs = types<>;
@@ -75,8 +77,9 @@ struct exact {
     using list = allot::size::list::fine;
     static constexpr std::size_t step = 8;
     static constexpr bool rounds = false;
-    static constexpr std::string_view about = "up to 8 bytes in a heap of one size; other requests by the list fine";
-    static constexpr std::string_view cost = "7 bytes a row; a heap for each size";
+    static constexpr std::string_view about =
+        "to a multiple of 8 bytes in a heap of one size; other requests by the list fine";
+    static constexpr std::string_view cost = "at most 7 bytes per row; one heap per size";
 };
 
 static_assert(category::size::takes<bucketed<>>);

@@ -1,6 +1,6 @@
-// The category `slots`: how is a free slot found in a heaplet.
+// The category `slots`: how a free slot is found in a heaplet.
 //
-// Declarations and contract; the answers themselves live in allot/slots/.
+// Declarations and contract; the answers are in allot/slots/.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -10,9 +10,9 @@ namespace allot::inline ALLOT_ABI {
 namespace slots {
 
 struct linked;        // a list through the free slots
-struct bitmap;        // out of band: the memory itself is not touched
+struct bitmap;        // out of band: the memory itself is not accessed
 struct scanning;      // marks in front of the rows
-struct delay_release; // the same; counted later
+struct delay_release; // as scanning; releases are counted later
 
 } // namespace slots
 
@@ -21,7 +21,8 @@ namespace category {
 struct slots {
     static constexpr std::string_view name = "slots";
     static constexpr std::string_view question = "how is a free slot found in a heaplet";
-    static constexpr std::string_view contract = "its category is slots; what heaplets ask of it stands in allot/slots";
+    static constexpr std::string_view contract =
+        "category, needs, provides; allot/slots/ shows the members that heaplets call";
     static constexpr std::string_view fallback_rule = "bitmap";
     static constexpr std::string_view room = "slots";
     using fallback = allot::slots::bitmap;

@@ -1,4 +1,4 @@
-// The category `spill`: who is asked to free memory.
+// The category `spill`: who is asked to free memory. Only `none` exists.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -16,9 +16,9 @@ namespace category {
 struct spill {
     static constexpr std::string_view name = "spill";
     static constexpr std::string_view question = "who is asked to free memory";
-    static constexpr std::string_view contract = "bool asks: somebody is asked before a request fails";
+    static constexpr std::string_view contract = "bool asks: others are asked to free memory before a request fails";
     static constexpr std::string_view fallback_rule = "none";
-    static constexpr std::string_view room = "spill";
+    static constexpr std::string_view room = "core";
     using fallback = allot::spill::none;
 
     template <class P>
@@ -31,6 +31,7 @@ struct spill {
 
 namespace spill {
 
+/// Nothing is asked to free memory.
 struct none {
     using category = category::spill;
     using needs = types<>;

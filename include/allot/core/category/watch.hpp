@@ -13,9 +13,10 @@ struct none;
 struct counters;
 struct peaks;
 
+/// Options of watch::trace.
 struct trace_options {
-    std::size_t events = 1024;     // that the ring holds: a power of two
-    std::size_t every_nth_row = 0; // goes into it, too; 0: none
+    std::size_t events = 1024;     // the size of the ring: a power of two, at most 2^24
+    std::size_t every_nth_row = 0; // every n-th allocated row is an event, too; 0: none
 };
 template <trace_options Options = trace_options{}> struct trace;
 
@@ -26,9 +27,10 @@ namespace category {
 struct watch {
     static constexpr std::string_view name = "watch";
     static constexpr std::string_view question = "what is recorded";
-    static constexpr std::string_view contract = "bool counts: figures are kept; bool at_peak: rows and bytes by row "
-                                                 "type at the peak, too; std::size_t events: a "
-                                                 "ring of so many, 0 for none; std::size_t every_nth_row goes into it";
+    static constexpr std::string_view contract =
+        "bool counts: counters are kept; bool at_peak: so are rows and bytes by row type at the peak; std::size_t "
+        "events: the size of the event ring, 0 for none; std::size_t every_nth_row: each n-th row is an event, 0 for "
+        "none";
     static constexpr std::string_view fallback_rule = "counters";
     static constexpr std::string_view room = "watch";
     using fallback = allot::watch::counters;
@@ -46,6 +48,7 @@ struct watch {
 
 namespace watch {
 
+/// Nothing is recorded.
 struct none {
     using category = category::watch;
     using needs = types<>;
@@ -58,6 +61,7 @@ struct none {
     static constexpr std::string_view cost = "0";
 };
 
+/// Counters of page requests.
 struct counters {
     using category = category::watch;
     using needs = types<>;
@@ -66,10 +70,11 @@ struct counters {
     static constexpr bool at_peak = false;
     static constexpr std::size_t events = 0;
     static constexpr std::size_t every_nth_row = 0;
-    static constexpr std::string_view about = "requests for pages at the limit: met, refused, bytes";
-    static constexpr std::string_view cost = "two relaxed additions a page; nothing a row";
+    static constexpr std::string_view about = "page requests against the limit: granted, refused, bytes";
+    static constexpr std::string_view cost = "two relaxed additions per page; nothing per row";
 };
 
+/// Counters, and a histogram of row types at the peak.
 struct peaks {
     using category = category::watch;
     using needs = types<>;
@@ -78,11 +83,12 @@ struct peaks {
     static constexpr bool at_peak = true;
     static constexpr std::size_t events = 0;
     static constexpr std::size_t every_nth_row = 0;
-    static constexpr std::string_view about = "the same, and rows and bytes by row type at the peak";
+    static constexpr std::string_view about = "as counters, and rows and bytes by row type at the peak";
     static constexpr std::string_view cost =
-        "four additions a page; a look at up to 256 heaps for each 1/16 that the charge grows beyond its peak; 3.4 KiB";
+        "four additions per page; a visit of up to 256 heaps per 1/16 by which the charge exceeds its peak; 3.4 KiB";
 };
 
+/// As peaks, and a ring of the last events.
 template <trace_options Options> struct trace {
     using category = category::watch;
     using needs = types<>;
@@ -93,10 +99,10 @@ template <trace_options Options> struct trace {
     static constexpr bool at_peak = true;
     static constexpr std::size_t events = Options.events;
     static constexpr std::size_t every_nth_row = Options.every_nth_row;
-    static constexpr std::string_view about = "the same, and the last events with time and thread: pages, refusals, "
-                                              "huge rows, handles; every n-th row if asked";
+    static constexpr std::string_view about = "as peaks, and the last events with time and thread: pages, refusals, "
+                                              "huge rows, handles; on request every n-th row";
     static constexpr std::string_view cost =
-        "that of peaks; 64 bytes an event, in the manager; 0.1 us a page; nothing a row without samples";
+        "that of peaks; 64 bytes per event, in the manager; 0.1 us per page; nothing per row without samples";
 };
 
 static_assert(category::watch::takes<none>);
