@@ -127,7 +127,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         if (std::byte* const out = this->wait(row)) push(out);
         report_found_damage();
     }
-    void report_found_damage() noexcept override { this->report_damage_notes(); }
+    void report_found_damage() noexcept override { this->report_logged_damage(); }
 
     std::size_t reclaim(bool forced) noexcept override {
         if (!forced) {

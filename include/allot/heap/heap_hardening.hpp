@@ -2,14 +2,17 @@
 //
 // A base of the heap, which it asks for its plan, its cut and its provider. Empty, and without code, for guard::none.
 // Invariant: nothing is told under a lock: it is noted there, and told when the lock has gone.
-// Cost: heap/heap_guard.hpp. Threads: any, unless a member says otherwise.
+// Cost: that of its parts (heap/canary.hpp, heap/quarantine.hpp, heap/damage_log.hpp, slots/link_code.hpp). Threads: any, unless a member says otherwise.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/heap/canary.hpp>
+#include <allot/heap/damage_log.hpp>
+#include <allot/heap/encoded_links.hpp>
 #include <allot/heap/heap_config.hpp>
-#include <allot/heap/heap_guard.hpp>
 #include <allot/heap/heaplet.hpp>
+#include <allot/heap/quarantine.hpp>
 #include <allot/sys/poison.hpp>
 #include <allot/sys/secret.hpp>
 #include <allot/sys/wipe.hpp>
@@ -28,7 +31,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
     static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
                   "a guard touches rows");
     static constexpr bool encodes = encodes_links<Slots, Guard>;
-    static constexpr bool takes_notes = encodes || Guard::waits != 0;
+    static constexpr bool logs_damage = encodes || Guard::waits != 0;
 
   public:
     // What a row may use, its type's check included.
@@ -63,7 +66,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
         if constexpr (encodes)
             if (ALLOT_UNLIKELY(p.is_broken())) {
                 std::byte* const row = p.base() + p.slots.broken();
-                notes_.add(misuse::broken_link, row, Guard::type_of(heap().plan(), p, row));
+                damage_.add(misuse::broken_link, row, Guard::type_of(heap().plan(), p, row));
             }
     }
     bool is_undamaged([[maybe_unused]] page& p) const noexcept {
@@ -106,10 +109,10 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
 
     // ---- what was found, without a lock ---------------------------------------------------------------------
 
-    void report_damage_notes() noexcept {
-        if constexpr (takes_notes)
-            if (ALLOT_UNLIKELY(!notes_.empty()))
-                notes_.take([this](misuse kind, const row_type* type, const std::byte* row) {
+    void report_logged_damage() noexcept {
+        if constexpr (logs_damage)
+            if (ALLOT_UNLIKELY(!damage_.empty()))
+                damage_.take([this](misuse kind, const row_type* type, const std::byte* row) {
                     Guard::report(heap().plan(), kind, type, row);
                 });
     }
@@ -129,12 +132,12 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
         sys::poison(row, usable());
         if (good) return;
         page& p = page_at<page>(heap().provider().arena().view(), row);
-        notes_.add(misuse::written_when_free, row, Guard::type_of(heap().plan(), p, row));
+        damage_.add(misuse::written_when_free, row, Guard::type_of(heap().plan(), p, row));
     }
 
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;
-    ALLOT_NO_UNIQUE_ADDRESS waiting_rows<Guard::waits> waiting_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<takes_notes, damage_notes, no_notes> notes_;
+    ALLOT_NO_UNIQUE_ADDRESS quarantine_ring<Guard::waits> waiting_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, damage_log, no_damage_log> damage_;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -61,7 +61,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     // `more` is asked before the provider is: true when slots may have turned up.
     template <class More> std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
         const std::size_t got = find_slots(out, n, more);
-        this->report_damage_notes();
+        this->report_logged_damage();
         return got;
     }
     // Past all caches.

@@ -22,8 +22,8 @@ BUGS = {
         "std::byte* const was = places_[at].load();" + wait(256, 300) + "places_[at].store(row); return was;"),
     "damage_noted_without_the_lock": bug(
         "threads/guards.cpp",
-        "const detail::lock_guard hold(lock_); if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
-        "const std::size_t at = n_;" + wait(1, 300) + "if (at < notes_.size()) notes_[at] = {kind, row, type}; n_ = at + 1;"),
+        "const detail::lock_guard hold(lock_); if (n_ < entries_.size()) entries_[n_++] = {kind, row, type};",
+        "const std::size_t at = n_;" + wait(1, 300) + "if (at < entries_.size()) entries_[at] = {kind, row, type}; n_ = at + 1;"),
     "page_given_with_its_owner": bug(
         "unit/row/page_map.cpp",
         ".set_owner(memory, nullptr);",
