@@ -28,7 +28,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     using supply = slot_supply<Slots, Guard, Place>;
     using supply::collect, supply::give, supply::put, supply::put_held, supply::put_one, supply::take_one,
         supply::take_slots, supply::apply_frees;
-    using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::plan_,
+    using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_;
     using typename supply::deferred_type;
 
@@ -39,7 +39,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     template <std::size_t N> using cache_of = slot_cache<N, deferred_type>;
     using external_cache = external_slot_cache<deferred_type>;
 
-    fixed_heap(page_provider& provider, const heap_config& plan) noexcept : supply(provider, plan, this) {
+    fixed_heap(page_provider& provider, const heap_config& config) noexcept : supply(provider, config, this) {
         const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // caches hold no more than that
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
@@ -54,7 +54,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // A user's cache joins before its first use, and is emptied and leaves after its last.
     void adopt(user_cache& cache, std::size_t capacity) noexcept {
         join(cache, capacity);
-        provider_.record(watch_event::handle_opened, cut_.stride, plan_.name);
+        provider_.record(watch_event::handle_opened, cut_.stride, config_.name);
     }
     void join(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
@@ -65,7 +65,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
     template <class Cache> void leave(Cache& cache) noexcept {
         flush(cache);
-        provider_.record(watch_event::handle_closed, cut_.stride, plan_.name);
+        provider_.record(watch_event::handle_closed, cut_.stride, config_.name);
         const detail::lock_guard hold(lock_);
         caches_.remove(cache);
         --users_;
@@ -165,9 +165,9 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
 
     heap_usage usage() noexcept override {
         heap_usage u;
-        u.name = plan_.name;
-        u.type = plan_.type;
-        u.row_bytes = plan_.row_bytes;
+        u.name = config_.name;
+        u.type = config_.type;
+        u.row_bytes = config_.row_bytes;
         u.slot_bytes = cut_.stride;
         const detail::lock_guard hold(lock_);
         std::int64_t out = 0;
@@ -189,7 +189,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         const detail::lock_guard hold(lock_);
         const std::size_t all = pages_.size(), look = all < budget.pages ? all : budget.pages;
         if (look == 0) return;
-        const bool many_types = plan_.type == nullptr && plan_.live_type != nullptr;
+        const bool many_types = config_.type == nullptr && config_.live_type != nullptr;
         const std::size_t quota = many_types ? budget.slots / look + 1 : 0; // of a page
         std::uint64_t used = 0, picked = 0;
         std::int64_t live = 0;
@@ -203,7 +203,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
             const std::size_t share =
                 quota == 0 || fresh == 0 ? 0 : std::size_t{256} * fresh / (quota < fresh ? quota : fresh);
             picked += sampler.pick(fresh, quota, [&](std::uint32_t slot) {
-                if (const row_type* const type = plan_.live_type(p, p.row(slot))) shares.add(type, share, 0);
+                if (const row_type* const type = config_.live_type(p, p.row(slot))) shares.add(type, share, 0);
             });
         }
         if (look < all || (many_types && picked < used)) into.estimated();
@@ -213,7 +213,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         };
         if (many_types) return shares.for_each([&](const type_usage& u) { add(u.type, (u.rows + 128) / 256); });
         live -= static_cast<std::int64_t>(cached());
-        if (live > 0) add(plan_.type != nullptr ? plan_.type : &untyped, static_cast<std::uint64_t>(live));
+        if (live > 0) add(config_.type != nullptr ? config_.type : &untyped, static_cast<std::uint64_t>(live));
     }
 
     void visit_pages(page_visitor visit, void* context) noexcept override {
@@ -231,13 +231,13 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         });
     }
 
-    void visit_rows(row_visitor visit, void* context) noexcept override { plan_.visit_rows(*this, visit, context); }
+    void visit_rows(row_visitor visit, void* context) noexcept override { config_.visit_rows(*this, visit, context); }
 
-    const row_ops* kind() const noexcept override { return plan_.ops; }
+    const row_ops* kind() const noexcept override { return config_.ops; }
 
-    // A handle joins if the plan's users leave room for it, one caller at a time; it leaves at any time.
+    // A handle joins if the config's users leave room for it, one caller at a time; it leaves at any time.
     bool open() noexcept {
-        const bool room = handles_.load(std::memory_order_relaxed) < plan_.users;
+        const bool room = handles_.load(std::memory_order_relaxed) < config_.users;
         if (room) handles_.fetch_add(1, std::memory_order_relaxed);
         return room;
     }

@@ -1,6 +1,6 @@
 // What a heap is made for: the slots it cuts, whose rows lie in them, and who looks after them.
 //
-// Invariant: set once; two heaps of one plan are interchangeable unless the plan is exclusive.
+// Invariant: set once; two heaps of one config are interchangeable unless the config is exclusive.
 // Cost: 104 bytes a heap.
 #pragma once
 

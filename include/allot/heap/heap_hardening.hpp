@@ -1,6 +1,6 @@
 // What a heap does for its guard: canaries, coded links, rows that wait, and what was found amiss.
 //
-// A base of the heap, which it asks for its plan, its cut and its provider. Empty, and without code, for guard::none.
+// A base of the heap, which it asks for its config, its cut and its provider. Empty, and without code, for guard::none.
 // Invariant: nothing is told under a lock: it is noted there, and told when the lock has gone.
 // Cost: that of its parts (heap/canary.hpp, heap/quarantine.hpp, heap/damage_log.hpp, slots/link_code.hpp). Threads: any, unless a member says otherwise.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// `Guard` has the constants of a guard, and unless they are off `report(plan, kind, type, row)` and `type_of(plan,
+// `Guard` has the constants of a guard, and unless they are off `report(config, kind, type, row)` and `type_of(config,
 // page, row)`.
 template <class Heap, class Slots, class Guard, class Place = header_in_page> class heap_hardening {
     using page = heaplet<Slots, Guard, Place>;
@@ -66,7 +66,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
         if constexpr (encodes)
             if (ALLOT_UNLIKELY(p.is_broken())) {
                 std::byte* const row = p.base() + p.slots.broken();
-                damage_.add(misuse::broken_link, row, Guard::type_of(heap().plan(), p, row));
+                damage_.add(misuse::broken_link, row, Guard::type_of(heap().config(), p, row));
             }
     }
     bool is_undamaged([[maybe_unused]] page& p) const noexcept {
@@ -113,7 +113,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
         if constexpr (logs_damage)
             if (ALLOT_UNLIKELY(!damage_.empty()))
                 damage_.take([this](misuse kind, const row_type* type, const std::byte* row) {
-                    Guard::report(heap().plan(), kind, type, row);
+                    Guard::report(heap().config(), kind, type, row);
                 });
     }
 
@@ -132,7 +132,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
         sys::poison(row, usable());
         if (good) return;
         page& p = page_at<page>(heap().provider().arena().view(), row);
-        damage_.add(misuse::written_when_free, row, Guard::type_of(heap().plan(), p, row));
+        damage_.add(misuse::written_when_free, row, Guard::type_of(heap().config(), p, row));
     }
 
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;

@@ -62,8 +62,8 @@ struct alignas(64) heaplet : page_header {
                                                 out_of_band_bytes(cut.capacity, cut.stride, cut.header));
     }
 
-    static slot_geometry plan(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header,
-                              std::size_t out_of_band_count_bytes) noexcept {
+    static slot_geometry geometry_for(std::size_t page_bytes, std::size_t row_bytes, std::size_t align,
+                                      std::size_t header, std::size_t out_of_band_count_bytes) noexcept {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);

@@ -38,12 +38,12 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
   public:
     using page = heaplet<Slots, Guard, Place>;
 
-    // Slots of one page for a plan; 0 when a row does not fit a page.
-    static std::size_t rows_per_page(const heap_config& plan, std::size_t page_bytes) noexcept {
-        return cut_for(plan, page_bytes).capacity;
+    // Slots of one page for a config; 0 when a row does not fit a page.
+    static std::size_t rows_per_page(const heap_config& config, std::size_t page_bytes) noexcept {
+        return cut_for(config, page_bytes).capacity;
     }
 
-    const heap_config& plan() const noexcept { return plan_; }
+    const heap_config& config() const noexcept { return config_; }
     const slot_geometry& cut() const noexcept { return cut_; }
     page_provider& provider() const noexcept { return provider_; }
 
@@ -53,9 +53,9 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.looked(); };
 
     // `owner`: the heap, as the headers of its pages name it.
-    slot_supply(page_provider& provider, const heap_config& plan, void* owner) noexcept
-        : guard_type(rows_per_page(plan, provider.page_bytes())), plan_(plan), provider_(provider),
-          cut_(cut_for(plan, provider.page_bytes())), owner_(owner) {}
+    slot_supply(page_provider& provider, const heap_config& config, void* owner) noexcept
+        : guard_type(rows_per_page(config, provider.page_bytes())), config_(config), provider_(provider),
+          cut_(cut_for(config, provider.page_bytes())), owner_(owner) {}
     ~slot_supply() override = default;
 
     // `more` is asked before the provider is: true when slots may have turned up.
@@ -123,7 +123,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         provider_.give(memory, 1);
     }
 
-    const heap_config plan_;
+    const heap_config config_;
     page_provider& provider_;
     const slot_geometry cut_;
     std::atomic<bool> orphan_{false};  // its owner has gone: nothing is kept for later
@@ -217,7 +217,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
-            std::byte* const header = get_header(page::header_bytes(cut_, plan_.out_of_band_count_bytes));
+            std::byte* const header = get_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
             if (header == nullptr) provider_.give(memory, 1);
             else (::new (header) page)->place.memory = memory;
             return header;
@@ -235,25 +235,26 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         page* p;
         if constexpr (Place::out_of_band) p = reinterpret_cast<page*>(taken);
         else p = ::new (taken) page;
-        p->ops = plan_.ops;
+        p->ops = config_.ops;
         p->owner = owner_;
         if constexpr (Place::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
         else provider_.arena().set_owner(taken, owner_);
-        p->type = plan_.type;
-        p->bucket = plan_.index;
+        p->type = config_.type;
+        p->bucket = config_.index;
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
         p->slots.reset(p->out_of_band(), cut_);
         this->begin_page(*p);
-        if (plan_.out_of_band_count_bytes != 0)
-            for (std::size_t i = 0; i < cut_.capacity * plan_.out_of_band_count_bytes / 4; ++i)
+        if (config_.out_of_band_count_bytes != 0)
+            for (std::size_t i = 0; i < cut_.capacity * config_.out_of_band_count_bytes / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         p->state.reset(true);
         return p;
     }
 
-    static slot_geometry cut_for(const heap_config& plan, std::size_t page_bytes) noexcept {
-        return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.out_of_band_count_bytes);
+    static slot_geometry cut_for(const heap_config& config, std::size_t page_bytes) noexcept {
+        return page::geometry_for(page_bytes, config.row_bytes, config.align, config.header_bytes,
+                                  config.out_of_band_count_bytes);
     }
 
     // The page of a row, or of its own start.

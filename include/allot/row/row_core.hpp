@@ -214,7 +214,7 @@ template <class Set> class row_core {
             found = find_or_make<heap_type>(plan);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
-        pages_.record(watch_event::handle_opened, found->cut().stride, found->plan().name);
+        pages_.record(watch_event::handle_opened, found->cut().stride, found->config().name);
         return fixed<Changed>(*this, *found, type, number);
     }
     template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
@@ -225,14 +225,14 @@ template <class Set> class row_core {
     }
     // A unique heap's handle has gone; the heap serves the next one that asks for its like, or waits for its rows.
     template <class Heap> void orphan(Heap& heap) noexcept {
-        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
+        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
         heap.set_orphan();
         heap.reclaim(true);
         heap.report_found_damage();
     }
     // A handle of a heap that limits their number has gone.
     template <class Heap> void closed(Heap& heap) noexcept {
-        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
+        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
         if (heap.close()) heap.reclaim(true);
     }
 
@@ -294,7 +294,7 @@ template <class Set> class row_core {
         heaps().for_each([&](heap_base& base) {
             if (found != nullptr || base.kind() != plan.ops) return;
             auto& heap = static_cast<Heap&>(base);
-            if (heap.plan() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open()))
+            if (heap.config() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open()))
                 found = &heap;
         });
         if (found != nullptr) return found;

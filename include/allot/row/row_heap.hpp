@@ -40,7 +40,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 
     // A row with one holder, contents unspecified; null when no memory can be had.
     ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
-        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
+        guard_.used(core_.context(), heap_.config().name, heap_.config().type);
         std::byte* row;
         if (ALLOT_UNLIKELY(!cache_.pop(row))) {
             row = pop_slow();
@@ -48,25 +48,26 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         }
         rows::start(heap_.cut(), policies::one_type, arena_, row, type_);
         if constexpr (policies::watch::every_nth_row != 0)
-            sampler_.allocated(core_, heap_.plan().row_bytes, *core_.context().types[type_]);
+            sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
         return row;
     }
     // The same; on failure what the set's oom policy says.
     ALLOT_ALWAYS_INLINE void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(heap_.plan().row_bytes, heap_.plan().name);
+        return core_.refuse(heap_.config().row_bytes, heap_.config().name);
     }
     // As row_heap's; its release, through row_ptr, finds the heap by the address.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *core_.context().types[type_];
-        void* const row = core_.template suits<T>(heap_.plan(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
+        void* const row =
+            core_.template suits<T>(heap_.config(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
         return core_.template construct<T>(row, std::forward<Args>(args)...);
     }
     // Drops a holder of any row of any manager; quick for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        guard_.used(core_.context(), heap_.plan().name, heap_.plan().type);
+        guard_.used(core_.context(), heap_.config().name, heap_.config().type);
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.not_ours(row);
         std::byte* const at = detail::bytes_of(row);
@@ -153,13 +154,13 @@ template <class Set, class Heap> class row_heap {
         std::byte* const row = heap_->pop();
         if (row == nullptr) return nullptr;
         rows::start(heap_->cut(), policies::one_type, heap_->provider().arena().view(), row, number_);
-        core_->allocated(heap_->plan().row_bytes, *type_);
+        core_->allocated(heap_->config().row_bytes, *type_);
         return row;
     }
     // The same; on failure what the set's oom policy says.
     void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_->refuse(heap_->plan().row_bytes, heap_->plan().name);
+        return core_->refuse(heap_->config().row_bytes, heap_->config().name);
     }
     void release(const void* row) noexcept {
         if constexpr (blocked)
@@ -178,7 +179,7 @@ template <class Set, class Heap> class row_heap {
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         void* const row =
-            core_->template suits<T>(heap_->plan(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
+            core_->template suits<T>(heap_->config(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
         return core_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
@@ -198,7 +199,7 @@ template <class Set, class Heap> class row_heap {
     {
         close();
         if (heap_->users() != 0) {
-            core_->context().report(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
+            core_->context().report(misuse::used_after_release_all, heap_->config().name, type_, nullptr);
             return 0;
         }
         std::size_t pages = 0;

@@ -40,7 +40,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(p.owner); }
     static row_context& context_of(page_header& p) noexcept {
-        return *static_cast<row_context*>(heap_of(p).plan().manager);
+        return *static_cast<row_context*>(heap_of(p).config().manager);
     }
 
     // A slot becomes a row with one holder.
@@ -156,10 +156,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     // What a row may use, its type's check included.
     static std::size_t room(const slot_geometry& cut) noexcept { return cut.stride - cut.header - guard::row_bytes; }
     static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
-        context_of(p).report_damage(kind, heap_of(p).plan().name, type_of(p, row), row);
+        context_of(p).report_damage(kind, heap_of(p).config().name, type_of(p, row), row);
     }
     static void report(page& p, misuse kind, std::byte* row) noexcept {
-        context_of(p).report(kind, heap_of(p).plan().name, p.type, row);
+        context_of(p).report(kind, heap_of(p).config().name, p.type, row);
     }
     // In checked builds a row's address is held against the page's cut.
     static bool is_row(page& p, std::byte* row) noexcept {
