@@ -83,7 +83,7 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
                 out.pop_back();
             }
             if (random() % 2 != 0) page.slots.put(page.base(), page.cut, rows.data(), rows.size());
-            else page.slots.put_held(page.base(), page.cut, rows.data(), rows.size());
+            else page.slots.put_locked(page.base(), page.cut, rows.data(), rows.size());
             count += static_cast<std::uint32_t>(rows.size());
         } else {
             rows.assign(most, nullptr);
@@ -150,7 +150,7 @@ TEMPLATE_LIST_TEST_CASE("slots: each slot put is claimed once, in every geometry
                     std::shuffle(all.begin(), all.end(), std::mt19937(7));
                     const std::size_t half = all.size() / 2;
                     if (half != 0) page.slots.put(page.base(), page.cut, all.data(), half);
-                    page.slots.put_held(page.base(), page.cut, all.data() + half, all.size() - half);
+                    page.slots.put_locked(page.base(), page.cut, all.data() + half, all.size() - half);
                     REQUIRE(page.slots.valid(page.base(), page.cut, page.cut.capacity));
                     std::vector<bool> seen(page.cut.capacity, false);
                     std::byte* out[33];
@@ -186,7 +186,7 @@ TEMPLATE_LIST_TEST_CASE("slots: a page that is reset forgets what was put", "[sl
     bench_page<TestType> page(65536, 32, 8, 8);
     std::byte* rows[] = {page.row(0), page.row(5), page.row(70)};
     page.slots.put(page.base(), page.cut, rows, 2);
-    page.slots.put_held(page.base(), page.cut, rows + 2, 1);
+    page.slots.put_locked(page.base(), page.cut, rows + 2, 1);
     page.slots.reset(page.base() + 192, page.cut);
     std::byte* out[8];
     CHECK(page.slots.claim(page.base(), page.cut, out, 8) == 0);
@@ -230,7 +230,7 @@ TEMPLATE_LIST_TEST_CASE("slots: many put while one claims", "[slots][threads]", 
             last = putting == 0;
             if (!last && mine.size() > 32) { // the claimer puts, too
                 for (std::size_t i = 0; i != 16; ++i) owner[page.index(mine[mine.size() - 16 + i])] = 0;
-                page.slots.put_held(page.base(), page.cut, mine.data() + mine.size() - 16, 16);
+                page.slots.put_locked(page.base(), page.cut, mine.data() + mine.size() - 16, 16);
                 mine.resize(mine.size() - 16);
                 subtree_charge -= 16;
             }

@@ -26,7 +26,7 @@ namespace allot::inline ALLOT_ABI {
 template <class Slots, class Guard = guard::none, class Place = header_in_page>
 class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     using supply = slot_supply<Slots, Guard, Place>;
-    using supply::collect, supply::give, supply::put, supply::put_held, supply::put_one, supply::take_one,
+    using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_one,
         supply::take_slots, supply::apply_frees;
     using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_;
@@ -85,7 +85,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     ALLOT_NOINLINE void spill(user_cache& cache, std::byte** rows, std::uint32_t n) noexcept {
         if (lock_.try_lock()) {
             const detail::lock_guard hold(lock_, detail::adopt_lock);
-            put_held(rows, n, cache.deferred);
+            put_locked(rows, n, cache.deferred);
         } else {
             put(rows, n, cache.deferred);
         }

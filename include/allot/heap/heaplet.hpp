@@ -44,10 +44,10 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
 
     alignas(64) std::atomic<std::uint32_t> fresh{0};
-    locked_free_count held;       // slots given back under the lock, and not told to `state` yet
-    bool is_ready = false;        // on the heap's list of pages with slots to give
-    list_place<heaplet> in_ready; // its place there
-    list_place<heaplet> in_all;   // and among all pages of the heap
+    locked_free_count locked_frees; // slots given back under the lock, and not told to `state` yet
+    bool is_ready = false;          // on the heap's list of pages with slots to give
+    list_place<heaplet> in_ready;   // its place there
+    list_place<heaplet> in_all;     // and among all pages of the heap
 
     // Where the page starts.
     std::byte* base() noexcept {
@@ -87,9 +87,9 @@ struct alignas(64) heaplet : page_header {
     // Slots handed out and not counted as given back: below zero for a moment, where counting lags behind.
     std::int64_t used() const noexcept { return fresh.load(std::memory_order_relaxed) - given(); }
     // By the holder of the heap's lock.
-    std::int64_t given() const noexcept { return state.given() + held.slots; }
+    std::int64_t given() const noexcept { return state.given() + locked_frees.slots; }
     void claim(std::uint32_t n) noexcept {
-        if (const std::uint32_t rest = held.claim(n); rest != 0) state.claim(rest);
+        if (const std::uint32_t rest = locked_frees.claim(n); rest != 0) state.claim(rest);
     }
     // Its list of free slots broke: it stays as it is until all of its rows were released.
     bool is_broken() const noexcept {

@@ -2,8 +2,8 @@
 //
 // The lock's holder counts here by plain operations, and claims from here first, so a heap that one thread uses does
 // not touch the atomic word. The word is told when a change is due (slots enough to list the page, or all of them),
-// when the heap finds no slots elsewhere, before pages are collected, and when too many pages mark_held.
-// Invariant: a page whose count is not 0 stands among the `pages_with_held_frees` of its heap, and its state word says so:
+// when the heap finds no slots elsewhere, before pages are collected, and when too many pages mark_locked_frees.
+// Invariant: a page whose count is not 0 stands among the `pages_with_locked_frees` of its heap, and its state word says so:
 // whoever gives slots back without the lock then notes the heap, for he cannot see whether the page is empty now.
 // Cost: 12 bytes a page and 272 a heap; an addition and a comparison a slot. Threads: the holder of the heap's lock.
 // Source: thread-local and shared counts of a page: mimalloc, 2019; here of the lock's holder and all others.
@@ -39,24 +39,24 @@ struct locked_free_count {
     }
 };
 
-// The pages that mark_held their state words a count: so few that telling them all is a short step.
-template <class Page> class pages_with_held_frees {
+// The pages that mark_locked_frees their state words a count: so few that telling them all is a short step.
+template <class Page> class pages_with_locked_frees {
   public:
     static constexpr std::size_t most = 32;
 
-    static bool has(const Page& p) noexcept { return p.held.place != 0; }
+    static bool has(const Page& p) noexcept { return p.locked_frees.place != 0; }
     // The page that had to make room, or null: it is still there.
     Page* room() const noexcept { return pages_[next_]; }
     // After room() was told.
     void add(Page& p) noexcept {
         pages_[next_] = &p;
-        p.held.place = static_cast<std::uint32_t>(next_) + 1;
+        p.locked_frees.place = static_cast<std::uint32_t>(next_) + 1;
         next_ = (next_ + 1) % most;
         ++size_;
     }
     void remove(Page& p) noexcept {
-        pages_[p.held.place - 1] = nullptr;
-        p.held.place = 0;
+        pages_[p.locked_frees.place - 1] = nullptr;
+        p.locked_frees.place = 0;
         --size_;
     }
     bool empty() const noexcept { return size_ == 0; }
@@ -64,7 +64,7 @@ template <class Page> class pages_with_held_frees {
         for (Page* const p : pages_)
             if (p != nullptr) visit(*p);
     }
-    void clear() noexcept { *this = pages_with_held_frees(); }
+    void clear() noexcept { *this = pages_with_locked_frees(); }
 
   private:
     std::array<Page*, most> pages_{};

@@ -33,19 +33,19 @@ template <class Page> class page_queues {
     }
     // The page's held count is to be looked at. True when the page became empty.
     bool look(Page& p) noexcept {
-        if (!held_frees_.has(p)) {
-            if (Page* const first = held_frees_.room()) settle(*first);
-            held_frees_.add(p);
-            p.state.mark_held();
+        if (!locked_frees_.has(p)) {
+            if (Page* const first = locked_frees_.room()) settle(*first);
+            locked_frees_.add(p);
+            p.state.mark_locked_frees();
         }
-        return !p.held.defer(p.state, p.threshold, fresh(p)) && settle(p);
+        return !p.locked_frees.defer(p.state, p.threshold, fresh(p)) && settle(p);
     }
 
     // The slots that claim(page) got from the first page that had some; 0 when no page is worth looking at.
     template <class Claim> std::size_t claim(Claim claim) noexcept {
         for (;;) {
             if (const std::size_t got = claim_listed(claim)) return got;
-            if (held_frees_.empty()) return 0;
+            if (locked_frees_.empty()) return 0;
             settle_all();
         }
     }
@@ -67,7 +67,7 @@ template <class Page> class page_queues {
     // Hands empty pages to give(page), which they do not survive. One may stay, if `keep_one`: a heap that swings
     // around one row does not take and give a page each time.
     template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
-        if (!held_frees_.empty()) settle_all();
+        if (!locked_frees_.empty()) settle_all();
         if (empties_.empty()) return 0;
         drain_space();
         std::size_t given = 0;
@@ -94,7 +94,7 @@ template <class Page> class page_queues {
     template <class Give> std::size_t drop(Give give) noexcept {
         space_.take_all();
         empties_.take_all();
-        held_frees_.clear();
+        locked_frees_.clear();
         current_ = nullptr;
         ready_.clear();
         const std::size_t dropped = size_;
@@ -140,15 +140,15 @@ template <class Page> class page_queues {
     }
     // Tells the page's state word what was counted under the lock. True when the page became empty.
     bool settle(Page& p) noexcept {
-        held_frees_.remove(p);
-        const auto change = p.state.settle(std::exchange(p.held, {}).slots, p.threshold, fresh(p));
+        locked_frees_.remove(p);
+        const auto change = p.state.settle(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p));
         if (change.list) make_ready(p);
         if (change.note) empties_.push(&p);
         return change.note;
     }
     // The heap is noted already if one is empty now: by who gave slots back and saw that the page owed.
     ALLOT_NOINLINE void settle_all() noexcept {
-        held_frees_.for_each([this](Page& p) { settle(p); });
+        locked_frees_.for_each([this](Page& p) { settle(p); });
     }
     void make_ready(Page& p) noexcept {
         p.is_ready = true;
@@ -181,7 +181,7 @@ template <class Page> class page_queues {
     Page* current_ = nullptr;
     intrusive_list<Page, &Page::in_ready> ready_; // with slots to give, but for the current one
     intrusive_list<Page, &Page::in_all> all_;
-    pages_with_held_frees<Page> held_frees_;
+    pages_with_locked_frees<Page> locked_frees_;
     Page* walk_at_ = nullptr; // where the next walk goes on; null: at the first page
     std::size_t size_ = 0;
 

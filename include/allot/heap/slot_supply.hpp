@@ -89,20 +89,20 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
     // No atomic operation; a page is apply_frees now and then.
-    void put_held(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
-        deferred.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
+    void put_locked(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
+        deferred.sweep([this](std::byte* base, std::uint32_t k) { count_locked(page_of_base(base), k); });
         const std::uintptr_t mask = provider_.arena().page_mask();
         const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
         if (share_page(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
-                p.slots.put_held(p.base(), cut, of_page, k);
-                count_held(p, static_cast<std::uint32_t>(k));
+                p.slots.put_locked(p.base(), cut, of_page, k);
+                count_locked(p, static_cast<std::uint32_t>(k));
             });
         } else { // far apart: looking for neighbours would only mislead the branch predictor
             for (std::size_t i = 0; i != n; ++i) {
                 page& p = page_of_row(rows[i], mask);
-                p.slots.put_held(p.base(), cut, rows + i, 1);
-                count_held(p, 1);
+                p.slots.put_locked(p.base(), cut, rows + i, 1);
+                count_locked(p, 1);
             }
         }
     }
@@ -196,10 +196,11 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     // n slots of the page were given back.
     void count(page& p, std::uint32_t n) noexcept {
         const auto change = pages_.count(p, n); // the page may be gone
-        if (change.note || (change.held_frees && !noted.load(std::memory_order_relaxed))) provider_.heaps().note(*this);
+        if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed)))
+            provider_.heaps().note(*this);
     }
-    ALLOT_ALWAYS_INLINE void count_held(page& p, std::uint32_t n) noexcept {
-        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);
+    ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
+        if (ALLOT_UNLIKELY(p.locked_frees.add(n))) look(p);
     }
     ALLOT_NOINLINE void look(page& p) noexcept {
         if (pages_.look(p)) provider_.heaps().note(*this);

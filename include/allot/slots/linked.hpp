@@ -6,7 +6,7 @@
 // ends the list. Under guard::encoded they are written in a code, and a list whose next offset is no slot's is dropped.
 // Cost: nothing out of band; 8 bytes a heaplet. Taking slots in the order of their release misses the cache once
 // a slot when that order is random: `bitmap` does not.
-// Threads: put by any; put_held and claim by the holder of the heap's lock.
+// Threads: put by any; put_locked and claim by the holder of the heap's lock.
 // Source: Treiber 1986; consumer takes all: mimalloc's thread free list, 2019.
 #pragma once
 
@@ -65,8 +65,8 @@ struct linked {
                                                   std::memory_order_relaxed));
         }
 
-        ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry&, std::byte* const* rows,
-                                          std::size_t n) noexcept {
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry&, std::byte* const* rows,
+                                            std::size_t n) noexcept {
             const Code code = code_;
             for (std::size_t i = 0; i != n; ++i) {
                 set_link(code, rows[i], chain_);

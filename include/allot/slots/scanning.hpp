@@ -11,7 +11,7 @@
 // any occupancy and whatever the order of release, and a claim that has a slot does not go on behind `look_limit`.
 // Groups of 16 and not of 64: the hints are 1/16 bit a slot, and a page that is nearly full costs a fourth.
 // Cost: 1/16 bit a slot, and a byte for rows without a header; one fence for slots given back together, and an
-// atomic operation a group that had none. Threads: put by any; put_held and claim by the holder of the heap's lock.
+// atomic operation a group that had none. Threads: put by any; put_locked and claim by the holder of the heap's lock.
 // Source: HPCC roxiemem's scanning heaps, 2013, which look at whole pages; hints as in `bitmap`'s summary.
 #pragma once
 
@@ -73,8 +73,8 @@ struct scanning {
             }
         }
         // The claimer is kept out, so there is nothing to fence.
-        ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
-                                          std::size_t n) noexcept {
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+                                            std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             for (std::size_t i = 0; i < n; ++i) {
                 const std::uint32_t at = index(page, cut, rows[i]);

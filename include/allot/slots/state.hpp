@@ -1,10 +1,10 @@
 // The one word that tells how a heaplet stands: how many of its slots were given back, and on which lists it is.
 //
 //   63        35    34     33       32  31                 0
-//   |  unused | held_frees | noted | listed | slots given back + 2^31 |
+//   |  unused | locked_frees | noted | listed | slots given back + 2^31 |
 //
 // The count is biased because a slot may be claimed by the next user before its releaser has counted it: the
-// count is then below zero for a moment, and cannot be `whole` before every releaser is through. `held_frees`: the
+// count is then below zero for a moment, and cannot be `whole` before every releaser is through. `locked_frees`: the
 // holder of the heap's lock has more slots that were given back (heap/locked_free_count.hpp) and that the count does
 // not have yet.
 // Invariant: a releaser's change of this word is its last access to the page unless it set a flag here; a page
@@ -25,9 +25,9 @@ namespace allot::inline ALLOT_ABI {
 class slot_state {
   public:
     struct change {
-        bool list;       // the caller must push the page on the heap's space list
-        bool note;       // the caller must push the page on the heap's list of empty pages
-        bool held_frees; // there are more, so it may be empty
+        bool list;         // the caller must push the page on the heap's space list
+        bool note;         // the caller must push the page on the heap's list of empty pages
+        bool locked_frees; // there are more, so it may be empty
     };
 
     // Counts n slots as given back. `threshold` slots make the page worth listing, `whole` make it empty.
@@ -39,16 +39,16 @@ class slot_state {
             const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);
             now |= (list ? listed : 0) | (note ? noted : 0);
             if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))
-                return {list, note, (was & held_frees) != 0};
+                return {list, note, (was & locked_frees) != 0};
         }
     }
-    // The same for the lock's holder, who held_frees and owes no more then. Mostly that changes no list.
+    // The same for the lock's holder, who locked_frees and owes no more then. Mostly that changes no list.
     change settle(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
-        const std::uint64_t now = word_.fetch_sub(held_frees - n, std::memory_order_acq_rel) - (held_frees - n);
+        const std::uint64_t now = word_.fetch_sub(locked_frees - n, std::memory_order_acq_rel) - (locked_frees - n);
         return ALLOT_LIKELY(count(now) < due(now, threshold, whole)) ? change{} : give_back(0, threshold, whole);
     }
     // The lock's holder owes from now on.
-    void mark_held() noexcept { word_.fetch_or(held_frees, std::memory_order_acq_rel); }
+    void mark_locked_frees() noexcept { word_.fetch_or(locked_frees, std::memory_order_acq_rel); }
     // Slots given back that would change what lists the page is on.
     std::int64_t due(std::uint32_t threshold, std::uint32_t whole) const noexcept {
         return due(word_.load(std::memory_order_acquire), threshold, whole);
@@ -96,7 +96,7 @@ class slot_state {
     static constexpr std::uint64_t bias = std::uint64_t{1} << 31;
     static constexpr std::uint64_t listed = std::uint64_t{1} << 32;
     static constexpr std::uint64_t noted = std::uint64_t{1} << 33;
-    static constexpr std::uint64_t held_frees = std::uint64_t{1} << 34;
+    static constexpr std::uint64_t locked_frees = std::uint64_t{1} << 34;
     std::atomic<std::uint64_t> word_{bias};
 };
 

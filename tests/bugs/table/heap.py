@@ -4,7 +4,7 @@ from .bug import bug, wait
 BUGS = {
     "heap_not_noted_beside_held_slots": bug(
         "unit/heap/locked_free_count.cpp",
-        "if (change.note || (change.held_frees && !noted.load(std::memory_order_relaxed)))",
+        "if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed)))",
         "if (change.note)"),
     "retires_with_a_releaser_inside": bug(
         "bugs/releasers_and_collector.cpp",

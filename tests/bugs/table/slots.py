@@ -12,7 +12,7 @@ BUGS = {
         wait(64, 20) + "word_.store(now);"),
     "summary_bit_not_set_again": bug(
         "conform/slots.cpp",
-        "if (bits != 0) hold(at, bits);",
+        "if (bits != 0) add_locked(at, bits);",
         ""),
     "hint_cleared_after_the_look": bug(
         "conform/slots.cpp",
