@@ -39,7 +39,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
     struct change {
         bool note, owes;
     };
-    change give_back(unsigned n) { // slot_state::give_back
+    change give_back(unsigned n) { // slot_state::add_freed
         inside();
         std::uint64_t was = word($).load(mo_acquire), now;
         bool empty;
@@ -59,12 +59,12 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         }
         if (c.note || (c.owes && !noted($).load(mo_relaxed))) note();
     }
-    bool settle() { // page_queues::settle
+    bool settle() { // page_queues::flush
         owing($) = false;
         look_at($) = 1;
         const unsigned n = slots($);
         slots($) = 0;
-        inside(); // slot_state::settle
+        inside(); // slot_state::flush_locked
         const std::uint64_t now = word($).fetch_sub(owed - n, mo_acq_rel) - (owed - n);
         const bool due = (now & noted_page) == 0 && count_of(now) >= slot_count;
         const change c = due ? give_back(0) : change{};

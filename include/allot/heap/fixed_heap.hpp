@@ -27,7 +27,7 @@ template <class Slots, class Guard = guard::none, class Place = header_in_page>
 class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     using supply = slot_supply<Slots, Guard, Place>;
     using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_one,
-        supply::take_slots, supply::apply_frees;
+        supply::take_slots, supply::count_callback;
     using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_;
     using typename supply::deferred_type;
@@ -74,7 +74,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // Fills an empty cache with a batch; false when no memory can be had.
     template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
-        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.settle(apply_frees()); });
+        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.flush(count_callback()); });
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
@@ -93,10 +93,10 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
     }
-    // Gives them all back, and counts what the cache has not apply_frees yet.
+    // Gives them all back, and counts what the cache has not count_callback yet.
     template <class Cache> void flush(Cache& cache) noexcept {
         spill(cache, cache.size());
-        cache.deferred.settle(apply_frees());
+        cache.deferred.flush(count_callback());
     }
 
     // One slot, for whoever has no cache of their own; null when no memory can be had.
@@ -259,7 +259,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         report_found_damage();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
-            shared.cache.deferred.forget();
+            shared.cache.deferred.clear();
         }
         released_headers<page> gone;
         const detail::lock_guard hold(lock_);

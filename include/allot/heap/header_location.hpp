@@ -56,7 +56,7 @@ template <class Page> ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view
 }
 
 // Host memory for the header of a page and what goes with it; null when there is none.
-inline std::byte* get_header(std::size_t bytes) noexcept {
+inline std::byte* allocate_header(std::size_t bytes) noexcept {
     return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{header_alignment}, std::nothrow));
 }
 inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{header_alignment}); }

@@ -34,7 +34,7 @@ struct alignas(64) heaplet : page_header {
     using location_type = Place;
 
     slot_geometry cut;
-    std::uint32_t threshold = 1; // slots given back that make the page worth listing
+    std::uint32_t threshold = 1; // slots freed back that make the page worth listing
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded;
     ALLOT_NO_UNIQUE_ADDRESS Place place;
 
@@ -44,7 +44,7 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
 
     alignas(64) std::atomic<std::uint32_t> fresh{0};
-    locked_free_count locked_frees; // slots given back under the lock, and not told to `state` yet
+    locked_free_count locked_frees; // slots freed back under the lock, and not told to `state` yet
     bool is_ready = false;          // on the heap's list of pages with slots to give
     list_place<heaplet> in_ready;   // its place there
     list_place<heaplet> in_all;     // and among all pages of the heap
@@ -85,9 +85,9 @@ struct alignas(64) heaplet : page_header {
     }
 
     // Slots handed out and not counted as given back: below zero for a moment, where counting lags behind.
-    std::int64_t used() const noexcept { return fresh.load(std::memory_order_relaxed) - given(); }
+    std::int64_t used() const noexcept { return fresh.load(std::memory_order_relaxed) - freed(); }
     // By the holder of the heap's lock.
-    std::int64_t given() const noexcept { return state.given() + locked_frees.slots; }
+    std::int64_t freed() const noexcept { return state.freed() + locked_frees.slots; }
     void claim(std::uint32_t n) noexcept {
         if (const std::uint32_t rest = locked_frees.claim(n); rest != 0) state.claim(rest);
     }
@@ -98,7 +98,7 @@ struct alignas(64) heaplet : page_header {
     }
     // No thread may be in the page; so many of its slots were given back and not counted.
     bool valid(std::uint32_t uncounted = 0) noexcept {
-        const std::int64_t all = given() + uncounted;
+        const std::int64_t all = freed() + uncounted;
         return fresh.load() <= cut.capacity && all >= 0 && all <= fresh.load() &&
                slots.valid(base(), cut, static_cast<std::uint32_t>(all));
     }

@@ -33,7 +33,7 @@ struct locked_free_count {
     }
     // Sets when to look next; false when a change is due now.
     bool defer(const slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
-        const std::int64_t due = state.due(threshold, whole) - state.given();
+        const std::int64_t due = state.due(threshold, whole) - state.freed();
         look_at = due > 0 ? static_cast<std::uint32_t>(due) : 1;
         return due > static_cast<std::int64_t>(slots);
     }

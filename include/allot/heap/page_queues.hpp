@@ -26,19 +26,19 @@ template <class Page> class page_queues {
   public:
     // n slots of the page were given back: `note` when that made it empty, and it may be gone; `owed` when it may have.
     slot_state::change count(Page& p, std::uint32_t n) noexcept {
-        const auto change = p.state.give_back(n, p.threshold, fresh(p));
+        const auto change = p.state.add_freed(n, p.threshold, fresh(p));
         if (change.list) space_.push(&p);
         if (change.note) empties_.push(&p);
         return change;
     }
     // The page's held count is to be looked at. True when the page became empty.
-    bool look(Page& p) noexcept {
+    bool flush_or_defer(Page& p) noexcept {
         if (!locked_frees_.has(p)) {
-            if (Page* const first = locked_frees_.room()) settle(*first);
+            if (Page* const first = locked_frees_.room()) flush(*first);
             locked_frees_.add(p);
             p.state.mark_locked_frees();
         }
-        return !p.locked_frees.defer(p.state, p.threshold, fresh(p)) && settle(p);
+        return !p.locked_frees.defer(p.state, p.threshold, fresh(p)) && flush(p);
     }
 
     // The slots that claim(page) got from the first page that had some; 0 when no page is worth looking at.
@@ -46,13 +46,13 @@ template <class Page> class page_queues {
         for (;;) {
             if (const std::size_t got = claim_listed(claim)) return got;
             if (locked_frees_.empty()) return 0;
-            settle_all();
+            flush_all();
         }
     }
     // The last resort before failing: any slot, however few its page has.
-    template <class Claim> std::size_t scrape(Claim claim_one) noexcept {
+    template <class Claim> std::size_t claim_any(Claim claim_one) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
-            if (p->given() <= 0 || !p->state.try_list()) continue;
+            if (p->freed() <= 0 || !p->state.try_list()) continue;
             current_ = p;
             if (const std::size_t got = claim_listed(claim_one)) return got;
         }
@@ -67,10 +67,10 @@ template <class Page> class page_queues {
     // Hands empty pages to give(page), which they do not survive. One may stay, if `keep_one`: a heap that swings
     // around one row does not take and give a page each time.
     template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
-        if (!locked_frees_.empty()) settle_all();
+        if (!locked_frees_.empty()) flush_all();
         if (empties_.empty()) return 0;
         drain_space();
-        std::size_t given = 0;
+        std::size_t freed = 0;
         for (Page* p = empties_.take_all(); p != nullptr;) {
             Page* const following = p->empty_link.load(std::memory_order_relaxed);
             if (p->state.empty_or_unnote(fresh(*p))) {
@@ -83,12 +83,12 @@ template <class Page> class page_queues {
                     if (p == current_) current_ = nullptr;
                     remove(*p);
                     give(*p);
-                    ++given;
+                    ++freed;
                 }
             }
             p = following;
         }
-        return given;
+        return freed;
     }
     // Hands all pages to give(page), whatever is in them.
     template <class Give> std::size_t drop(Give give) noexcept {
@@ -139,16 +139,16 @@ template <class Page> class page_queues {
         return 0;
     }
     // Tells the page's state word what was counted under the lock. True when the page became empty.
-    bool settle(Page& p) noexcept {
+    bool flush(Page& p) noexcept {
         locked_frees_.remove(p);
-        const auto change = p.state.settle(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p));
+        const auto change = p.state.flush_locked(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p));
         if (change.list) make_ready(p);
         if (change.note) empties_.push(&p);
         return change.note;
     }
     // The heap is noted already if one is empty now: by who gave slots back and saw that the page owed.
-    ALLOT_NOINLINE void settle_all() noexcept {
-        locked_frees_.for_each([this](Page& p) { settle(p); });
+    ALLOT_NOINLINE void flush_all() noexcept {
+        locked_frees_.for_each([this](Page& p) { flush(p); });
     }
     void make_ready(Page& p) noexcept {
         p.is_ready = true;

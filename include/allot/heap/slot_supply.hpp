@@ -72,11 +72,11 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
 
     // No lock is needed; nothing waits.
     void put(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
-        deferred.sweep(apply_frees());
+        deferred.sweep(count_callback());
         by_pages(rows, n, provider_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
             p.slots.put(p.base(), cut_, of_page, k);
             deferred.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity,
-                         apply_frees());
+                         count_callback());
         });
     }
     // Past all caches.
@@ -85,15 +85,15 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         p.slots.put(p.base(), cut_, &row, 1);
         count(p, 1);
     }
-    auto apply_frees() noexcept {
+    auto count_callback() noexcept {
         return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
-    // No atomic operation; a page is apply_frees now and then.
+    // No atomic operation; a page is count_callback now and then.
     void put_locked(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
         deferred.sweep([this](std::byte* base, std::uint32_t k) { count_locked(page_of_base(base), k); });
         const std::uintptr_t mask = provider_.arena().page_mask();
         const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
-        if (share_page(rows[0], rows[n - 1])) {
+        if (are_close(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
                 p.slots.put_locked(p.base(), cut, of_page, k);
                 count_locked(p, static_cast<std::uint32_t>(k));
@@ -149,7 +149,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
                 pages_.add(*format(memory));
                 return claim(out, n);
             }
-            if (got == 0) got = pages_.scrape([&](page& p) { return claim_from(p, out, n); });
+            if (got == 0) got = pages_.claim_any([&](page& p) { return claim_from(p, out, n); });
         }
         if (memory != nullptr) give_page(memory); // a page never used would never be found empty
         return got;
@@ -160,11 +160,11 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     // Untouched slots only when few were given back: used memory is warm, and the page stays small.
     std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
         const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
-        const std::int64_t given = p.given();
+        const std::int64_t freed = p.freed();
         const std::uint32_t untouched = p.cut.capacity - fresh;
         std::size_t got = 0;
         if (p.is_broken()) return 0;
-        if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
+        if (freed > 0 && (untouched == 0 || (freed >= 32 && freed * 8 >= fresh))) got = claim_freed(p, out, n);
         if (got != 0) return got;
         if (untouched != 0) {
             const auto k = static_cast<std::uint32_t>(n < untouched ? n : untouched);
@@ -179,9 +179,9 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
             if constexpr (scans) p.slots.reach(fresh + k);
             return k;
         }
-        return given > 0 ? claim_given(p, out, n) : 0;
+        return freed > 0 ? claim_freed(p, out, n) : 0;
     }
-    std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
+    std::size_t claim_freed(page& p, std::byte** out, std::size_t n) noexcept {
         const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
         if (got != 0) p.claim(static_cast<std::uint32_t>(got));
         if constexpr (scans) scans_.add(p.slots.looked(), got);
@@ -200,13 +200,13 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
             provider_.heaps().note(*this);
     }
     ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
-        if (ALLOT_UNLIKELY(p.locked_frees.add(n))) look(p);
+        if (ALLOT_UNLIKELY(p.locked_frees.add(n))) flush_or_defer(p);
     }
-    ALLOT_NOINLINE void look(page& p) noexcept {
-        if (pages_.look(p)) provider_.heaps().note(*this);
+    ALLOT_NOINLINE void flush_or_defer(page& p) noexcept {
+        if (pages_.flush_or_defer(p)) provider_.heaps().note(*this);
     }
     // Rows of a batch whose ends lie so share_page were probably released in the order of their addresses.
-    bool share_page(const std::byte* a, const std::byte* b) const noexcept {
+    bool are_close(const std::byte* a, const std::byte* b) const noexcept {
         const std::size_t apart = a < b ? static_cast<std::size_t>(b - a) : static_cast<std::size_t>(a - b);
         return apart <= std::size_t{cut_.stride} * 128;
     }
@@ -218,7 +218,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
-            std::byte* const header = get_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
+            std::byte* const header = allocate_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
             if (header == nullptr) provider_.give(memory, 1);
             else (::new (header) page)->place.memory = memory;
             return header;

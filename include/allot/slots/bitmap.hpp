@@ -89,7 +89,7 @@ struct bitmap {
             return ((shared_words()[at / 64].load(std::memory_order_acquire) | locked_word(at / 64)) & bit(at)) != 0;
         }
 
-        bool valid(std::byte*, const slot_geometry& cut, std::uint32_t given) const noexcept {
+        bool valid(std::byte*, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0, n_locked = 0;
             for (std::uint32_t i = 0; i != word_count_; ++i) {
                 const std::uint64_t shared = shared_words()[i].load(std::memory_order_acquire), held = locked_word(i);
@@ -99,7 +99,7 @@ struct bitmap {
                 n += static_cast<std::uint32_t>(std::popcount(held | shared));
                 n_locked += static_cast<std::uint32_t>(std::popcount(held));
             }
-            return n == given && n_locked == locked_count_;
+            return n == freed && n_locked == locked_count_;
         }
 
       private:

@@ -30,15 +30,16 @@ struct no_deferred_frees {
         count_frees(page, n);
     }
     template <class CountFrees> void sweep(CountFrees) noexcept {}
-    template <class CountFrees> bool settle(CountFrees) noexcept { return false; }
-    void forget() noexcept {}
+    template <class CountFrees> bool flush(CountFrees) noexcept { return false; }
+    void clear() noexcept {}
     static constexpr std::uint32_t pending() noexcept { return 0; }
     static constexpr std::uint32_t pending(const std::byte*) noexcept { return 0; }
 };
 
 // What a slot policy wants beside each cache.
 template <class Slots> constexpr auto deferred_frees_for() noexcept {
-    if constexpr (requires { typename Slots::tally; }) return std::type_identity<typename Slots::tally>{};
+    if constexpr (requires { typename Slots::deferred_type; })
+        return std::type_identity<typename Slots::deferred_type>{};
     else return std::type_identity<no_deferred_frees>{};
 }
 
@@ -47,7 +48,7 @@ class deferred_frees {
     static constexpr std::size_t places = 64;
 
     // Slots that a page of so many may have here uncounted, and one more.
-    static constexpr std::uint32_t most(std::uint32_t capacity) noexcept {
+    static constexpr std::uint32_t flush_limit(std::uint32_t capacity) noexcept {
         const std::uint32_t part = capacity / 64;
         return part < 1 ? 1 : part > 64 ? 64 : part;
     }
@@ -59,25 +60,25 @@ class deferred_frees {
         const auto address = reinterpret_cast<std::uintptr_t>(page);
         std::uintptr_t& place = table_[(address >> shift) % places];
         if (base(place) != page) {
-            count_one(place, count_frees);
+            flush_place(place, count_frees);
             place = address;
         }
         place += n;
         note(pending() + n);
-        if (count(place) >= most(capacity)) count_one(place, count_frees);
+        if (count(place) >= flush_limit(capacity)) flush_place(place, count_frees);
     }
     // Tells the next place's page.
     template <class CountFrees> void sweep(CountFrees count_frees) noexcept {
-        count_one(table_[hand_++ % places], count_frees);
+        flush_place(table_[sweep_at_++ % places], count_frees);
     }
     // Tells all; false when there was nothing to tell.
-    template <class CountFrees> bool settle(CountFrees count_frees) noexcept {
+    template <class CountFrees> bool flush(CountFrees count_frees) noexcept {
         if (pending() == 0) return false;
-        for (std::uintptr_t& place : table_) count_one(place, count_frees);
+        for (std::uintptr_t& place : table_) flush_place(place, count_frees);
         return true;
     }
     // The pages have gone.
-    void forget() noexcept {
+    void clear() noexcept {
         table_.fill(0);
         note(0);
     }
@@ -97,7 +98,7 @@ class deferred_frees {
     static std::uint32_t count(std::uintptr_t place) noexcept { return static_cast<std::uint32_t>(place & low); }
     void note(std::uint32_t n) noexcept { pending_.store(n, std::memory_order_relaxed); }
 
-    template <class CountFrees> void count_one(std::uintptr_t& place, CountFrees count_frees) noexcept {
+    template <class CountFrees> void flush_place(std::uintptr_t& place, CountFrees count_frees) noexcept {
         const std::uintptr_t was = place;
         if (was == 0) return;
         place = 0;
@@ -106,7 +107,7 @@ class deferred_frees {
     }
 
     std::array<std::uintptr_t, places> table_{};
-    std::uint32_t hand_ = 0;
+    std::uint32_t sweep_at_ = 0;
     std::atomic<std::uint32_t> pending_{0}; // the sum
 };
 

@@ -97,12 +97,12 @@ struct linked {
         }
 
         // The rows on the list, at most `capacity` long; no other thread may be in the page.
-        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t given) const noexcept {
+        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
             for (const std::uint32_t start : {chain_, head_.load(std::memory_order_acquire)})
                 for (std::uint32_t at = start; at != 0; at = link(code_, page + at))
-                    if (!cut.is_row(at) || ++n > given) return false;
-            return n == given;
+                    if (!cut.is_row(at) || ++n > freed) return false;
+            return n == freed;
         }
 
       private:

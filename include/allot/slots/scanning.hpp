@@ -112,7 +112,7 @@ struct scanning {
             return at < reach_ && marks(cut).is_set(row, at);
         }
 
-        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t given) const noexcept {
+        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
             for (std::uint32_t i = 0; i < reach_; ++i) {
                 if (!marks(cut).is_set(page + cut.offset_of(i), i)) continue;
@@ -120,7 +120,7 @@ struct scanning {
                 if (!hinted(i / group) && !ahead) return false;
                 ++n;
             }
-            return n == given && reach_ <= cut.capacity;
+            return n == freed && reach_ <= cut.capacity;
         }
 
       private:

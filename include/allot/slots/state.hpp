@@ -31,7 +31,7 @@ class slot_state {
     };
 
     // Counts n slots as given back. `threshold` slots make the page worth listing, `whole` make it empty.
-    change give_back(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
+    change add_freed(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
         std::uint64_t was = word_.load(std::memory_order_acquire);
         for (;;) {
             std::uint64_t now = was + n;
@@ -43,9 +43,9 @@ class slot_state {
         }
     }
     // The same for the lock's holder, who locked_frees and owes no more then. Mostly that changes no list.
-    change settle(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
+    change flush_locked(std::uint32_t n, std::uint32_t threshold, std::uint32_t whole) noexcept {
         const std::uint64_t now = word_.fetch_sub(locked_frees - n, std::memory_order_acq_rel) - (locked_frees - n);
-        return ALLOT_LIKELY(count(now) < due(now, threshold, whole)) ? change{} : give_back(0, threshold, whole);
+        return ALLOT_LIKELY(count(now) < due(now, threshold, whole)) ? change{} : add_freed(0, threshold, whole);
     }
     // The lock's holder owes from now on.
     void mark_locked_frees() noexcept { word_.fetch_or(locked_frees, std::memory_order_acq_rel); }
@@ -80,7 +80,7 @@ class slot_state {
 
     void reset(bool is_listed) noexcept { word_.store(bias | (is_listed ? listed : 0), std::memory_order_release); }
     // Below zero only while a slot that was claimed is not counted as given back yet.
-    std::int64_t given() const noexcept { return count(word_.load(std::memory_order_acquire)); }
+    std::int64_t freed() const noexcept { return count(word_.load(std::memory_order_acquire)); }
     bool is_listed() const noexcept { return (word_.load(std::memory_order_acquire) & listed) != 0; }
     bool is_noted() const noexcept { return (word_.load(std::memory_order_acquire) & noted) != 0; }
 

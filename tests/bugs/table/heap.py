@@ -42,7 +42,7 @@ BUGS = {
         "return last.home == this ? nullptr : nullptr;"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
-        "spill(cache, cache.size()); cache.deferred.settle(apply_frees());",
+        "spill(cache, cache.size()); cache.deferred.flush(count_callback());",
         "spill(cache, cache.size());"),
     "limited_heap_lets_one_more_in": bug(
         "unit/row/shared_by.cpp",

@@ -52,8 +52,8 @@ TEMPLATE_LIST_TEST_CASE("held counts: a heap of one thread leaves the state word
     const std::vector<std::byte*> some(rows.begin(), rows.begin() + 20);
     h.give(some);
     CHECK(page.locked_frees.slots == 20);
-    CHECK(page.state.given() == 0);
-    CHECK(page.given() == 20);
+    CHECK(page.state.freed() == 0);
+    CHECK(page.freed() == 20);
     CHECK(h.heap->usage().live_rows == rows.size() - 20);
     CHECK(h.heap->valid());
     const auto again = h.take(20); // of them, for there are no others
@@ -123,7 +123,7 @@ TEMPLATE_LIST_TEST_CASE(
     h.give({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(each)});
     h.locked([&] { h.give({rows.begin() + 100, rows.begin() + 100 + static_cast<std::ptrdiff_t>(each)}); });
     REQUIRE(first.locked_frees.slots == each);
-    REQUIRE(first.state.given() == static_cast<std::int64_t>(each));
+    REQUIRE(first.state.freed() == static_cast<std::int64_t>(each));
     CHECK_FALSE(first.state.is_listed());
     h.take(h.per_page() - 1 + each);
     CHECK(h.heap->pages() == 2);
