@@ -23,7 +23,7 @@ using policies =
     std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
 
 // Those that look for free slots may stop early, but not without one.
-template <class Slots> constexpr bool searches = requires(typename Slots::in_page& slots) { slots.looked(); };
+template <class Slots> constexpr bool searches = requires(typename Slots::in_page& slots) { slots.scanned(); };
 
 struct aligned_free {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{4096}); }
@@ -35,15 +35,16 @@ template <class Slots> class bench_page {
   public:
     bench_page(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header)
         : memory_(new(std::align_val_t{4096}) std::byte[page_bytes]),
-          cut(allot::cut(page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
-              const std::size_t stride = allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
-              return allot::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
-          })) {
+          cut(allot::compute_geometry(
+              page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
+                  const std::size_t stride = allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
+                  return allot::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
+              })) {
         std::memset(base(), 0xff, page_bytes);
         slots.reset(base() + 192, cut);
         if (header >= 4)
             for (std::uint32_t i = 0; i < cut.capacity; ++i) set_count(row(i), 1);
-        if constexpr (searches<Slots>) slots.reach(cut.capacity);
+        if constexpr (searches<Slots>) slots.set_high_water_mark(cut.capacity);
     }
     std::byte* base() const { return memory_.get(); }
     std::byte* row(std::uint32_t i) const { return base() + cut.offset_of(i); }

@@ -177,7 +177,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_.size();
         u.bytes = u.pages * provider_.page_bytes();
-        u.scanned_slots = scans_.looked;
+        u.scanned_slots = scans_.scanned;
         u.found_slots = scans_.found;
         if (u.live_rows != 0)
             u.overhead_per_row = (static_cast<double>(u.bytes) - static_cast<double>(u.live_rows * u.row_bytes)) /

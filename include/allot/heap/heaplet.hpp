@@ -68,8 +68,9 @@ struct alignas(64) heaplet : page_header {
         row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
         if constexpr (Place::out_of_band)
-            return allot::cut(page_bytes, 0, row_bytes, align, header, [](std::size_t) { return std::size_t{0}; });
-        return allot::cut(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
+            return allot::compute_geometry(page_bytes, 0, row_bytes, align, header,
+                                           [](std::size_t) { return std::size_t{0}; });
+        return allot::compute_geometry(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {
             return out_of_band_bytes(n, stride, header) + n * out_of_band_count_bytes;
         });
     }

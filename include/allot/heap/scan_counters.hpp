@@ -11,17 +11,17 @@
 namespace allot::inline ALLOT_ABI {
 
 struct scan_counters {
-    std::size_t looked = 0; // slots looked at
-    std::size_t found = 0;  // free ones among them
+    std::size_t scanned = 0; // slots scanned at
+    std::size_t found = 0;   // free ones among them
 
     void add(std::size_t at, std::size_t got) noexcept {
-        looked += at;
+        scanned += at;
         found += got;
     }
 };
 
 struct no_scan_counters {
-    static constexpr std::size_t looked = 0;
+    static constexpr std::size_t scanned = 0;
     static constexpr std::size_t found = 0;
 };
 

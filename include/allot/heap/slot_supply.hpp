@@ -50,7 +50,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
   protected:
     using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
     // The policy looks for free slots, and says at how many.
-    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.looked(); };
+    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.scanned(); };
 
     // `owner`: the heap, as the headers of its pages name it.
     slot_supply(page_provider& provider, const heap_config& config, void* owner) noexcept
@@ -176,7 +176,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
                 out[i] = row;
             }
             p.fresh.store(fresh + k, std::memory_order_relaxed);
-            if constexpr (scans) p.slots.reach(fresh + k);
+            if constexpr (scans) p.slots.set_high_water_mark(fresh + k);
             return k;
         }
         return freed > 0 ? claim_freed(p, out, n) : 0;
@@ -184,7 +184,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     std::size_t claim_freed(page& p, std::byte** out, std::size_t n) noexcept {
         const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
         if (got != 0) p.claim(static_cast<std::uint32_t>(got));
-        if constexpr (scans) scans_.add(p.slots.looked(), got);
+        if constexpr (scans) scans_.add(p.slots.scanned(), got);
         this->note_if_broken(p);
         return got;
     }

@@ -43,8 +43,8 @@ struct slot_geometry {
 // `header` bytes. `out_of_band(n)` tells how many bytes of the page n slots need out of band. As many as fit; 0: not
 // one.
 template <class OutOfBand>
-constexpr slot_geometry cut(std::size_t page_bytes, std::size_t fixed, std::size_t row_bytes, std::size_t align,
-                            std::size_t header, OutOfBand out_of_band) noexcept {
+constexpr slot_geometry compute_geometry(std::size_t page_bytes, std::size_t fixed, std::size_t row_bytes,
+                                         std::size_t align, std::size_t header, OutOfBand out_of_band) noexcept {
     slot_geometry g;
     const std::size_t stride = align_up(row_bytes + header, align);
     const auto first_for = [&](std::size_t n) { return align_up(fixed + out_of_band(n) + header, align); };

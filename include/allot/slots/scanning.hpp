@@ -43,7 +43,7 @@ struct scanning {
 
     static constexpr std::size_t min_row_bytes = 1;
     static constexpr std::uint32_t group = 16;       // slots of one hint
-    static constexpr std::uint32_t look_limit = 128; // a claim that has a slot stops after as many looks
+    static constexpr std::uint32_t scan_limit = 128; // a claim that has a slot stops after as many looks
 
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t, std::size_t header) noexcept {
         return hint_words(slots) * sizeof(std::uint64_t) + slot_marks::out_of_band_bytes(slots, header);
@@ -56,10 +56,10 @@ struct scanning {
             hints_ = reinterpret_cast<word*>(out_of_band);
             for (std::size_t i = 0; i < hint_words(cut.capacity); ++i) ::new (hints_ + i) word{0};
             marks(cut).reset(cut);
-            cursor_ = at_ = reach_ = looked_ = 0;
+            cursor_ = at_ = high_water_mark_ = scanned_ = 0;
         }
         // Slots below `fresh` may be given back from now on; under the lock.
-        void reach(std::uint32_t fresh) noexcept { reach_ = fresh; }
+        void set_high_water_mark(std::uint32_t fresh) noexcept { high_water_mark_ = fresh; }
 
         void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
@@ -85,10 +85,10 @@ struct scanning {
 
         // At most n, and 0 only when none was given back.
         std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
-            looked_ = 0;
-            std::size_t got = look(page, cut, group_end(at_), out, n); // the rest of the last group
+            scanned_ = 0;
+            std::size_t got = scan(page, cut, group_end(at_), out, n); // the rest of the last group
             const auto words = static_cast<std::uint32_t>(hint_words(cut.capacity));
-            for (std::uint32_t empty = 0; empty < words && got < n && (got == 0 || looked_ < look_limit);) {
+            for (std::uint32_t empty = 0; empty < words && got < n && (got == 0 || scanned_ < scan_limit);) {
                 const std::uint64_t some = hints_[cursor_].load(std::memory_order_relaxed);
                 if (some == 0) {
                     cursor_ = cursor_ + 1 == words ? 0 : cursor_ + 1;
@@ -97,30 +97,30 @@ struct scanning {
                 }
                 at_ = (cursor_ * 64 + static_cast<std::uint32_t>(std::countr_zero(some))) * group;
                 hints_[cursor_].fetch_and(~(some & (0 - some)));
-                got += look(page, cut, at_ + group, out + got, n - got);
+                got += scan(page, cut, at_ + group, out + got, n - got);
             }
             for (std::size_t i = 0; i != got / 2; ++i)
                 std::swap(out[i], out[got - 1 - i]); // lowest address last: it is used first
             return got;
         }
         // Slots that the last claim looked at.
-        std::uint32_t looked() const noexcept { return looked_; }
+        std::uint32_t scanned() const noexcept { return scanned_; }
 
         // Whether the row's slot is marked: it was given back.
         bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
             const std::uint32_t at = index(page, cut, row);
-            return at < reach_ && marks(cut).is_set(row, at);
+            return at < high_water_mark_ && marks(cut).is_set(row, at);
         }
 
         bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
-            for (std::uint32_t i = 0; i < reach_; ++i) {
+            for (std::uint32_t i = 0; i < high_water_mark_; ++i) {
                 if (!marks(cut).is_set(page + cut.offset_of(i), i)) continue;
                 const bool ahead = i >= at_ && i < group_end(at_);
                 if (!hinted(i / group) && !ahead) return false;
                 ++n;
             }
-            return n == freed && reach_ <= cut.capacity;
+            return n == freed && high_water_mark_ <= cut.capacity;
         }
 
       private:
@@ -139,16 +139,16 @@ struct scanning {
                 hints_[at / 64].fetch_or(bit(at), std::memory_order_relaxed); // behind the fence, or the lock
         }
         // Takes marked slots from at_ on, up to `end`.
-        std::size_t look(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out,
+        std::size_t scan(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out,
                          std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             const std::uint32_t first = at_;
-            end = detail::min(end, reach_);
+            end = detail::min(end, high_water_mark_);
             std::size_t got = 0;
             std::byte* row = page + cut.offset_of(first);
             for (; at_ < end && got < n; ++at_, row += cut.stride)
                 if (mark.take(row, at_)) out[got++] = row;
-            looked_ += at_ - first;
+            scanned_ += at_ - first;
             return got;
         }
         slot_marks marks(const slot_geometry& cut) const noexcept {
@@ -157,10 +157,10 @@ struct scanning {
 
         word* hints_ = nullptr; // the marks of rows without a header follow
         // The lock's holder only:
-        std::uint32_t cursor_ = 0; // hint word to look at next
-        std::uint32_t at_ = 0;     // slot to look at next, up to its group's end; at a group's start: none
-        std::uint32_t reach_ = 0;  // slots that ever had a user
-        std::uint32_t looked_ = 0; // by the last claim
+        std::uint32_t cursor_ = 0;          // hint word to look at next
+        std::uint32_t at_ = 0;              // slot to look at next, up to its group's end; at a group's start: none
+        std::uint32_t high_water_mark_ = 0; // slots that ever had a user
+        std::uint32_t scanned_ = 0;         // by the last claim
     };
 
   private:
