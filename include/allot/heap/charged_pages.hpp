@@ -17,7 +17,7 @@ namespace allot::inline ALLOT_ABI {
 template <class Ledger> class charged_pages {
   public:
     // A move of pages that nobody follows.
-    struct unfollowed {
+    struct untracked {
         static void begin() noexcept {}
         static void end() noexcept {}
     };

@@ -23,19 +23,19 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Guard = guard::none, class Place = header_in_page>
-class fixed_heap final : public slot_supply<Slots, Guard, Place> {
-    using supply = slot_supply<Slots, Guard, Place>;
+template <class Slots, class Guard = guard::none, class Location = header_in_page>
+class fixed_heap final : public slot_supply<Slots, Guard, Location> {
+    using supply = slot_supply<Slots, Guard, Location>;
     using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_one,
         supply::take_slots, supply::count_callback;
-    using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::config_,
+    using supply::cut_, supply::releasing_all_, supply::lock_, supply::orphan_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_;
     using typename supply::deferred_type;
 
   public:
     using typename heap_base::page_visitor, typename heap_base::row_visitor;
     using typename supply::page;
-    using user_cache = cache_with_frees<deferred_type>;
+    using user_cache = cache_with_deferred_frees<deferred_type>;
     template <std::size_t N> using cache_of = slot_cache<N, deferred_type>;
     using external_cache = external_slot_cache<deferred_type>;
 
@@ -124,7 +124,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         requires(Guard::waits != 0)
     {
         if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return push(row);
-        if (std::byte* const out = this->wait(row)) push(out);
+        if (std::byte* const out = this->enter_quarantine(row)) push(out);
         report_found_damage();
     }
     void report_found_damage() noexcept override { this->report_logged_damage(); }
@@ -135,12 +135,12 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
             provider_.heaps().note(*this);
             return 0;
         }
-        while (!walk_.try_lock()) {
-            if (emptied_.load(std::memory_order_acquire)) return 0;
+        while (!walk_lock_.try_lock()) {
+            if (releasing_all_.load(std::memory_order_acquire)) return 0;
             yield();
         }
-        const detail::lock_guard walks(walk_, detail::adopt_lock);
-        this->end_waiting([this](std::byte* row) { put_one(row); });
+        const detail::lock_guard walks(walk_lock_, detail::adopt_lock);
+        this->drain_quarantine([this](std::byte* row) { put_one(row); });
         for (auto& shared : shared_.all())
             if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
         lock_.lock();
@@ -149,7 +149,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     // The owner frees all rows: as long as this stands, nobody who is short of pages changes the heap.
     class emptying {
       public:
-        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walks_(heap.walk_) { report(true); }
+        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walks_(heap.walk_lock_) { report(true); }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
         ~emptying() { report(false); }
@@ -157,7 +157,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
       private:
         void report(bool now) noexcept {
             const detail::lock_guard hold(heap_.lock_);
-            heap_.emptied_.store(now, std::memory_order_release);
+            heap_.releasing_all_.store(now, std::memory_order_release);
         }
         fixed_heap& heap_;
         const detail::lock_guard<spin_lock> walks_;
@@ -255,7 +255,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
 
     std::size_t drop_pages() noexcept override {
-        this->end_waiting([](std::byte*) {});
+        this->drain_quarantine([](std::byte*) {});
         report_found_damage();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
@@ -293,7 +293,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
     // Free slots that no heaplet counts.
     std::size_t cached() noexcept {
-        std::size_t n = this->waiting();
+        std::size_t n = this->quarantined();
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
             n += c->size() + deferred(*c).pending();
         return n;
@@ -307,7 +307,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
 
     std::uint32_t batch_ = 1;
     std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
-    spin_lock walk_; // of who gathers free slots from everywhere, or frees all rows; taken before lock_
+    spin_lock walk_lock_; // of who gathers free slots from everywhere, or frees all rows; taken before lock_
 
     std::size_t users_ = 0; // these two by lock_
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;

@@ -26,9 +26,9 @@ namespace allot::inline ALLOT_ABI {
 
 // `Guard` has the constants of a guard, and unless they are off `report(config, kind, type, row)` and `type_of(config,
 // page, row)`.
-template <class Heap, class Slots, class Guard, class Place = header_in_page> class heap_hardening {
-    using page = heaplet<Slots, Guard, Place>;
-    static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
+template <class Heap, class Slots, class Guard, class Location = header_in_page> class heap_hardening {
+    using page = heaplet<Slots, Guard, Location>;
+    static_assert(!Location::out_of_band || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
                   "a guard touches rows");
     static constexpr bool encodes = encodes_links<Slots, Guard>;
     static constexpr bool logs_damage = encodes || Guard::waits != 0;
@@ -47,7 +47,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
     }
 
   protected:
-    explicit heap_hardening(std::size_t slots_of_page) noexcept : waiting_(slots_of_page) {
+    explicit heap_hardening(std::size_t slots_of_page) noexcept : quarantine_(slots_of_page) {
         if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
     }
 
@@ -88,24 +88,24 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
     // ---- rows that wait -------------------------------------------------------------------------------------
 
     // Keeps a released row back; the one that waited longest, looked at, or null.
-    std::byte* wait(std::byte* row) noexcept
+    std::byte* enter_quarantine(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
-        std::memset(row, waiting_byte<Guard>, usable());
+        std::memset(row, quarantine_byte<Guard>, usable());
         sys::poison(row, usable());
-        std::byte* const out = waiting_.exchange(row);
+        std::byte* const out = quarantine_.exchange(row);
         if (out != nullptr) inspect(out);
         return out;
     }
     // Hands all of them to then(row).
-    template <class Then> void end_waiting([[maybe_unused]] Then then) noexcept {
+    template <class Then> void drain_quarantine([[maybe_unused]] Then then) noexcept {
         if constexpr (Guard::waits != 0)
-            waiting_.drain([&](std::byte* row) {
+            quarantine_.drain([&](std::byte* row) {
                 inspect(row);
                 then(row);
             });
     }
-    std::size_t waiting() const noexcept { return waiting_.size(); }
+    std::size_t quarantined() const noexcept { return quarantine_.size(); }
 
     // ---- what was found, without a lock ---------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
     // A row leaves the queue: it must be as it was filled.
     void inspect(std::byte* row) noexcept {
         sys::expose(row, usable());
-        const bool good = is_filled(row, usable(), waiting_byte<Guard>);
+        const bool good = is_filled(row, usable(), quarantine_byte<Guard>);
         if constexpr (Guard::wipes)
             if (!good) sys::wipe(row, usable());
         sys::poison(row, usable());
@@ -136,7 +136,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
     }
 
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;
-    ALLOT_NO_UNIQUE_ADDRESS quarantine_ring<Guard::waits> waiting_;
+    ALLOT_NO_UNIQUE_ADDRESS quarantine_ring<Guard::waits> quarantine_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, damage_log, no_damage_log> damage_;
 };
 

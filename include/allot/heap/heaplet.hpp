@@ -29,14 +29,14 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Guard = guard::none, class Place = header_in_page>
+template <class Slots, class Guard = guard::none, class Location = header_in_page>
 struct alignas(64) heaplet : page_header {
-    using location_type = Place;
+    using location_type = Location;
 
     slot_geometry cut;
     std::uint32_t threshold = 1; // slots freed back that make the page worth listing
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded;
-    ALLOT_NO_UNIQUE_ADDRESS Place place;
+    ALLOT_NO_UNIQUE_ADDRESS Location location;
 
     alignas(64) slot_state state;
     free_slots<Slots, Guard> slots;
@@ -51,7 +51,7 @@ struct alignas(64) heaplet : page_header {
 
     // Where the page starts.
     std::byte* base() noexcept {
-        if constexpr (Place::out_of_band) return place.memory;
+        if constexpr (Location::out_of_band) return location.memory;
         else return reinterpret_cast<std::byte*>(this);
     }
     std::byte* out_of_band() noexcept { return reinterpret_cast<std::byte*>(this) + sizeof(heaplet); }
@@ -67,7 +67,7 @@ struct alignas(64) heaplet : page_header {
         if (row_bytes < Slots::min_row_bytes) row_bytes = Slots::min_row_bytes;
         row_bytes += Guard::row_bytes;
         const std::size_t stride = align_up(row_bytes + header, align);
-        if constexpr (Place::out_of_band)
+        if constexpr (Location::out_of_band)
             return allot::compute_geometry(page_bytes, 0, row_bytes, align, header,
                                            [](std::size_t) { return std::size_t{0}; });
         return allot::compute_geometry(page_bytes, sizeof(heaplet), row_bytes, align, header, [&](std::size_t n) {

@@ -21,7 +21,7 @@ template <class Ledger> class ledger_pages final : public page_provider {
 
     std::byte* take(std::size_t pages) noexcept override {
         heaps().collect();
-        return pages_.take(pages, typename charged_pages<Ledger>::unfollowed{},
+        return pages_.take(pages, typename charged_pages<Ledger>::untracked{},
                            [this] { return heaps().reclaim(true); });
     }
     void give(std::byte* first, std::size_t pages) noexcept override { pages_.give(first, pages); }

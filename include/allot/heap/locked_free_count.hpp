@@ -20,11 +20,11 @@ namespace allot::inline ALLOT_ABI {
 
 struct locked_free_count {
     std::uint32_t slots = 0;
-    std::uint32_t look_at = 1; // slots to look at the state word again
-    std::uint32_t place = 0;   // among the owing pages; 0: none
+    std::uint32_t check_at = 1;   // slots to look at the state word again
+    std::uint32_t list_index = 0; // among the owing pages; 0: none
 
     // True when it is to be looked at.
-    ALLOT_ALWAYS_INLINE bool add(std::uint32_t n) noexcept { return (slots += n) >= look_at; }
+    ALLOT_ALWAYS_INLINE bool add(std::uint32_t n) noexcept { return (slots += n) >= check_at; }
     // Takes n away; what is left is to be taken from the state word.
     std::uint32_t claim(std::uint32_t n) noexcept {
         const std::uint32_t mine = n < slots ? n : slots;
@@ -34,7 +34,7 @@ struct locked_free_count {
     // Sets when to look next; false when a change is due now.
     bool defer(const slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
         const std::int64_t due = state.due(threshold, whole) - state.freed();
-        look_at = due > 0 ? static_cast<std::uint32_t>(due) : 1;
+        check_at = due > 0 ? static_cast<std::uint32_t>(due) : 1;
         return due > static_cast<std::int64_t>(slots);
     }
 };
@@ -42,21 +42,21 @@ struct locked_free_count {
 // The pages that mark_locked_frees their state words a count: so few that telling them all is a short step.
 template <class Page> class pages_with_locked_frees {
   public:
-    static constexpr std::size_t most = 32;
+    static constexpr std::size_t capacity = 32;
 
-    static bool has(const Page& p) noexcept { return p.locked_frees.place != 0; }
+    static bool has(const Page& p) noexcept { return p.locked_frees.list_index != 0; }
     // The page that had to make room, or null: it is still there.
-    Page* room() const noexcept { return pages_[next_]; }
-    // After room() was told.
+    Page* displaced() const noexcept { return pages_[next_]; }
+    // After displaced() was told.
     void add(Page& p) noexcept {
         pages_[next_] = &p;
-        p.locked_frees.place = static_cast<std::uint32_t>(next_) + 1;
-        next_ = (next_ + 1) % most;
+        p.locked_frees.list_index = static_cast<std::uint32_t>(next_) + 1;
+        next_ = (next_ + 1) % capacity;
         ++size_;
     }
     void remove(Page& p) noexcept {
-        pages_[p.locked_frees.place - 1] = nullptr;
-        p.locked_frees.place = 0;
+        pages_[p.locked_frees.list_index - 1] = nullptr;
+        p.locked_frees.list_index = 0;
         --size_;
     }
     bool empty() const noexcept { return size_ == 0; }
@@ -67,7 +67,7 @@ template <class Page> class pages_with_locked_frees {
     void clear() noexcept { *this = pages_with_locked_frees(); }
 
   private:
-    std::array<Page*, most> pages_{};
+    std::array<Page*, capacity> pages_{};
     std::size_t next_ = 0;
     std::size_t size_ = 0;
 };

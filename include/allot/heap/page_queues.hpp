@@ -34,7 +34,7 @@ template <class Page> class page_queues {
     // The page's held count is to be looked at. True when the page became empty.
     bool flush_or_defer(Page& p) noexcept {
         if (!locked_frees_.has(p)) {
-            if (Page* const first = locked_frees_.room()) flush(*first);
+            if (Page* const first = locked_frees_.displaced()) flush(*first);
             locked_frees_.add(p);
             p.state.mark_locked_frees();
         }

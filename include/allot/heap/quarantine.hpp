@@ -54,7 +54,7 @@ template <> class quarantine_ring<0> {
 };
 
 // The fill of a quarantined row: zero where the guard wipes rows, else 0xF5, which is unlikely data.
-template <class Guard> inline constexpr unsigned char waiting_byte = Guard::wipes ? 0x00 : 0xF5;
+template <class Guard> inline constexpr unsigned char quarantine_byte = Guard::wipes ? 0x00 : 0xF5;
 
 inline bool is_filled(const std::byte* row, std::size_t bytes, unsigned char with) noexcept {
     const auto* const at = reinterpret_cast<const unsigned char*>(row);

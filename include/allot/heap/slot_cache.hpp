@@ -50,13 +50,13 @@ class slot_cache_base {
 };
 
 // A cache with what its heap's slot policy keeps beside it.
-template <class Deferred> class cache_with_frees : public slot_cache_base {
+template <class Deferred> class cache_with_deferred_frees : public slot_cache_base {
   public:
     ALLOT_NO_UNIQUE_ADDRESS Deferred deferred;
 };
 
 template <std::size_t Capacity, class Deferred = no_deferred_frees>
-class slot_cache : public cache_with_frees<Deferred> {
+class slot_cache : public cache_with_deferred_frees<Deferred> {
   public:
     using slot_cache_base::limit;
     using slot_cache_base::set_size;
@@ -75,7 +75,7 @@ class slot_cache : public cache_with_frees<Deferred> {
 };
 
 // A cache with its slots elsewhere: many of them lie side by side, and few are used.
-template <class Deferred = no_deferred_frees> class external_slot_cache : public cache_with_frees<Deferred> {
+template <class Deferred = no_deferred_frees> class external_slot_cache : public cache_with_deferred_frees<Deferred> {
   public:
     static constexpr std::size_t capacity = 64; // at most
 

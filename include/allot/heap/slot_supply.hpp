@@ -31,12 +31,13 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Guard, class Place>
-class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, Guard, Place>, Slots, Guard, Place> {
-    using guard_type = heap_hardening<slot_supply, Slots, Guard, Place>;
+template <class Slots, class Guard, class Location>
+class slot_supply : public heap_base,
+                    public heap_hardening<slot_supply<Slots, Guard, Location>, Slots, Guard, Location> {
+    using guard_type = heap_hardening<slot_supply, Slots, Guard, Location>;
 
   public:
-    using page = heaplet<Slots, Guard, Place>;
+    using page = heaplet<Slots, Guard, Location>;
 
     // Slots of one page for a config; 0 when a row does not fit a page.
     static std::size_t rows_per_page(const heap_config& config, std::size_t page_bytes) noexcept {
@@ -111,7 +112,7 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     std::size_t collect(bool keeps) noexcept {
         released_headers<page> gone;
         const detail::lock_guard hold(lock_, detail::adopt_lock);
-        if (emptied_.load(std::memory_order_relaxed)) return 0;
+        if (releasing_all_.load(std::memory_order_relaxed)) return 0;
         return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, gone); });
     }
     void give(page& p, released_headers<page>& gone) noexcept {
@@ -119,15 +120,15 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         p.ops = nullptr;
         provider_.arena().set_owner(memory, nullptr);
         gone.add(p);
-        if constexpr (!Place::out_of_band) sys::unpoison(memory, provider_.page_bytes());
+        if constexpr (!Location::out_of_band) sys::unpoison(memory, provider_.page_bytes());
         provider_.give(memory, 1);
     }
 
     const heap_config config_;
     page_provider& provider_;
     const slot_geometry cut_;
-    std::atomic<bool> orphan_{false};  // its owner has gone: nothing is kept for later
-    std::atomic<bool> emptied_{false}; // its owner is freeing all rows
+    std::atomic<bool> orphan_{false};        // its owner has gone: nothing is kept for later
+    std::atomic<bool> releasing_all_{false}; // its owner is freeing all rows
 
     alignas(64) spin_lock lock_; // of the members below, and of what fixed_heap says
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
@@ -214,18 +215,18 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     // A page's memory, and aside its header: then the header is what is handed on.
     ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
         std::byte* const memory = provider_.take(1);
-        if constexpr (!Place::out_of_band) {
+        if constexpr (!Location::out_of_band) {
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
             std::byte* const header = allocate_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
             if (header == nullptr) provider_.give(memory, 1);
-            else (::new (header) page)->place.memory = memory;
+            else (::new (header) page)->location.memory = memory;
             return header;
         }
     }
     ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
-        if constexpr (Place::out_of_band) {
+        if constexpr (Location::out_of_band) {
             provider_.give(reinterpret_cast<page*>(taken)->base(), 1);
             free_header(taken);
         } else {
@@ -234,11 +235,11 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     }
     page* format(std::byte* taken) noexcept {
         page* p;
-        if constexpr (Place::out_of_band) p = reinterpret_cast<page*>(taken);
+        if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken);
         else p = ::new (taken) page;
         p->ops = config_.ops;
         p->owner = owner_;
-        if constexpr (Place::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
+        if constexpr (Location::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
         else provider_.arena().set_owner(taken, owner_);
         p->type = config_.type;
         p->bucket = config_.index;
@@ -260,11 +261,11 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
 
     // The page of a row, or of its own start.
     ALLOT_ALWAYS_INLINE page& page_of_row(std::byte* row, [[maybe_unused]] std::uintptr_t mask) const noexcept {
-        if constexpr (Place::out_of_band) return page_at<page>(provider_.arena().view(), row);
+        if constexpr (Location::out_of_band) return page_at<page>(provider_.arena().view(), row);
         else return *reinterpret_cast<page*>(page_of(row, mask));
     }
     ALLOT_ALWAYS_INLINE page& page_of_base(std::byte* base, [[maybe_unused]] std::uintptr_t mask = 0) const noexcept {
-        if constexpr (Place::out_of_band) return page_of_row(base, mask);
+        if constexpr (Location::out_of_band) return page_of_row(base, mask);
         else return *reinterpret_cast<page*>(base);
     }
     // Calls visit(page, rows, n) for each run of rows of one page.

@@ -37,7 +37,7 @@ namespace detail {
 // reading it is one load, and it can be read to the thread's very end.
 enum class thread_table : unsigned char { unused, open, ended };
 template <class Part> struct last_used {
-    const void* home = nullptr;
+    const void* registry = nullptr;
     Part* part = nullptr;
     thread_table table = thread_table::unused;
 };
@@ -50,7 +50,7 @@ template <class Owner, class Part> class thread_cache_registry {
     struct entry {
         explicit entry(Owner& owner) noexcept : part(owner) {}
         Part part;
-        list_place<entry> in_home;
+        list_place<entry> in_registry;
     };
 
     explicit thread_cache_registry(Owner& owner) noexcept : owner_(&owner) {}
@@ -58,12 +58,12 @@ template <class Owner, class Part> class thread_cache_registry {
     // The calling thread's part; null when there is no memory for it, or the thread is ending.
     ALLOT_ALWAYS_INLINE Part* here() noexcept {
         const last_used<Part>& last = last_here<Part>;
-        return ALLOT_LIKELY(last.home == this) ? last.part : find();
+        return ALLOT_LIKELY(last.registry == this) ? last.part : here_slow();
     }
     // The same without making them: null when the thread has none. For release, which must not wait or allocate.
     ALLOT_ALWAYS_INLINE Part* known() noexcept {
         const last_used<Part>& last = last_here<Part>;
-        return ALLOT_LIKELY(last.home == this) ? last.part : look();
+        return ALLOT_LIKELY(last.registry == this) ? last.part : known_slow();
     }
 
     // Visits every thread's part; none of them ends meanwhile.
@@ -72,24 +72,24 @@ template <class Owner, class Part> class thread_cache_registry {
         for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->part);
     }
     // The owner goes: what its threads have of it is given back.
-    static void close(thread_cache_registry* home) noexcept {
+    static void close(thread_cache_registry* registry) noexcept {
         {
-            const lock_guard hold(home->lock_);
-            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->part.close();
-            home->closed_.store(true, std::memory_order_release);
+            const lock_guard hold(registry->lock_);
+            for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e)) e->part.close();
+            registry->closed_.store(true, std::memory_order_release);
         }
-        home->drop();
+        registry->drop();
     }
 
   private:
-    static constexpr std::uint32_t enough = 32; // uses that make an owner worth a part
-    static constexpr std::size_t groups = 16, of_group = 4;
+    static constexpr std::uint32_t uses_before_part = 32; // uses that make an owner worth a part
+    static constexpr std::size_t groups = 16, places_per_group = 4;
 
     struct place {
-        thread_cache_registry* home = nullptr;
-        entry* mine = nullptr;  // null: `home` may be gone
-        std::uint32_t uses = 0; // until there is a part
-        bool recent = false;    // used since somebody looked for a place
+        thread_cache_registry* registry = nullptr;
+        entry* part_entry = nullptr; // null: `registry` may be gone
+        std::uint32_t uses = 0;      // until there is a part
+        bool recent = false;         // used since somebody looked for a place
     };
     // A thread's places; none before the first use, and when memory is short.
     struct table {
@@ -98,86 +98,88 @@ template <class Owner, class Part> class thread_cache_registry {
         ~table() {
             last_here<Part> = last_used<Part>{nullptr, nullptr, thread_table::ended};
             if (places == nullptr) return;
-            for (std::size_t i = 0; i < groups * of_group; ++i) clear(places[i]);
+            for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
             delete[] places;
         }
-        place* group_of(const thread_cache_registry* home) noexcept {
-            const auto at = reinterpret_cast<std::uintptr_t>(home);
-            return places + multiplicative_hash(at, 60) * of_group;
+        place* group_of(const thread_cache_registry* registry) noexcept {
+            const auto at = reinterpret_cast<std::uintptr_t>(registry);
+            return places + multiplicative_hash(at, 60) * places_per_group;
         }
     };
     static_assert(groups == 16, "four bits of a hash");
-    static table& mine() noexcept {
+    static table& this_thread() noexcept {
         static thread_local table t;
         return t;
     }
     static void clear(place& p) noexcept {
-        if (p.mine != nullptr) {
-            if (last_here<Part>.home == p.home)
+        if (p.part_entry != nullptr) {
+            if (last_here<Part>.registry == p.registry)
                 last_here<Part> = last_used<Part>{nullptr, nullptr, last_here<Part>.table};
-            p.home->leave(*p.mine);
+            p.registry->leave(*p.part_entry);
         }
         p = {};
     }
 
-    ALLOT_NOINLINE Part* look() noexcept {
+    ALLOT_NOINLINE Part* known_slow() noexcept {
         // Also in a destructor of a thread-local that runs after the table's.
         if (last_here<Part>.table != thread_table::open) return nullptr;
-        place* const group = mine().group_of(this);
-        for (std::size_t i = 0; i < of_group; ++i)
-            if (group[i].home == this) return group[i].mine != nullptr ? remember(group[i]) : nullptr;
+        place* const group = this_thread().group_of(this);
+        for (std::size_t i = 0; i < places_per_group; ++i)
+            if (group[i].registry == this) return group[i].part_entry != nullptr ? remember(group[i]) : nullptr;
         return nullptr;
     }
     Part* remember(place& p) noexcept {
         p.recent = true;
-        last_here<Part> = last_used<Part>{this, &p.mine->part, thread_table::open};
-        return &p.mine->part;
+        last_here<Part> = last_used<Part>{this, &p.part_entry->part, thread_table::open};
+        return &p.part_entry->part;
     }
-    ALLOT_NOINLINE Part* find() noexcept {
+    ALLOT_NOINLINE Part* here_slow() noexcept {
         if (last_here<Part>.table == thread_table::ended) return nullptr;
-        table& t = mine();
-        if (t.places == nullptr && (t.places = new (std::nothrow) place[groups * of_group]) == nullptr) return nullptr;
+        table& t = this_thread();
+        if (t.places == nullptr && (t.places = new (std::nothrow) place[groups * places_per_group]) == nullptr)
+            return nullptr;
         last_here<Part>.table = thread_table::open;
         place* const p = place_in(t.group_of(this));
         if (p == nullptr) return nullptr;
-        if (p->mine == nullptr) {
-            if (p->uses < enough && ++p->uses < enough) return nullptr;
+        if (p->part_entry == nullptr) {
+            if (p->uses < uses_before_part && ++p->uses < uses_before_part) return nullptr;
             forget_closed(t);
-            p->mine = new (std::nothrow) entry(*owner_);
-            if (p->mine == nullptr) return nullptr;
-            join(*p->mine);
+            p->part_entry = new (std::nothrow) entry(*owner_);
+            if (p->part_entry == nullptr) return nullptr;
+            join(*p->part_entry);
         }
         return remember(*p);
     }
     // This owner's place in its group; null while the others are used more.
     place* place_in(place* group) noexcept {
-        for (std::size_t i = 0; i < of_group; ++i)
-            if (group[i].home == this) return &group[i];
+        for (std::size_t i = 0; i < places_per_group; ++i)
+            if (group[i].registry == this) return &group[i];
         place* least = nullptr; // of those without a part
-        for (std::size_t i = 0; i < of_group; ++i)
-            if (group[i].mine == nullptr && (least == nullptr || group[i].uses < least->uses)) least = &group[i];
+        for (std::size_t i = 0; i < places_per_group; ++i)
+            if (group[i].part_entry == nullptr && (least == nullptr || group[i].uses < least->uses)) least = &group[i];
         if (least != nullptr) {
             if (least->uses > 1) { // worn down by each who comes
                 --least->uses;
                 return nullptr;
             }
         } else {
-            for (std::size_t i = 0; i < of_group; ++i)
+            for (std::size_t i = 0; i < places_per_group; ++i)
                 if (!std::exchange(group[i].recent, false)) least = &group[i];
             if (least == nullptr) return nullptr;
         }
         clear(*least);
-        least->home = this;
+        least->registry = this;
         return least;
     }
     // The places of owners that have gone.
     static void forget_closed(table& t) noexcept {
-        for (std::size_t i = 0; i < groups * of_group; ++i)
-            if (place& p = t.places[i]; p.mine != nullptr && p.home->closed_.load(std::memory_order_acquire)) clear(p);
+        for (std::size_t i = 0; i < groups * places_per_group; ++i)
+            if (place& p = t.places[i]; p.part_entry != nullptr && p.registry->closed_.load(std::memory_order_acquire))
+                clear(p);
     }
 
     void join(entry& e) noexcept {
-        holders_.fetch_add(1, std::memory_order_relaxed);
+        references_.fetch_add(1, std::memory_order_relaxed);
         const lock_guard hold(lock_);
         entries_.add(e);
     }
@@ -191,13 +193,13 @@ template <class Owner, class Part> class thread_cache_registry {
         drop();
     }
     void drop() noexcept {
-        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
     Owner* owner_;
-    std::atomic<std::size_t> holders_{1};
+    std::atomic<std::size_t> references_{1};
     std::atomic<bool> closed_{false};
-    intrusive_list<entry, &entry::in_home> entries_;
+    intrusive_list<entry, &entry::in_registry> entries_;
     spin_lock lock_;
 };
 

@@ -36,8 +36,8 @@ constexpr std::uint32_t inverse_of(std::uint32_t odd) noexcept {
 struct encoded_links {
     static constexpr bool checks = true;
     static constexpr std::uint32_t factor = 0x9E3779B1u;
-    static constexpr std::uint32_t back = inverse_of(factor);
-    static_assert(factor * back == 1);
+    static constexpr std::uint32_t inverse_factor = inverse_of(factor);
+    static_assert(factor * inverse_factor == 1);
 
     encoded_links() = default;
     encoded_links(std::uint32_t the_secret, const slot_geometry& cut) noexcept
@@ -48,10 +48,10 @@ struct encoded_links {
         return (next ^ low(row) ^ secret) * factor;
     }
     std::uint32_t read(const std::byte* row, std::uint32_t word) const noexcept {
-        return word * back ^ low(row) ^ secret;
+        return word * inverse_factor ^ low(row) ^ secret;
     }
     // Whether a link leads to a row of the page, or ends the list.
-    bool leads(std::uint32_t next, const slot_geometry& cut) const noexcept {
+    bool is_valid(std::uint32_t next, const slot_geometry& cut) const noexcept {
         const std::uint32_t index = std::rotr((next - cut.first) * inverse, static_cast<int>(shift));
         return index < cut.capacity || next == 0;
     }

@@ -85,7 +85,7 @@ struct linked {
                 out[--left] = page + chain_;
                 const std::uint32_t next = link(code, page + chain_);
                 if constexpr (Code::checks)
-                    if (ALLOT_UNLIKELY(!code.leads(next, cut))) {
+                    if (ALLOT_UNLIKELY(!code.is_valid(next, cut))) {
                         code_.broken = chain_;
                         chain_ = 0;
                         break;

@@ -30,16 +30,16 @@ BUGS = {
         ";"),
     "home_dies_under_its_threads": bug(
         "threads/per_thread.cpp",
-        "if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;",
+        "if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;",
         "delete this;"),
     "manager_leaves_its_threads_caches": bug(
         "threads/per_thread.cpp",
-        "for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->part.close();",
+        "for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e)) e->part.close();",
         ""),
     "releases_past_the_threads_caches": bug(
         "process/locked_operations.cpp",
-        "return ALLOT_LIKELY(last.home == this) ? last.part : look();",
-        "return last.home == this ? nullptr : nullptr;"),
+        "return ALLOT_LIKELY(last.registry == this) ? last.part : known_slow();",
+        "return last.registry == this ? nullptr : nullptr;"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
         "spill(cache, cache.size()); cache.deferred.flush(count_callback());",

@@ -90,7 +90,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
 
 TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of", "[heap]", policies) {
     held_heap<TestType> h(64);
-    const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::most;
+    const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
     const auto rows = h.take((most + 8) * h.per_page()); // more pages than may owe
     std::vector<std::byte*> given, kept;
     for (std::size_t i = 0; i < rows.size(); ++i) (i % (h.per_page() / 2) == 0 ? given : kept).push_back(rows[i]);
