@@ -1,9 +1,9 @@
-// A heap of slots of one size, shared by any number of threads: caches in front of a supply of slots.
+// A heap of slots of one size, shared by any number of threads: slot caches in front of heaplets.
 //
-// Slots move in batches between a user's cache and the heaplets (heap/slot_supply.hpp). A release never waits.
-// Invariant: a slot is with a user, in one cache, or free in its heaplet.
-// Cost: about 1.3 KiB a heap. Threads: any, except where a member says otherwise.
-// Source: magazines, Bonwick and Adams 2001, over out-of-band slots: a spike of 2026.
+// Slots move in batches between caches and heaplets (heap/slot_supply.hpp). A release never waits.
+// Invariant: a slot holds a row, is in one cache or in the quarantine, or is free in its heaplet.
+// Cost: about 1.3 KiB per heap. Threads: any, except where a member says otherwise.
+// Source: magazines, Bonwick and Adams 2001.
 #pragma once
 
 #include <allot/config.hpp>
@@ -40,18 +40,18 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     using external_cache = external_slot_cache<deferred_type>;
 
     fixed_heap(page_provider& provider, const heap_config& config) noexcept : supply(provider, config, this) {
-        const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // caches hold no more than that
+        const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // a batch is at most 1/16 of a page
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
         provider.heaps().add(*this);
     }
     ~fixed_heap() override = default;
 
-    // The slots that a cache with room for `capacity` may hold.
+    // The most slots that a cache with an array of `capacity` slots may hold: two batches.
     std::uint32_t cache_limit(std::size_t capacity) const noexcept {
         return 2 * (batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2));
     }
-    // A user's cache joins before its first use, and is emptied and leaves after its last.
+    // Registers a cache; call before its first use. leave(), after its last, flushes and removes it.
     void adopt(user_cache& cache, std::size_t capacity) noexcept {
         join(cache, capacity);
         provider_.record(watch_event::handle_opened, cut_.stride, config_.name);
@@ -71,14 +71,14 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         --users_;
     }
 
-    // Fills an empty cache with a batch; false when no memory can be had.
+    // Fills an empty cache with a batch; false if out of memory.
     template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
         const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.flush(count_callback()); });
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
-    // Gives the oldest n slots of a cache back to their heaplets. Never waits.
+    // Frees the oldest n slots of a cache to their heaplets. Never waits.
     template <class Cache> void spill(Cache& cache, std::uint32_t n) noexcept {
         if (n != 0) spill(cache, cache.slots(), n);
     }
@@ -93,13 +93,13 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
     }
-    // Gives them all back, and counts what the cache has not count_callback yet.
+    // Frees all slots of a cache and counts its deferred frees.
     template <class Cache> void flush(Cache& cache) noexcept {
         spill(cache, cache.size());
         cache.deferred.flush(count_callback());
     }
 
-    // One slot, for whoever has no cache of their own; null when no memory can be had.
+    // One slot, for callers without a cache; null if out of memory.
     std::byte* pop() noexcept {
         if (auto borrowed = shared_.borrow()) {
             std::byte* row;
@@ -107,7 +107,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         }
         return take_one();
     }
-    // Never waits: when every shared cache is in use the slot goes straight to its heaplet.
+    // Frees one slot. Never waits: if the shared caches it tries are in use, it frees the slot to its heaplet.
     void push(std::byte* row) noexcept {
         if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return put_one(row);
         if (auto borrowed = shared_.borrow()) {
@@ -119,7 +119,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         put_one(row);
     }
 
-    // Keeps a released row back; the one that waited longest is looked at, and free for use.
+    // Puts a released row into the quarantine and frees the slot of the row that leaves it.
     void hold(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
@@ -139,28 +139,28 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
             if (releasing_all_.load(std::memory_order_acquire)) return 0;
             yield();
         }
-        const detail::lock_guard walks(walk_lock_, detail::adopt_lock);
+        const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
         this->drain_quarantine([this](std::byte* row) { put_one(row); });
         for (auto& shared : shared_.all())
             if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
         lock_.lock();
         return collect(false);
     }
-    // The owner frees all rows: as long as this stands, nobody who is short of pages changes the heap.
+    // The owner releases all rows. While this object exists, reclaim() by other threads does not change the heap.
     class emptying {
       public:
-        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walks_(heap.walk_lock_) { report(true); }
+        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walk_(heap.walk_lock_) { set(true); }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
-        ~emptying() { report(false); }
+        ~emptying() { set(false); }
 
       private:
-        void report(bool now) noexcept {
+        void set(bool now) noexcept {
             const detail::lock_guard hold(heap_.lock_);
             heap_.releasing_all_.store(now, std::memory_order_release);
         }
         fixed_heap& heap_;
-        const detail::lock_guard<spin_lock> walks_;
+        const detail::lock_guard<spin_lock> walk_;
     };
 
     heap_usage usage() noexcept override {
@@ -187,15 +187,15 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
 
     void count_types(type_histogram& into, const histogram_budget& budget) noexcept override {
         const detail::lock_guard hold(lock_);
-        const std::size_t all = pages_.size(), look = all < budget.pages ? all : budget.pages;
-        if (look == 0) return;
+        const std::size_t all = pages_.size(), sampled = all < budget.pages ? all : budget.pages;
+        if (sampled == 0) return;
         const bool many_types = config_.type == nullptr && config_.live_type != nullptr;
-        const std::size_t quota = many_types ? budget.slots / look + 1 : 0; // of a page
+        const std::size_t quota = many_types ? budget.slots / sampled + 1 : 0; // slots to sample per page
         std::uint64_t used = 0, picked = 0;
         std::int64_t live = 0;
-        type_histogram shares; // of types, in 1/256 rows
+        type_histogram shares; // rows by type, in units of 1/256
         slot_sampler sampler;
-        for (std::size_t i = 0; i < look; ++i) {
+        for (std::size_t i = 0; i < sampled; ++i) {
             page& p = pages_.next_of_walk();
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
             used += fresh;
@@ -206,9 +206,9 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
                 if (const row_type* const type = config_.live_type(p, p.row(slot))) shares.add(type, share, 0);
             });
         }
-        if (look < all || (many_types && picked < used)) into.estimated();
+        if (sampled < all || (many_types && picked < used)) into.estimated();
         const auto add = [&](const row_type* type, std::uint64_t rows) {
-            rows = rows * all / look;
+            rows = rows * all / sampled;
             into.add(type, rows, rows * cut_.stride);
         };
         if (many_types) return shares.for_each([&](const type_usage& u) { add(u.type, (u.rows + 128) / 256); });
@@ -224,7 +224,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         });
     }
 
-    // Visits every slot ever used (its page, its row). No other thread may use the heap meanwhile.
+    // Calls visit(page, row) for every slot ever handed out. No other thread may use the heap meanwhile.
     template <class Visit> void visit_slots(Visit visit) noexcept {
         pages_.for_each([&](page& p) {
             for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i) visit(p, p.row(i));
@@ -235,18 +235,20 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
 
     const row_ops* kind() const noexcept override { return config_.ops; }
 
-    // A handle joins if the config's users leave room for it, one caller at a time; it leaves at any time.
+    // heap::shared_by: counts one more handle; false if the heap has `users` already. Calls of open() must be
+    // serialized.
     bool open() noexcept {
-        const bool room = handles_.load(std::memory_order_relaxed) < config_.users;
-        if (room) handles_.fetch_add(1, std::memory_order_relaxed);
-        return room;
+        const bool free = handles_.load(std::memory_order_relaxed) < config_.users;
+        if (free) handles_.fetch_add(1, std::memory_order_relaxed);
+        return free;
     }
-    // True when it was the last one.
+    // Counts one fewer; true: it was the last one. Threads: any.
     bool close() noexcept { return handles_.fetch_sub(1, std::memory_order_relaxed) == 1; }
     std::size_t handles() const noexcept { return handles_.load(std::memory_order_relaxed); }
 
-    // A heap whose owner has gone serves the next owner once it has no pages.
+    // heap::unique: the owner abandons the heap. From now on it keeps no empty page, and push() bypasses its caches.
     void set_orphan() noexcept { orphan_.store(true, std::memory_order_release); }
+    // Gives an abandoned heap without pages to a new owner; false: it is in use.
     bool reuse() noexcept {
         const detail::lock_guard hold(lock_);
         const bool free = orphan_.load(std::memory_order_relaxed) && pages_.size() == 0;
@@ -261,15 +263,15 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
             shared.cache.set_size(0);
             shared.cache.deferred.clear();
         }
-        released_headers<page> gone;
+        released_headers<page> headers;
         const detail::lock_guard hold(lock_);
         return pages_.drop([&](page& p) {
             this->end_rows(p);
-            give(p, gone);
+            give(p, headers);
         });
     }
 
-    // Caches and handles of one thread that joined, the heap's own not counted.
+    // Registered caches, except the heap's shared ones.
     std::size_t users() noexcept {
         const detail::lock_guard hold(lock_);
         return users_ - shared_caches<deferred_type>::count;
@@ -291,7 +293,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     static const deferred_type& deferred(const slot_cache_base& cache) noexcept {
         return static_cast<const user_cache&>(cache).deferred;
     }
-    // Free slots that no heaplet counts.
+    // Free slots that no heaplet counts. Requires lock_.
     std::size_t cached() noexcept {
         std::size_t n = this->quarantined();
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
@@ -306,10 +308,10 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
     std::uint32_t batch_ = 1;
-    std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
-    spin_lock walk_lock_; // of who gathers free slots from everywhere, or frees all rows; taken before lock_
+    std::atomic<std::uint32_t> handles_{0}; // counted by open() and close()
+    spin_lock walk_lock_;                   // held by a forced reclaim and by `emptying`; taken before lock_
 
-    std::size_t users_ = 0; // these two by lock_
+    std::size_t users_ = 0; // users_ and caches_ are protected by lock_
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
 
     shared_caches<deferred_type> shared_;
