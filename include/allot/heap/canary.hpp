@@ -4,7 +4,7 @@
 //
 // Invariant: written when the slot is first used, and kept while rows come and go, so starting a row costs nothing. Its
 // value is the low half of the row's offset from the arena's start, xor a secret of the heap.
-// Cost: 4 bytes a slot, 4 a page and 4 a heap; nothing under guards without a canary. Threads: any.
+// Cost: 4 bytes per slot, 4 per page and 4 per heap; nothing under guards without a canary. Threads: any.
 // Source: StackGuard, Cowan 1998.
 #pragma once
 

@@ -235,8 +235,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
 
     const row_ops* kind() const noexcept override { return config_.ops; }
 
-    // heap::shared_by: counts one more handle; false if the heap has `users` already. Calls of open() must be
-    // serialized.
+    // heap::shared_by: counts one more handle; false at `users` handles. Never call it from two threads at once.
     bool open() noexcept {
         const bool free = handles_.load(std::memory_order_relaxed) < config_.users;
         if (free) handles_.fetch_add(1, std::memory_order_relaxed);

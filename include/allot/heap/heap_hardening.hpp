@@ -2,7 +2,8 @@
 //
 // A CRTP base that uses the heap's config(), cut() and provider(). For guard::none it is empty and has no code.
 // Invariant: damage found under a lock is logged, and reported once the lock is released.
-// Cost: that of its parts (heap/canary.hpp, heap/quarantine.hpp, heap/damage_log.hpp, slots/link_code.hpp). Threads: any, unless a member says otherwise.
+// Cost: that of heap/canary.hpp, heap/quarantine.hpp, heap/damage_log.hpp and slots/link_code.hpp.
+// Threads: any, unless a member says otherwise.
 #pragma once
 
 #include <allot/config.hpp>

@@ -7,7 +7,8 @@
 // The three cache lines of the header have different writers, to avoid false sharing. With header_out_of_band all but
 // the rows is in host memory (heap/header_location.hpp), and nothing here touches the page.
 // Invariant: slots below `fresh` were handed out at least once; slots above it were never touched.
-// Cost: 192 bytes per page, the slot policy's bits, and 4 bytes per slot where link counts are out of band.
+// Cost: 192 bytes per page, its guard's fields included; the slot policy's bits; 4 bytes per slot where link counts are
+// out of band.
 // Source: HPCC roxiemem's ChunkedHeaplet, 2010.
 #pragma once
 

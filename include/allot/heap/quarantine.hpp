@@ -2,8 +2,8 @@
 // with, so that a write after release is found.
 //
 // Invariant: a row leaves when `depth` more rows have come, or by drain().
-// Cost: 8 bytes a row in the ring and 16 a heap; nothing under guards without a quarantine. One fetch_add and one
-// exchange a released row. Threads: any; no call waits.
+// Cost: 8 bytes per row of its depth and 16 per heap; nothing under guards without a quarantine. One fetch_add and one
+// exchange per released row. Threads: any; no call waits.
 // Source: AddressSanitizer's quarantine, Serebryany 2012.
 #pragma once
 

@@ -84,11 +84,11 @@ class slot_supply : public heap_base,
         p.slots.put(p.base(), cut_, &row, 1);
         count(p, 1);
     }
-    // Counts frees that a cache deferred: what deferred_frees calls.
+    // Counts frees that a cache deferred; called by deferred_frees.
     auto count_callback() noexcept {
         return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
-    // Frees n slots with plain operations; an atomic one only when a page's locked frees are flushed. Requires lock_.
+    // Frees n slots, counted without an atomic operation unless a page's locked frees are flushed. Requires lock_.
     void put_locked(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
         deferred.sweep([this](std::byte* base, std::uint32_t k) { count_locked(page_of_base(base), k); });
         const std::uintptr_t mask = provider_.arena().page_mask();

@@ -34,11 +34,11 @@ BUGS = {
         "delete this;"),
     "manager_leaves_its_threads_caches": bug(
         "threads/per_thread.cpp",
-        "for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e)) e->part.close();",
+        "for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e)) e->cache.close();",
         ""),
     "releases_past_the_threads_caches": bug(
         "process/locked_operations.cpp",
-        "return ALLOT_LIKELY(last.registry == this) ? last.part : known_slow();",
+        "return ALLOT_LIKELY(last.registry == this) ? last.cache : known_slow();",
         "return last.registry == this ? nullptr : nullptr;"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
