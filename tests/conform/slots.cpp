@@ -23,7 +23,7 @@ using policies =
     std::tuple<allot::slots::linked, allot::slots::bitmap, allot::slots::scanning, allot::slots::delay_release>;
 
 // Those that look for free slots may stop early, but not without one.
-template <class Slots> constexpr bool searches = requires(typename Slots::in_page& slots) { slots.looked(); };
+template <class Slots> constexpr bool searches = requires(typename Slots::in_page& slots) { slots.scanned(); };
 
 struct aligned_free {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{4096}); }
@@ -35,15 +35,16 @@ template <class Slots> class bench_page {
   public:
     bench_page(std::size_t page_bytes, std::size_t row_bytes, std::size_t align, std::size_t header)
         : memory_(new(std::align_val_t{4096}) std::byte[page_bytes]),
-          cut(allot::cut(page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
-              const std::size_t stride = allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
-              return allot::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
-          })) {
+          cut(allot::compute_geometry(
+              page_bytes, 192, std::max(row_bytes, Slots::min_row_bytes), align, header, [=](std::size_t n) {
+                  const std::size_t stride = allot::align_up(std::max(row_bytes, Slots::min_row_bytes) + header, align);
+                  return allot::align_up(Slots::out_of_band_bytes(n, stride, header), std::size_t{8});
+              })) {
         std::memset(base(), 0xff, page_bytes);
         slots.reset(base() + 192, cut);
         if (header >= 4)
             for (std::uint32_t i = 0; i < cut.capacity; ++i) set_count(row(i), 1);
-        if constexpr (searches<Slots>) slots.reach(cut.capacity);
+        if constexpr (searches<Slots>) slots.set_high_water_mark(cut.capacity);
     }
     std::byte* base() const { return memory_.get(); }
     std::byte* row(std::uint32_t i) const { return base() + cut.offset_of(i); }
@@ -83,7 +84,7 @@ template <class Slots> void trace(bench_page<Slots>& page, unsigned seed, int st
                 out.pop_back();
             }
             if (random() % 2 != 0) page.slots.put(page.base(), page.cut, rows.data(), rows.size());
-            else page.slots.put_held(page.base(), page.cut, rows.data(), rows.size());
+            else page.slots.put_locked(page.base(), page.cut, rows.data(), rows.size());
             count += static_cast<std::uint32_t>(rows.size());
         } else {
             rows.assign(most, nullptr);
@@ -150,7 +151,7 @@ TEMPLATE_LIST_TEST_CASE("slots: each slot put is claimed once, in every geometry
                     std::shuffle(all.begin(), all.end(), std::mt19937(7));
                     const std::size_t half = all.size() / 2;
                     if (half != 0) page.slots.put(page.base(), page.cut, all.data(), half);
-                    page.slots.put_held(page.base(), page.cut, all.data() + half, all.size() - half);
+                    page.slots.put_locked(page.base(), page.cut, all.data() + half, all.size() - half);
                     REQUIRE(page.slots.valid(page.base(), page.cut, page.cut.capacity));
                     std::vector<bool> seen(page.cut.capacity, false);
                     std::byte* out[33];
@@ -186,7 +187,7 @@ TEMPLATE_LIST_TEST_CASE("slots: a page that is reset forgets what was put", "[sl
     bench_page<TestType> page(65536, 32, 8, 8);
     std::byte* rows[] = {page.row(0), page.row(5), page.row(70)};
     page.slots.put(page.base(), page.cut, rows, 2);
-    page.slots.put_held(page.base(), page.cut, rows + 2, 1);
+    page.slots.put_locked(page.base(), page.cut, rows + 2, 1);
     page.slots.reset(page.base() + 192, page.cut);
     std::byte* out[8];
     CHECK(page.slots.claim(page.base(), page.cut, out, 8) == 0);
@@ -230,7 +231,7 @@ TEMPLATE_LIST_TEST_CASE("slots: many put while one claims", "[slots][threads]", 
             last = putting == 0;
             if (!last && mine.size() > 32) { // the claimer puts, too
                 for (std::size_t i = 0; i != 16; ++i) owner[page.index(mine[mine.size() - 16 + i])] = 0;
-                page.slots.put_held(page.base(), page.cut, mine.data() + mine.size() - 16, 16);
+                page.slots.put_locked(page.base(), page.cut, mine.data() + mine.size() - 16, 16);
                 mine.resize(mine.size() - 16);
                 subtree_charge -= 16;
             }

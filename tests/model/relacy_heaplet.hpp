@@ -70,7 +70,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
         inside();
         page.slots.put(slots, n);
     }
-    // fixed_heap::count and slot_state::give_back
+    // fixed_heap::count and slot_state::add_freed
     void count(unsigned n) {
         inside();
         std::uint64_t was = page.word($).load(mo_acquire), now;
@@ -127,7 +127,7 @@ struct heaplet : rl::test_suite<heaplet<Slots, Keeps, Delays>, 4> {
         current->ready = false;
         return true;
     }
-    // fixed_heap::claim, claim_from, claim_given
+    // slot_supply::claim, claim_from, claim_freed
     unsigned claim(unsigned* out, unsigned n) {
         for (;;) {
             if (current == nullptr && !next_current()) return 0;

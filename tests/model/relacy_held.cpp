@@ -39,7 +39,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
     struct change {
         bool note, owes;
     };
-    change give_back(unsigned n) { // slot_state::give_back
+    change give_back(unsigned n) { // slot_state::add_freed
         inside();
         std::uint64_t was = word($).load(mo_acquire), now;
         bool empty;
@@ -59,19 +59,19 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         }
         if (c.note || (c.owes && !noted($).load(mo_relaxed))) note();
     }
-    bool settle() { // page_queues::settle
+    bool settle() { // page_queues::flush
         owing($) = false;
         look_at($) = 1;
         const unsigned n = slots($);
         slots($) = 0;
-        inside(); // slot_state::settle
+        inside(); // slot_state::flush_locked
         const std::uint64_t now = word($).fetch_sub(owed - n, mo_acq_rel) - (owed - n);
         const bool due = (now & noted_page) == 0 && count_of(now) >= slot_count;
         const change c = due ? give_back(0) : change{};
         if (c.note) empties($).fetch_add(1, mo_release);
         return c.note;
     }
-    void put_held() { // fixed_heap::count_held and page_queues::look
+    void put_locked() { // slot_supply::count_locked
         inside();
         slots($) = slots($) + 1;
         if (slots($) < look_at($)) return;
@@ -79,7 +79,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
             owing($) = true;
             word($).fetch_or(owed, mo_acq_rel);
         }
-        const std::uint64_t now = word($).load(mo_acquire); // locked_free_count::put_off
+        const std::uint64_t now = word($).load(mo_acquire); // locked_free_count::defer
         const std::int64_t due = (now & noted_page) != 0 ? 1000 : slot_count - count_of(now);
         look_at($) = due > 0 ? static_cast<unsigned>(due) : 1;
         if (due <= static_cast<std::int64_t>(slots($)) && settle()) note();
@@ -108,7 +108,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         if (index == 0) {
             for (unsigned i = 0; i < 2; ++i) {
                 lock.lock($);
-                put_held();
+                put_locked();
                 lock.unlock($);
             }
         } else if (index == 1) {

@@ -1,7 +1,7 @@
 // Guards under many threads: rows that wander through queues of released rows, and damage that several threads find.
 #include <support/catch.hpp>
 
-#include <allot/heap/heap_guard.hpp>
+#include <allot/heap/damage_log.hpp>
 #include <allot/row_manager.hpp>
 
 #include <array>
@@ -116,7 +116,7 @@ TEMPLATE_TEST_CASE("damage that several threads find at once is told once each",
 TEST_CASE("damage that several threads note at once is all kept", "[threads][guard]") {
     std::array<std::byte, 8> rows{};
     for (int round = 0; round < 50; ++round) {
-        allot::damage_notes notes;
+        allot::damage_log notes;
         std::barrier start(threads);
         on_threads([&](int t) {
             start.arrive_and_wait();

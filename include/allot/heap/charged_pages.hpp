@@ -16,8 +16,8 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Ledger> class charged_pages {
   public:
-    // A move of pages that nobody follows.
-    struct unfollowed {
+    // For callers that do not track pages in transit.
+    struct untracked {
         static void begin() noexcept {}
         static void end() noexcept {}
     };
@@ -30,18 +30,18 @@ template <class Ledger> class charged_pages {
 
     arena_base& arena() const noexcept { return arena_; }
 
-    // A run of pages; null, and nothing has changed, when the limit or the arena refuses. After a first refusal
-    // `reclaim` returns the caller's own free pages and their number; if the arena is what is short, its other users
-    // are asked, too. `move` begins before pages are charged or taken; it has ended when the result is null.
+    // A run of pages; null, with nothing changed, if the limit or the arena refuses. After a first refusal it calls
+    // `reclaim`, which returns the caller's empty pages to the arena and returns their number; if the limit allows the
+    // run then but the arena refuses, it asks the arena's other clients. `move` is in progress on success, else ended.
     template <class Move, class Reclaim> std::byte* take(std::size_t pages, Move&& move, Reclaim reclaim) noexcept {
         if (std::byte* const p = try_take(pages, move)) return p;
         record(watch_event::reclaimed, bytes_of(reclaim()));
         if (std::byte* const p = try_take(pages, move)) return p;
         if (!ledger_.fits(bytes_of(pages))) return nullptr;
-        arena_.ask_clients(); // even if none came back, another thread may have given some meanwhile
+        arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
         return try_take(pages, move);
     }
-    // Takes the pages behind a run. False: nothing has changed.
+    // Extends a run of `now` pages to `pages` pages in place. False: nothing has changed.
     template <class Move> bool grow(std::byte* first, std::size_t now, std::size_t pages, Move& move) noexcept {
         return charged(bytes_of(pages - now), move, [&] { return arena_.grow_up(first, now, pages); });
     }
@@ -49,7 +49,7 @@ template <class Ledger> class charged_pages {
         arena_.give(first, pages);
         ledger_.refund(bytes_of(pages));
     }
-    // Calls `landed` once other threads can take the pages, before any listener is called.
+    // The same; calls `landed` once other threads can take the pages, before any listener is called.
     template <class Landed> void give(std::byte* first, std::size_t pages, Landed landed) noexcept {
         arena_.give(first, pages);
         if constexpr (calls_listeners) {
@@ -59,11 +59,11 @@ template <class Ledger> class charged_pages {
             landed();
         }
     }
-    // Call once taken pages are in use, with no lock of a heap held; lets the peak recorder run.
+    // Call once taken pages are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept {
         if constexpr (requires { ledger_.settled(); }) ledger_.settled();
     }
-    // Adds an event to the trace; no code where the set keeps none. `name` must live as long as the ledger.
+    // Adds an event to the trace; no code in a set without one. `name` must live as long as the ledger.
     void record([[maybe_unused]] watch_event kind, [[maybe_unused]] std::size_t bytes,
                 [[maybe_unused]] const char* name = "") noexcept {
         if constexpr (traces) ledger_.recorder().record(kind, bytes, name);
@@ -74,11 +74,11 @@ template <class Ledger> class charged_pages {
 
     std::size_t bytes_of(std::size_t pages) const noexcept { return pages << arena_.page_shift(); }
 
-    // The result of `get` once the bytes are charged; false (null), and nothing is charged, where either fails.
+    // Charges, then returns get(); returns false (null), with nothing charged, if either fails.
     template <class Move, class Get>
     ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, Move& move, Get get) noexcept -> decltype(get()) {
-        // A move does not begin while a listener is called: others wait for moves. A request that held bytes of the
-        // tree stand in the way of waits inside try_charge().
+        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
+        // begins before the charge only if the ledger calls no listeners.
         if constexpr (!calls_listeners) move.begin();
         if (!ledger_.try_charge(bytes)) {
             if constexpr (!calls_listeners) move.end();
@@ -87,7 +87,7 @@ template <class Ledger> class charged_pages {
         if constexpr (calls_listeners) move.begin();
         const auto got = get();
         if (got) return ledger_.confirm(bytes), got;
-        if constexpr (calls_listeners) move.end(); // listeners hear of the cancellation
+        if constexpr (calls_listeners) move.end(); // cancel() calls listeners
         ledger_.cancel(bytes);
         if constexpr (!calls_listeners) move.end();
         return {};

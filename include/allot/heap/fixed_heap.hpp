@@ -1,9 +1,9 @@
-// A heap of slots of one size, shared by any number of threads: caches in front of a supply of slots.
+// A heap of slots of one size, shared by any number of threads: slot caches in front of heaplets.
 //
-// Slots move in batches between a user's cache and the heaplets (heap/slot_supply.hpp). A release never waits.
-// Invariant: a slot is with a user, in one cache, or free in its heaplet.
-// Cost: about 1.3 KiB a heap. Threads: any, except where a member says otherwise.
-// Source: magazines, Bonwick and Adams 2001, over out-of-band slots: a spike of 2026.
+// Slots move in batches between caches and heaplets (heap/slot_supply.hpp). A release never waits.
+// Invariant: a slot holds a row, is in one cache or in the quarantine, or is free in its heaplet.
+// Cost: about 1.3 KiB per heap. Threads: any, except where a member says otherwise.
+// Source: magazines, Bonwick and Adams 2001.
 #pragma once
 
 #include <allot/config.hpp>
@@ -23,38 +23,38 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Guard = guard::none, class Place = header_in_page>
-class fixed_heap final : public slot_supply<Slots, Guard, Place> {
-    using supply = slot_supply<Slots, Guard, Place>;
-    using supply::collect, supply::give, supply::put, supply::put_held, supply::put_one, supply::take_one,
-        supply::take_slots, supply::apply_frees;
-    using supply::cut_, supply::emptied_, supply::lock_, supply::orphan_, supply::pages_, supply::plan_,
+template <class Slots, class Guard = guard::none, class Location = header_in_page>
+class fixed_heap final : public slot_supply<Slots, Guard, Location> {
+    using supply = slot_supply<Slots, Guard, Location>;
+    using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_one,
+        supply::take_slots, supply::count_callback;
+    using supply::cut_, supply::releasing_all_, supply::lock_, supply::orphan_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_;
     using typename supply::deferred_type;
 
   public:
     using typename heap_base::page_visitor, typename heap_base::row_visitor;
     using typename supply::page;
-    using user_cache = cache_with_frees<deferred_type>;
+    using user_cache = cache_with_deferred_frees<deferred_type>;
     template <std::size_t N> using cache_of = slot_cache<N, deferred_type>;
     using external_cache = external_slot_cache<deferred_type>;
 
-    fixed_heap(page_provider& provider, const heap_config& plan) noexcept : supply(provider, plan, this) {
-        const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // caches hold no more than that
+    fixed_heap(page_provider& provider, const heap_config& config) noexcept : supply(provider, config, this) {
+        const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // a batch is at most 1/16 of a page
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
         for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
         provider.heaps().add(*this);
     }
     ~fixed_heap() override = default;
 
-    // The slots that a cache with room for `capacity` may hold.
+    // The most slots that a cache with an array of `capacity` slots may hold: two batches.
     std::uint32_t cache_limit(std::size_t capacity) const noexcept {
         return 2 * (batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2));
     }
-    // A user's cache joins before its first use, and is emptied and leaves after its last.
+    // Registers a cache; call before its first use. leave(), after its last, flushes and removes it.
     void adopt(user_cache& cache, std::size_t capacity) noexcept {
         join(cache, capacity);
-        provider_.record(watch_event::handle_opened, cut_.stride, plan_.name);
+        provider_.record(watch_event::handle_opened, cut_.stride, config_.name);
     }
     void join(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
@@ -65,27 +65,27 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
     template <class Cache> void leave(Cache& cache) noexcept {
         flush(cache);
-        provider_.record(watch_event::handle_closed, cut_.stride, plan_.name);
+        provider_.record(watch_event::handle_closed, cut_.stride, config_.name);
         const detail::lock_guard hold(lock_);
         caches_.remove(cache);
         --users_;
     }
 
-    // Fills an empty cache with a batch; false when no memory can be had.
+    // Fills an empty cache with a batch; false if out of memory.
     template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
-        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.settle(apply_frees()); });
+        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.flush(count_callback()); });
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
-    // Gives the oldest n slots of a cache back to their heaplets. Never waits.
+    // Frees the oldest n slots of a cache to their heaplets. Never waits.
     template <class Cache> void spill(Cache& cache, std::uint32_t n) noexcept {
         if (n != 0) spill(cache, cache.slots(), n);
     }
     ALLOT_NOINLINE void spill(user_cache& cache, std::byte** rows, std::uint32_t n) noexcept {
         if (lock_.try_lock()) {
             const detail::lock_guard hold(lock_, detail::adopt_lock);
-            put_held(rows, n, cache.deferred);
+            put_locked(rows, n, cache.deferred);
         } else {
             put(rows, n, cache.deferred);
         }
@@ -93,13 +93,13 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
     }
-    // Gives them all back, and counts what the cache has not apply_frees yet.
+    // Frees all slots of a cache and counts its deferred frees.
     template <class Cache> void flush(Cache& cache) noexcept {
         spill(cache, cache.size());
-        cache.deferred.settle(apply_frees());
+        cache.deferred.flush(count_callback());
     }
 
-    // One slot, for whoever has no cache of their own; null when no memory can be had.
+    // One slot, for callers without a cache; null if out of memory.
     std::byte* pop() noexcept {
         if (auto borrowed = shared_.borrow()) {
             std::byte* row;
@@ -107,7 +107,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         }
         return take_one();
     }
-    // Never waits: when every shared cache is in use the slot goes straight to its heaplet.
+    // Frees one slot. Never waits: if the shared caches it tries are in use, it frees the slot to its heaplet.
     void push(std::byte* row) noexcept {
         if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return put_one(row);
         if (auto borrowed = shared_.borrow()) {
@@ -119,15 +119,15 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         put_one(row);
     }
 
-    // Keeps a released row back; the one that waited longest is looked at, and free for use.
+    // Puts a released row into the quarantine and frees the slot of the row that leaves it.
     void hold(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
         if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return push(row);
-        if (std::byte* const out = this->wait(row)) push(out);
+        if (std::byte* const out = this->enter_quarantine(row)) push(out);
         report_found_damage();
     }
-    void report_found_damage() noexcept override { this->report_damage_notes(); }
+    void report_found_damage() noexcept override { this->report_logged_damage(); }
 
     std::size_t reclaim(bool forced) noexcept override {
         if (!forced) {
@@ -135,39 +135,39 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
             provider_.heaps().note(*this);
             return 0;
         }
-        while (!walk_.try_lock()) {
-            if (emptied_.load(std::memory_order_acquire)) return 0;
+        while (!walk_lock_.try_lock()) {
+            if (releasing_all_.load(std::memory_order_acquire)) return 0;
             yield();
         }
-        const detail::lock_guard walks(walk_, detail::adopt_lock);
-        this->end_waiting([this](std::byte* row) { put_one(row); });
+        const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
+        this->drain_quarantine([this](std::byte* row) { put_one(row); });
         for (auto& shared : shared_.all())
             if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
         lock_.lock();
         return collect(false);
     }
-    // The owner frees all rows: as long as this stands, nobody who is short of pages changes the heap.
+    // The owner releases all rows. While this object exists, reclaim() by other threads does not change the heap.
     class emptying {
       public:
-        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walks_(heap.walk_) { report(true); }
+        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walk_(heap.walk_lock_) { set(true); }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
-        ~emptying() { report(false); }
+        ~emptying() { set(false); }
 
       private:
-        void report(bool now) noexcept {
+        void set(bool now) noexcept {
             const detail::lock_guard hold(heap_.lock_);
-            heap_.emptied_.store(now, std::memory_order_release);
+            heap_.releasing_all_.store(now, std::memory_order_release);
         }
         fixed_heap& heap_;
-        const detail::lock_guard<spin_lock> walks_;
+        const detail::lock_guard<spin_lock> walk_;
     };
 
     heap_usage usage() noexcept override {
         heap_usage u;
-        u.name = plan_.name;
-        u.type = plan_.type;
-        u.row_bytes = plan_.row_bytes;
+        u.name = config_.name;
+        u.type = config_.type;
+        u.row_bytes = config_.row_bytes;
         u.slot_bytes = cut_.stride;
         const detail::lock_guard hold(lock_);
         std::int64_t out = 0;
@@ -177,7 +177,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         u.live_rows = out > 0 ? static_cast<std::size_t>(out) : 0;
         u.pages = pages_.size();
         u.bytes = u.pages * provider_.page_bytes();
-        u.scanned_slots = scans_.looked;
+        u.scanned_slots = scans_.scanned;
         u.found_slots = scans_.found;
         if (u.live_rows != 0)
             u.overhead_per_row = (static_cast<double>(u.bytes) - static_cast<double>(u.live_rows * u.row_bytes)) /
@@ -187,15 +187,15 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
 
     void count_types(type_histogram& into, const histogram_budget& budget) noexcept override {
         const detail::lock_guard hold(lock_);
-        const std::size_t all = pages_.size(), look = all < budget.pages ? all : budget.pages;
-        if (look == 0) return;
-        const bool many_types = plan_.type == nullptr && plan_.live_type != nullptr;
-        const std::size_t quota = many_types ? budget.slots / look + 1 : 0; // of a page
+        const std::size_t all = pages_.size(), sampled = all < budget.pages ? all : budget.pages;
+        if (sampled == 0) return;
+        const bool many_types = config_.type == nullptr && config_.live_type != nullptr;
+        const std::size_t quota = many_types ? budget.slots / sampled + 1 : 0; // slots to sample per page
         std::uint64_t used = 0, picked = 0;
         std::int64_t live = 0;
-        type_histogram shares; // of types, in 1/256 rows
+        type_histogram shares; // rows by type, in units of 1/256
         slot_sampler sampler;
-        for (std::size_t i = 0; i < look; ++i) {
+        for (std::size_t i = 0; i < sampled; ++i) {
             page& p = pages_.next_of_walk();
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
             used += fresh;
@@ -203,17 +203,17 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
             const std::size_t share =
                 quota == 0 || fresh == 0 ? 0 : std::size_t{256} * fresh / (quota < fresh ? quota : fresh);
             picked += sampler.pick(fresh, quota, [&](std::uint32_t slot) {
-                if (const row_type* const type = plan_.live_type(p, p.row(slot))) shares.add(type, share, 0);
+                if (const row_type* const type = config_.live_type(p, p.row(slot))) shares.add(type, share, 0);
             });
         }
-        if (look < all || (many_types && picked < used)) into.estimated();
+        if (sampled < all || (many_types && picked < used)) into.estimated();
         const auto add = [&](const row_type* type, std::uint64_t rows) {
-            rows = rows * all / look;
+            rows = rows * all / sampled;
             into.add(type, rows, rows * cut_.stride);
         };
         if (many_types) return shares.for_each([&](const type_usage& u) { add(u.type, (u.rows + 128) / 256); });
         live -= static_cast<std::int64_t>(cached());
-        if (live > 0) add(plan_.type != nullptr ? plan_.type : &untyped, static_cast<std::uint64_t>(live));
+        if (live > 0) add(config_.type != nullptr ? config_.type : &untyped, static_cast<std::uint64_t>(live));
     }
 
     void visit_pages(page_visitor visit, void* context) noexcept override {
@@ -224,29 +224,30 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
         });
     }
 
-    // Visits every slot ever used (its page, its row). No other thread may use the heap meanwhile.
+    // Calls visit(page, row) for every slot ever handed out. No other thread may use the heap meanwhile.
     template <class Visit> void visit_slots(Visit visit) noexcept {
         pages_.for_each([&](page& p) {
             for (std::uint32_t i = 0; i < p.fresh.load(std::memory_order_relaxed); ++i) visit(p, p.row(i));
         });
     }
 
-    void visit_rows(row_visitor visit, void* context) noexcept override { plan_.visit_rows(*this, visit, context); }
+    void visit_rows(row_visitor visit, void* context) noexcept override { config_.visit_rows(*this, visit, context); }
 
-    const row_ops* kind() const noexcept override { return plan_.ops; }
+    const row_ops* kind() const noexcept override { return config_.ops; }
 
-    // A handle joins if the plan's users leave room for it, one caller at a time; it leaves at any time.
+    // heap::shared_by: counts one more handle; false at `users` handles. Never call it from two threads at once.
     bool open() noexcept {
-        const bool room = handles_.load(std::memory_order_relaxed) < plan_.users;
-        if (room) handles_.fetch_add(1, std::memory_order_relaxed);
-        return room;
+        const bool free = handles_.load(std::memory_order_relaxed) < config_.users;
+        if (free) handles_.fetch_add(1, std::memory_order_relaxed);
+        return free;
     }
-    // True when it was the last one.
+    // Counts one fewer; true: it was the last one. Threads: any.
     bool close() noexcept { return handles_.fetch_sub(1, std::memory_order_relaxed) == 1; }
     std::size_t handles() const noexcept { return handles_.load(std::memory_order_relaxed); }
 
-    // A heap whose owner has gone serves the next owner once it has no pages.
+    // heap::unique: the owner abandons the heap. From now on it keeps no empty page, and push() bypasses its caches.
     void set_orphan() noexcept { orphan_.store(true, std::memory_order_release); }
+    // Gives an abandoned heap without pages to a new owner; false: it is in use.
     bool reuse() noexcept {
         const detail::lock_guard hold(lock_);
         const bool free = orphan_.load(std::memory_order_relaxed) && pages_.size() == 0;
@@ -255,21 +256,21 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
 
     std::size_t drop_pages() noexcept override {
-        this->end_waiting([](std::byte*) {});
+        this->drain_quarantine([](std::byte*) {});
         report_found_damage();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
-            shared.cache.deferred.forget();
+            shared.cache.deferred.clear();
         }
-        released_headers<page> gone;
+        released_headers<page> headers;
         const detail::lock_guard hold(lock_);
         return pages_.drop([&](page& p) {
             this->end_rows(p);
-            give(p, gone);
+            give(p, headers);
         });
     }
 
-    // Caches and handles of one thread that joined, the heap's own not counted.
+    // Registered caches, except the heap's shared ones.
     std::size_t users() noexcept {
         const detail::lock_guard hold(lock_);
         return users_ - shared_caches<deferred_type>::count;
@@ -291,9 +292,9 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     static const deferred_type& deferred(const slot_cache_base& cache) noexcept {
         return static_cast<const user_cache&>(cache).deferred;
     }
-    // Free slots that no heaplet counts.
+    // Free slots that no heaplet counts. Requires lock_.
     std::size_t cached() noexcept {
-        std::size_t n = this->waiting();
+        std::size_t n = this->quarantined();
         for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
             n += c->size() + deferred(*c).pending();
         return n;
@@ -306,10 +307,10 @@ class fixed_heap final : public slot_supply<Slots, Guard, Place> {
     }
 
     std::uint32_t batch_ = 1;
-    std::atomic<std::uint32_t> handles_{0}; // of those that open() let in
-    spin_lock walk_; // of who gathers free slots from everywhere, or frees all rows; taken before lock_
+    std::atomic<std::uint32_t> handles_{0}; // counted by open() and close()
+    spin_lock walk_lock_;                   // held by a forced reclaim and by `emptying`; taken before lock_
 
-    std::size_t users_ = 0; // these two by lock_
+    std::size_t users_ = 0; // users_ and caches_ are protected by lock_
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
 
     shared_caches<deferred_type> shared_;

@@ -1,15 +1,14 @@
-// Where the header of a page of rows stands, and how it is found from a row's address.
+// The header of a page of rows: in the page, or out of band in host memory; and how to find it by a row's address.
 //
-//   header_in_page   page:  | header | bits | counts | rows ...      found by a mask: the page's start
-//   header_out_of_band     page:  | rows ...                               found by the arena's word of the page, and
-//                    host:  | header | bits | counts |               the header knows where its page lies
+//   header_in_page      page:  | header | bits | counts | rows ...    found by masking the address
+//   header_out_of_band  page:  | rows ...                             found by the arena's page map
+//                       host:  | header | bits | counts |             it stores its page's address
 //
-// Aside is for pages that the host must not touch: all that a heap writes is in host memory, and the whole page is
-// rows.
-// Invariant: aside, the word of a page is its header's address from before its first row is handed out until it is
-// given back. Cost: in the page nothing; aside a load for each look at a header, and 8 bytes a page. A header is got
-// and freed where no lock is held. Threads: any; who holds a row of a page may ask for its header.
-// Source: out-of-band metadata as in the pagemap of tcmalloc, 2005.
+// header_out_of_band is for pages that the host must not touch: a heap then writes to host memory only.
+// Invariant: the page map entry of a page with an out-of-band header is that header's address, from before the page's
+// first row is handed out until the page is returned to the arena.
+// Cost: out of band one load per lookup and 8 bytes per page; headers are allocated and freed with no lock held.
+// Threads: any; look up a header only while you hold a row of its page. Source: tcmalloc's pagemap, 2005.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,22 +27,22 @@ struct header_in_page {
 };
 struct header_out_of_band {
     static constexpr bool out_of_band = true;
-    std::byte* memory = nullptr; // the page
+    std::byte* memory = nullptr; // start of the page
 };
 
-// Of every kind of header.
+// Alignment of every kind of header.
 inline constexpr std::size_t header_alignment = 64;
 
 namespace detail {
 
-// What stands for the header of a page that holds no rows: it belongs to nobody. Aligned as every header is, since it
-// is looked at as each kind of them.
+// The result of page_at() for a page without rows: its owner is no heap, and its `ops` are null. Aligned as every
+// header, since it is read as any kind of them.
 struct alignas(header_alignment) unowned_header : page_header {};
 inline unowned_header unowned_page{{.owner = &unowned_page}};
 
 } // namespace detail
 
-// The header of the page that an address of the arena lies in.
+// The header of the page that contains `address`. Requires: the address is inside the arena.
 template <class Page> ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view& arena, const void* address) noexcept {
     if constexpr (!Page::location_type::out_of_band) {
         return *reinterpret_cast<Page*>(page_of(address, arena.page_mask));
@@ -55,13 +54,14 @@ template <class Page> ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view
     }
 }
 
-// Host memory for the header of a page and what goes with it; null when there is none.
-inline std::byte* get_header(std::size_t bytes) noexcept {
+// Host memory for an out-of-band header, its bits and its counts; null when out of memory.
+inline std::byte* allocate_header(std::size_t bytes) noexcept {
     return static_cast<std::byte*>(::operator new(bytes, std::align_val_t{header_alignment}, std::nothrow));
 }
 inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{header_alignment}); }
 
-// Headers of pages that were given back under a lock, freed when it has gone: at this object's end.
+// Collects out-of-band headers of pages returned under a lock; frees them in its destructor. Declare it before the
+// lock guard, so that it is destroyed after the lock is released.
 template <class Page, bool OutOfBand = Page::location_type::out_of_band> class released_headers {
   public:
     void add(Page&) noexcept {}

@@ -1,6 +1,6 @@
-// What the heaps of one row manager have in common for those who walk over them: usage, reclaiming, destruction.
+// Base class of all heaps of a row manager: usage, reclaiming, visiting, destruction.
 //
-// Cost: a virtual call, never on the path of a row. Threads: any, unless a member says otherwise.
+// Cost: virtual calls, none of them in allocate or release. Threads: any, unless a member says otherwise.
 #pragma once
 
 #include <allot/config.hpp>
@@ -13,27 +13,27 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// One heap's figures at a moment. Bytes unless the name says otherwise.
+/// Usage of one heap at a moment, as row_manager::usage() reports it. Numbers are approximate while other threads run.
 struct heap_usage {
     const char* name = "";
-    const row_type* type = nullptr; // null: rows of many types
-    std::size_t row_bytes = 0;      // what a row may use
-    std::size_t slot_bytes = 0;     // what a row costs, header included
+    const row_type* type = nullptr; ///< null: rows of many types
+    std::size_t row_bytes = 0;      ///< usable bytes of a row
+    std::size_t slot_bytes = 0;     ///< bytes from one slot to the next, row header included
     std::size_t live_rows = 0;
-    std::size_t cached_rows = 0; // free, in the hands of threads and handles, or tallied there
+    std::size_t cached_rows = 0; ///< free slots in slot caches and quarantine, and frees deferred by a cache
     std::size_t pages = 0;
-    std::size_t bytes = 0;         // charged: pages x page size
-    std::size_t scanned_slots = 0; // looked at in search of free ones, so far; 0 where nobody searches
-    std::size_t found_slots = 0;   // free ones that were found so
-    double overhead_per_row = 0;   // (bytes - live_rows x row_bytes) / live_rows; 0 without rows
+    std::size_t bytes = 0;         ///< charged: pages x page size
+    std::size_t scanned_slots = 0; ///< slots examined by claims so far; 0 if the slot policy does not scan
+    std::size_t found_slots = 0;   ///< free slots that these scans found
+    double overhead_per_row = 0;   ///< (bytes - live_rows x row_bytes) / live_rows; 0 without rows
 };
 
-// What a page, or a run of them, is used for.
+/// The use of a page, or of the run of pages of one huge row.
 struct page_use {
-    const std::byte* first = nullptr;
+    const std::byte* first = nullptr; ///< start of the first page
     std::size_t pages = 0;
-    std::size_t slots = 0; // of the page; 0: a huge row
-    std::size_t used = 0;  // of them by rows, or in a cache
+    std::size_t slots = 0; ///< slots of the page; 0: a huge row
+    std::size_t used = 0;  ///< slots that hold a row or are in a cache
 };
 
 struct row_ops;
@@ -45,29 +45,30 @@ class heap_base {
     heap_base& operator=(const heap_base&) = delete;
     virtual ~heap_base() = default;
 
-    // Gives empty pages back to the arena; returns how many. `forced`: shared caches are emptied first and not
-    // even one page is kept; otherwise it does nothing when the heap is busy.
+    // Returns empty pages to the arena; returns their number. `forced`: flushes the shared caches and the quarantine
+    // first and keeps no page. Not forced: may keep one page, and does nothing while another thread holds the lock.
     virtual std::size_t reclaim(bool forced) noexcept = 0;
     virtual heap_usage usage() noexcept = 0;
-    // Adds the heap's rows by type. Holds the heap's lock while it looks at what the budget allows.
+    // Adds the heap's rows by type, estimated where `budget` does not allow to count. Holds the heap's lock.
     virtual void count_types(type_histogram& into, const histogram_budget& budget) noexcept = 0;
-    // Visits the heap's pages, holding its lock.
+    // Visits the heap's pages with its lock held.
     using page_visitor = void (*)(void* context, const page_use& use);
     virtual void visit_pages(page_visitor visit, void* context) noexcept = 0;
-    // Visits every live row (its address, its type). No thread may use the heap meanwhile.
+    // Visits every live row. No other thread may use the heap meanwhile.
     using row_visitor = void (*)(void* context, std::byte* row, const row_type* type);
     virtual void visit_rows(row_visitor visit, void* context) noexcept = 0;
-    // Gives all pages back, whatever is in them. No thread may use the heap meanwhile.
+    // Returns all pages to the arena, live rows included; returns their number. No other thread may use the heap
+    // meanwhile.
     virtual std::size_t drop_pages() noexcept = 0;
     virtual bool valid() noexcept = 0;
-    // Tells the damage that was found while a lock was held. No lock may be held.
+    // Reports the damage that was logged while a lock was held. Requires that no lock is held.
     virtual void report_found_damage() noexcept {}
-    // Tells heaps of different rows apart: their table of operations.
+    // The operations of the heap's rows; heaps of different types have different ones.
     virtual const row_ops* kind() const noexcept = 0;
 
-    heap_base* next = nullptr;                   // all heaps of the manager; set once
-    std::atomic<heap_base*> empty_link{nullptr}; // heaps with empty pages
-    std::atomic<bool> noted{false};              // it is on that list
+    heap_base* next = nullptr;                   // in heap_group's list of all heaps; set once
+    std::atomic<heap_base*> empty_link{nullptr}; // in heap_group's list of heaps with empty pages
+    std::atomic<bool> noted{false};              // on the list of heaps with empty pages
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,7 +1,7 @@
-// What a heap is made for: the slots it cuts, whose rows lie in them, and who looks after them.
+// The configuration of a heap: its name, its row type, the layout of its slots, its sharing rule, and callbacks.
 //
-// Invariant: set once; two heaps of one plan are interchangeable unless the plan is exclusive.
-// Cost: 104 bytes a heap.
+// Invariant: constant after construction; two heaps with equal configs are interchangeable unless `exclusive`.
+// Cost: 104 bytes per heap.
 #pragma once
 
 #include <allot/config.hpp>
@@ -18,17 +18,17 @@ struct heap_config {
     const char* name = "";
     const row_ops* ops = nullptr;
     void* manager = nullptr;
-    const row_type* type = nullptr; // the one type of its rows; null: many
-    std::uint32_t type_id = 0;      // of that type, or 0
+    const row_type* type = nullptr; // the type of all its rows; null: many types
+    std::uint32_t type_id = 0;      // of `type`; 0 if that is null
     std::size_t row_bytes = 0;
-    std::size_t align = 8;
+    std::size_t align = 8;                   // of rows, in bytes
     std::size_t header_bytes = 0;            // in front of each row
-    std::size_t out_of_band_count_bytes = 0; // a slot, out of band
-    std::uint32_t index = no_index;          // its place among the manager's buckets
-    bool exclusive = false;                  // one owner: heap::unique
-    std::uint32_t users = 0;                 // handles it serves at most: heap::shared_by; 0: any number
+    std::size_t out_of_band_count_bytes = 0; // per slot, for link counts out of band
+    std::uint32_t index = no_index;          // of the heap among the manager's buckets
+    bool exclusive = false;                  // heap::unique: one owner
+    std::uint32_t users = 0;                 // heap::shared_by: the most handles; 0: no limit
     const row_type* (*live_type)(page_header& page,
-                                 std::byte* row) noexcept = nullptr; // null: no row lives in the slot
+                                 std::byte* row) noexcept = nullptr; // returns null if the slot holds no row
     void (*visit_rows)(heap_base& heap, heap_base::row_visitor visit, void* context) noexcept = nullptr;
 
     static constexpr std::uint32_t no_index = ~std::uint32_t{0};

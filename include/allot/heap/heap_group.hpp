@@ -1,8 +1,8 @@
-// The heaps of one row manager: all of them, and those that have reported an empty page.
+// The heaps of one row manager, and a list of those that have reported an empty page (noted heaps).
 //
 // Invariant: a heap is on the list of all heaps from add() on, and at most once on the list of noted heaps.
-// Cost: O(1) for note() and add(); collect() visits noted heaps only, reclaim() all of them.
-// Threads: any. note() never waits. The caller of collect() and reclaim() holds no lock of a heap.
+// Cost: O(1) for note() and add(); collect() visits noted heaps only, reclaim() visits all heaps.
+// Threads: any. note() never waits. The caller of collect() and reclaim() holds no heap lock.
 // Source: HPCC roxiemem's checkLimit, 2010, without its walk over every heap.
 #pragma once
 
@@ -34,7 +34,7 @@ class heap_group {
         }
     }
 
-    // The heap has a page that became empty.
+    // Puts the heap on the list of noted heaps; call when one of its pages became empty.
     void note(heap_base& heap) noexcept {
         if (!heap.noted.exchange(true, std::memory_order_acq_rel)) noted_.push(&heap);
     }
@@ -44,15 +44,15 @@ class heap_group {
         std::size_t pages = 0;
         for (heap_base* heap = noted_.take_all(); heap != nullptr;) {
             heap_base* const following = heap->empty_link.load(std::memory_order_relaxed);
-            // An exchange: a page noted before it is seen by the reclaim below; a page noted after it notes the heap
-            // again.
+            // Clear the flag by an exchange, before reclaim(): a page noted earlier is seen by reclaim(), a page noted
+            // later puts the heap on the list again.
             heap->noted.exchange(false, std::memory_order_acq_rel);
             pages += heap->reclaim(false);
             heap = following;
         }
         return pages;
     }
-    // Asks every heap for its empty pages. Returns the number of pages.
+    // Reclaims every heap. Returns the number of pages returned to the arena.
     std::size_t reclaim(bool forced) noexcept {
         std::size_t pages = 0;
         for_each([&](heap_base& heap) { pages += heap.reclaim(forced); });

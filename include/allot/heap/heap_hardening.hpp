@@ -1,15 +1,19 @@
-// What a heap does for its guard: canaries, coded links, rows that wait, and what was found amiss.
+// The part of a heap that implements its guard: canaries, encoded links, quarantine, wiping, and the damage log.
 //
-// A base of the heap, which it asks for its plan, its cut and its provider. Empty, and without code, for guard::none.
-// Invariant: nothing is told under a lock: it is noted there, and told when the lock has gone.
-// Cost: heap/heap_guard.hpp. Threads: any, unless a member says otherwise.
+// A CRTP base that uses the heap's config(), cut() and provider(). For guard::none it is empty and has no code.
+// Invariant: damage found under a lock is logged, and reported once the lock is released.
+// Cost: that of heap/canary.hpp, heap/quarantine.hpp, heap/damage_log.hpp and slots/link_code.hpp.
+// Threads: any, unless a member says otherwise.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/heap/canary.hpp>
+#include <allot/heap/damage_log.hpp>
+#include <allot/heap/encoded_links.hpp>
 #include <allot/heap/heap_config.hpp>
-#include <allot/heap/heap_guard.hpp>
 #include <allot/heap/heaplet.hpp>
+#include <allot/heap/quarantine.hpp>
 #include <allot/sys/poison.hpp>
 #include <allot/sys/secret.hpp>
 #include <allot/sys/wipe.hpp>
@@ -21,49 +25,49 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// `Guard` has the constants of a guard, and unless they are off `report(plan, kind, type, row)` and `type_of(plan,
-// page, row)`.
-template <class Heap, class Slots, class Guard, class Place = header_in_page> class heap_hardening {
-    using page = heaplet<Slots, Guard, Place>;
-    static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
-                  "a guard touches rows");
+// `Guard` has the constants of category::guard. If one of them is on it also has `report(config, kind, type, row)` and
+// `type_of(config, page, row)`.
+template <class Heap, class Slots, class Guard, class Location = header_in_page> class heap_hardening {
+    using page = heaplet<Slots, Guard, Location>;
+    static_assert(!Location::out_of_band || (Guard::row_bytes == 0 && Guard::waits == 0 && !Guard::wipes),
+                  "allot: this guard writes to rows, which the host must not touch here; use guard::none");
     static constexpr bool encodes = encodes_links<Slots, Guard>;
-    static constexpr bool takes_notes = encodes || Guard::waits != 0;
+    static constexpr bool logs_damage = encodes || Guard::waits != 0;
 
   public:
-    // What a row may use, its type's check included.
+    // Usable bytes of a row, its type's check included.
     std::size_t usable() const noexcept { return room() - Guard::row_bytes; }
-    // Whether nothing wrote behind a row.
+    // True if the canary behind the row is unchanged.
     bool is_intact(const std::byte* row) const noexcept {
         if constexpr (has_canary<Guard>) return canary_.intact(row, room(), in_arena(row));
         return true;
     }
-    // Writes its canary.
+    // Writes the row's canary.
     void guard_row([[maybe_unused]] std::byte* row) const noexcept {
         if constexpr (has_canary<Guard>) canary_.write(row, room(), in_arena(row));
     }
 
   protected:
-    explicit heap_hardening(std::size_t slots_of_page) noexcept : waiting_(slots_of_page) {
+    explicit heap_hardening(std::size_t slots_of_page) noexcept : quarantine_(slots_of_page) {
         if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
     }
 
-    // ---- pages and slots, under the heap's lock -------------------------------------------------------------
+    // ---- pages and slots; requires the heap's lock ----------------------------------------------------------
 
     void begin_page([[maybe_unused]] page& p) const noexcept {
         if constexpr (encodes) p.slots.encode(static_cast<std::uint32_t>(sys::secret_for(this) >> 32), heap().cut());
         if constexpr (has_canary<Guard>) p.guarded = canary_;
     }
-    // A slot gets its first user.
+    // Call when a slot is handed out for the first time.
     void begin_slot(std::byte* row) const noexcept {
         if constexpr (Guard::wipes) sys::wipe(row, usable());
         guard_row(row);
     }
-    void note_if_broken([[maybe_unused]] page& p) noexcept {
+    void log_if_broken([[maybe_unused]] page& p) noexcept {
         if constexpr (encodes)
             if (ALLOT_UNLIKELY(p.is_broken())) {
                 std::byte* const row = p.base() + p.slots.broken();
-                notes_.add(misuse::broken_link, row, Guard::type_of(heap().plan(), p, row));
+                damage_.add(misuse::broken_link, row, Guard::type_of(heap().config(), p, row));
             }
     }
     bool is_undamaged([[maybe_unused]] page& p) const noexcept {
@@ -72,7 +76,7 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
                 if (!is_intact(p.row(i))) return false;
         return true;
     }
-    // The rows of a page that is given back with whatever is in it.
+    // Wipes the rows of a page that is returned while rows may live in it.
     void end_rows([[maybe_unused]] page& p) const noexcept {
         if constexpr (Guard::wipes) {
             const std::size_t bytes = std::size_t{p.fresh.load(std::memory_order_relaxed)} * p.cut.stride;
@@ -82,35 +86,35 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
         }
     }
 
-    // ---- rows that wait -------------------------------------------------------------------------------------
+    // ---- quarantine -----------------------------------------------------------------------------------------
 
-    // Keeps a released row back; the one that waited longest, looked at, or null.
-    std::byte* wait(std::byte* row) noexcept
+    // Fills a released row and puts it into the quarantine. Returns the row that leaves, inspected, or null.
+    std::byte* enter_quarantine(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
-        std::memset(row, waiting_byte<Guard>, usable());
+        std::memset(row, quarantine_byte<Guard>, usable());
         sys::poison(row, usable());
-        std::byte* const out = waiting_.exchange(row);
+        std::byte* const out = quarantine_.exchange(row);
         if (out != nullptr) inspect(out);
         return out;
     }
-    // Hands all of them to then(row).
-    template <class Then> void end_waiting([[maybe_unused]] Then then) noexcept {
+    // Takes all rows out of the quarantine, inspects them and calls then(row).
+    template <class Then> void drain_quarantine([[maybe_unused]] Then then) noexcept {
         if constexpr (Guard::waits != 0)
-            waiting_.drain([&](std::byte* row) {
+            quarantine_.drain([&](std::byte* row) {
                 inspect(row);
                 then(row);
             });
     }
-    std::size_t waiting() const noexcept { return waiting_.size(); }
+    std::size_t quarantined() const noexcept { return quarantine_.size(); }
 
-    // ---- what was found, without a lock ---------------------------------------------------------------------
+    // ---- reports; requires that no lock is held -------------------------------------------------------------
 
-    void report_damage_notes() noexcept {
-        if constexpr (takes_notes)
-            if (ALLOT_UNLIKELY(!notes_.empty()))
-                notes_.take([this](misuse kind, const row_type* type, const std::byte* row) {
-                    Guard::report(heap().plan(), kind, type, row);
+    void report_logged_damage() noexcept {
+        if constexpr (logs_damage)
+            if (ALLOT_UNLIKELY(!damage_.empty()))
+                damage_.take([this](misuse kind, const row_type* type, const std::byte* row) {
+                    Guard::report(heap().config(), kind, type, row);
                 });
     }
 
@@ -120,21 +124,21 @@ template <class Heap, class Slots, class Guard, class Place = header_in_page> cl
     std::size_t in_arena(const std::byte* row) const noexcept {
         return static_cast<std::size_t>(row - heap().provider().arena().begin());
     }
-    // A row leaves the queue: it must be as it was filled.
+    // Logs damage if a row that leaves the quarantine is not filled as it was when it entered.
     void inspect(std::byte* row) noexcept {
         sys::expose(row, usable());
-        const bool good = is_filled(row, usable(), waiting_byte<Guard>);
+        const bool good = is_filled(row, usable(), quarantine_byte<Guard>);
         if constexpr (Guard::wipes)
             if (!good) sys::wipe(row, usable());
         sys::poison(row, usable());
         if (good) return;
         page& p = page_at<page>(heap().provider().arena().view(), row);
-        notes_.add(misuse::written_when_free, row, Guard::type_of(heap().plan(), p, row));
+        damage_.add(misuse::written_when_free, row, Guard::type_of(heap().config(), p, row));
     }
 
     ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;
-    ALLOT_NO_UNIQUE_ADDRESS waiting_rows<Guard::waits> waiting_;
-    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<takes_notes, damage_notes, no_notes> notes_;
+    ALLOT_NO_UNIQUE_ADDRESS quarantine_ring<Guard::waits> quarantine_;
+    ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, damage_log, no_damage_log> damage_;
 };
 
 } // namespace allot::inline ALLOT_ABI

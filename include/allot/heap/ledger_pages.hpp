@@ -1,8 +1,8 @@
 // The page provider of a row manager: pages of its arena, charged to its ledger.
 //
-// A request first collects the empty pages that heaps have reported, then charges and takes. Only when that fails are
-// all heaps asked, then the other users of the arena, each once.
-// Cost of a page: O(1) whatever the number of heaps, unless memory is short. Threads: any.
+// A request first collects the empty pages of noted heaps, then charges and takes. If that fails it reclaims all heaps
+// and retries; if the arena still refuses, it asks the arena's other clients once and retries.
+// Cost: O(1) per page, independent of the number of heaps unless memory is short. Threads: any.
 // Source: HPCC roxiemem's checkLimit, 2010.
 #pragma once
 
@@ -21,7 +21,7 @@ template <class Ledger> class ledger_pages final : public page_provider {
 
     std::byte* take(std::size_t pages) noexcept override {
         heaps().collect();
-        return pages_.take(pages, typename charged_pages<Ledger>::unfollowed{},
+        return pages_.take(pages, typename charged_pages<Ledger>::untracked{},
                            [this] { return heaps().reclaim(true); });
     }
     void give(std::byte* first, std::size_t pages) noexcept override { pages_.give(first, pages); }

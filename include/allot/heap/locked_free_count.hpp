@@ -1,12 +1,12 @@
-// Slots of a page that were given back under the heap's lock, and that the page's state word has not been told of.
+// Slots of a page that were freed under the heap's lock and are not in the page's state word yet (locked frees).
 //
-// The lock's holder counts here by plain operations, and claims from here first, so a heap that one thread uses does
-// not touch the atomic word. The word is told when a change is due (slots enough to list the page, or all of them),
-// when the heap finds no slots elsewhere, before pages are collected, and when too many pages mark_held.
-// Invariant: a page whose count is not 0 stands among the `pages_with_held_frees` of its heap, and its state word says so:
-// whoever gives slots back without the lock then notes the heap, for he cannot see whether the page is empty now.
-// Cost: 12 bytes a page and 272 a heap; an addition and a comparison a slot. Threads: the holder of the heap's lock.
-// Source: thread-local and shared counts of a page: mimalloc, 2019; here of the lock's holder and all others.
+// The lock's holder counts here with plain operations and claims from here first, so a heap used by one thread does not
+// touch the atomic word. The count is flushed to the word when the page is to be listed or is empty, when the heap
+// finds no other slots, before pages are collected, and when more than 32 pages have locked frees.
+// Invariant: a page with locked frees is in its heap's `pages_with_locked_frees`, and its state word has the flag
+// `locked_frees`. A releaser without the lock that sees the flag notes the heap: the page may be empty.
+// Cost: 12 bytes per page and 272 per heap; an addition and a comparison per slot. Threads: the holder of the heap's
+// lock. Source: mimalloc's local and shared free counts of a page, 2019.
 #pragma once
 
 #include <allot/config.hpp>
@@ -20,43 +20,43 @@ namespace allot::inline ALLOT_ABI {
 
 struct locked_free_count {
     std::uint32_t slots = 0;
-    std::uint32_t look_at = 1; // slots to look at the state word again
-    std::uint32_t place = 0;   // among the owing pages; 0: none
+    std::uint32_t check_at = 1;   // value of `slots` at which add() asks for a flush
+    std::uint32_t list_index = 0; // 1 + index in pages_with_locked_frees; 0: not in it
 
-    // True when it is to be looked at.
-    ALLOT_ALWAYS_INLINE bool add(std::uint32_t n) noexcept { return (slots += n) >= look_at; }
-    // Takes n away; what is left is to be taken from the state word.
+    // True: call page_queues::flush_or_defer().
+    ALLOT_ALWAYS_INLINE bool add(std::uint32_t n) noexcept { return (slots += n) >= check_at; }
+    // Takes up to n slots off; returns the rest, which the state word must be reduced by.
     std::uint32_t claim(std::uint32_t n) noexcept {
         const std::uint32_t mine = n < slots ? n : slots;
         slots -= mine;
         return n - mine;
     }
-    // Sets when to look next; false when a change is due now.
+    // Sets check_at; false if a flush is due now.
     bool defer(const slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
-        const std::int64_t due = state.due(threshold, whole) - state.given();
-        look_at = due > 0 ? static_cast<std::uint32_t>(due) : 1;
+        const std::int64_t due = state.due(threshold, whole) - state.freed();
+        check_at = due > 0 ? static_cast<std::uint32_t>(due) : 1;
         return due > static_cast<std::int64_t>(slots);
     }
 };
 
-// The pages that mark_held their state words a count: so few that telling them all is a short step.
-template <class Page> class pages_with_held_frees {
+// The pages of a heap with locked frees, at most 32, so that flushing all is quick. A ring: a new page displaces the
+// oldest.
+template <class Page> class pages_with_locked_frees {
   public:
-    static constexpr std::size_t most = 32;
+    static constexpr std::size_t capacity = 32;
 
-    static bool has(const Page& p) noexcept { return p.held.place != 0; }
-    // The page that had to make room, or null: it is still there.
-    Page* room() const noexcept { return pages_[next_]; }
-    // After room() was told.
+    static bool has(const Page& p) noexcept { return p.locked_frees.list_index != 0; }
+    // The page that the next add() displaces, or null. Flush it first.
+    Page* displaced() const noexcept { return pages_[next_]; }
     void add(Page& p) noexcept {
         pages_[next_] = &p;
-        p.held.place = static_cast<std::uint32_t>(next_) + 1;
-        next_ = (next_ + 1) % most;
+        p.locked_frees.list_index = static_cast<std::uint32_t>(next_) + 1;
+        next_ = (next_ + 1) % capacity;
         ++size_;
     }
     void remove(Page& p) noexcept {
-        pages_[p.held.place - 1] = nullptr;
-        p.held.place = 0;
+        pages_[p.locked_frees.list_index - 1] = nullptr;
+        p.locked_frees.list_index = 0;
         --size_;
     }
     bool empty() const noexcept { return size_ == 0; }
@@ -64,10 +64,10 @@ template <class Page> class pages_with_held_frees {
         for (Page* const p : pages_)
             if (p != nullptr) visit(*p);
     }
-    void clear() noexcept { *this = pages_with_held_frees(); }
+    void clear() noexcept { *this = pages_with_locked_frees(); }
 
   private:
-    std::array<Page*, most> pages_{};
+    std::array<Page*, capacity> pages_{};
     std::size_t next_ = 0;
     std::size_t size_ = 0;
 };

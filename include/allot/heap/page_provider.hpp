@@ -1,8 +1,8 @@
-// What heaps ask for pages. One class for every ledger, so that heaps are no templates over who is charged.
+// The interface that heaps take pages from. Virtual, so that heaps are not templates over the ledger.
 //
-// Invariant: every page that a heap holds came from take() and goes back through give().
+// Invariant: every page that a heap holds came from take() and is returned by give().
 // Cost: one virtual call per page, or per handle that is opened; none per row.
-// Threads: any. The caller holds no lock of a heap, except for give(), which a heap may call under its own.
+// Threads: any. The caller holds no heap lock, except for give(), which a heap may call under its own lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -24,20 +24,20 @@ class page_provider {
     heap_group& heaps() noexcept { return heaps_; }
     const heap_group& heaps() const noexcept { return heaps_; }
 
-    // A run of pages; null when neither the limit nor the arena allows it, after empty pages were reclaimed.
+    // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed.
     virtual std::byte* take(std::size_t pages) noexcept = 0;
     virtual void give(std::byte* first, std::size_t pages) noexcept = 0;
-    // Call once the pages of a take() are in use; lets the peak recorder run. The caller holds no lock of a heap.
+    // Call once the pages of a take() are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept {
         if (ALLOT_UNLIKELY(watched_)) note_settled();
     }
-    // Adds an event to the trace, where the set keeps one. `name` must live as long as the row manager.
+    // Adds an event to the trace, if the set keeps one. `name` must live as long as the row manager.
     void record(watch_event kind, std::size_t bytes, const char* name = "") noexcept {
         if (ALLOT_UNLIKELY(watched_)) note_event(kind, bytes, name);
     }
 
   protected:
-    // `watched`: someone looks at what is settled or recorded.
+    // `watched`: the set records peaks or a trace; otherwise settled() and record() do nothing.
     page_provider(arena_base& arena, bool watched) noexcept : arena_(arena), watched_(watched) {}
     ~page_provider() = default;
 

@@ -1,13 +1,13 @@
-// Where the pages of a heap stand: which have slots to give, and which are empty.
+// The pages of a heap by state: the current page, ready pages, pages with space, and empty pages.
 //
-//                      enough slots came back            every slot came back
-//   in no list ----------------------------> space --.       '--> empties --> collect: given back
-//       ^                                            v
-//       '---- too few left ---- current <---- ready <'
+//                `threshold` slots freed                  every slot freed
+//   in no list -------------------------> space --.           '--> empties --> collect(): returned to the arena
+//       ^                                         v
+//       '---- too few slots left -- current <-- ready
 //
-// Invariant: a page is current, ready, on `space`, or has fewer free slots than its threshold; a page whose slots were
-// all given back is on `empties`, too. A page on `space` or `empties` stays until the lock's holder has seen it.
-// Cost: some 100 bytes a heap. Threads: `count` by any; everything else by the holder of the heap's lock.
+// Invariant: a page is current, ready, on `space`, or has fewer freed slots than its threshold; a page with every slot
+// freed is on `empties`, too. A page on `space` or `empties` is not returned before the lock's holder has taken it off.
+// Cost: some 100 bytes per heap. Threads: count() by any; everything else by the holder of the heap's lock.
 // Source: HPCC roxiemem's space list and possibleEmptyPages, 2010.
 #pragma once
 
@@ -24,35 +24,38 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Page> class page_queues {
   public:
-    // n slots of the page were given back: `note` when that made it empty, and it may be gone; `owed` when it may have.
+    // Counts n slots freed without the lock. The page may be returned to the arena before this call returns. Note the
+    // heap if `note` is set (the page became empty) or `locked_frees` (it may have become empty).
     slot_state::change count(Page& p, std::uint32_t n) noexcept {
-        const auto change = p.state.give_back(n, p.threshold, fresh(p));
+        const auto change = p.state.add_freed(n, p.threshold, fresh(p));
         if (change.list) space_.push(&p);
         if (change.note) empties_.push(&p);
         return change;
     }
-    // The page's held count is to be looked at. True when the page became empty.
-    bool look(Page& p) noexcept {
-        if (!held_frees_.has(p)) {
-            if (Page* const first = held_frees_.room()) settle(*first);
-            held_frees_.add(p);
-            p.state.mark_held();
+    // Call when locked_free_count::add() returned true: flushes the count if that changes a list, else sets the next
+    // check. True: the page became empty.
+    bool flush_or_defer(Page& p) noexcept {
+        if (!locked_frees_.has(p)) {
+            if (Page* const first = locked_frees_.displaced()) flush(*first);
+            locked_frees_.add(p);
+            p.state.mark_locked_frees();
         }
-        return !p.held.defer(p.state, p.threshold, fresh(p)) && settle(p);
+        return !p.locked_frees.defer(p.state, p.threshold, fresh(p)) && flush(p);
     }
 
-    // The slots that claim(page) got from the first page that had some; 0 when no page is worth looking at.
+    // Calls claim(page) on listed pages until one yields slots; returns their number. Flushes locked frees if no page
+    // is listed; 0 if none is listed then.
     template <class Claim> std::size_t claim(Claim claim) noexcept {
         for (;;) {
             if (const std::size_t got = claim_listed(claim)) return got;
-            if (held_frees_.empty()) return 0;
-            settle_all();
+            if (locked_frees_.empty()) return 0;
+            flush_all();
         }
     }
-    // The last resort before failing: any slot, however few its page has.
-    template <class Claim> std::size_t scrape(Claim claim_one) noexcept {
+    // Last resort before a request fails: claims also from pages with fewer freed slots than their threshold.
+    template <class Claim> std::size_t claim_any(Claim claim_one) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
-            if (p->given() <= 0 || !p->state.try_list()) continue;
+            if (p->freed() <= 0 || !p->state.try_list()) continue;
             current_ = p;
             if (const std::size_t got = claim_listed(claim_one)) return got;
         }
@@ -64,17 +67,17 @@ template <class Page> class page_queues {
         ++size_;
         make_ready(p);
     }
-    // Hands empty pages to give(page), which they do not survive. One may stay, if `keep_one`: a heap that swings
-    // around one row does not take and give a page each time.
+    // Removes empty pages and calls give(page), which ends their lifetime; returns their number. `keep_one`: keeps one
+    // page, so that a heap that allocates and releases one row at a page boundary does not take a page each time.
     template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
-        if (!held_frees_.empty()) settle_all();
+        if (!locked_frees_.empty()) flush_all();
         if (empties_.empty()) return 0;
         drain_space();
-        std::size_t given = 0;
+        std::size_t returned = 0;
         for (Page* p = empties_.take_all(); p != nullptr;) {
             Page* const following = p->empty_link.load(std::memory_order_relaxed);
             if (p->state.empty_or_unnote(fresh(*p))) {
-                const bool in_flight = p != current_ && !p->is_ready; // its releaser has yet to push it on space_
+                const bool in_flight = p != current_ && !p->is_ready; // its releaser has not pushed it on space_ yet
                 if (keep_one || (in_flight && !p->is_broken())) {
                     keep_one = false;
                     empties_.push(p);
@@ -83,18 +86,18 @@ template <class Page> class page_queues {
                     if (p == current_) current_ = nullptr;
                     remove(*p);
                     give(*p);
-                    ++given;
+                    ++returned;
                 }
             }
             p = following;
         }
-        return given;
+        return returned;
     }
-    // Hands all pages to give(page), whatever is in them.
+    // Removes all pages, live rows included, and calls give(page); returns their number.
     template <class Give> std::size_t drop(Give give) noexcept {
         space_.take_all();
         empties_.take_all();
-        held_frees_.clear();
+        locked_frees_.clear();
         current_ = nullptr;
         ready_.clear();
         const std::size_t dropped = size_;
@@ -109,7 +112,7 @@ template <class Page> class page_queues {
     template <class Visit> void for_each(Visit visit) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) visit(*p);
     }
-    // The next page of a walk that goes on where the last one ended, and round and round; there must be one.
+    // The next page of a cyclic walk that continues across calls. Requires size() > 0.
     Page& next_of_walk() noexcept {
         if (walk_at_ == nullptr) walk_at_ = all_.first();
         Page& p = *walk_at_;
@@ -138,17 +141,17 @@ template <class Page> class page_queues {
         }
         return 0;
     }
-    // Tells the page's state word what was counted under the lock. True when the page became empty.
-    bool settle(Page& p) noexcept {
-        held_frees_.remove(p);
-        const auto change = p.state.settle(std::exchange(p.held, {}).slots, p.threshold, fresh(p));
+    // Moves the page's locked frees to its state word. True: the page became empty.
+    bool flush(Page& p) noexcept {
+        locked_frees_.remove(p);
+        const auto change = p.state.flush_locked(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p));
         if (change.list) make_ready(p);
         if (change.note) empties_.push(&p);
         return change.note;
     }
-    // The heap is noted already if one is empty now: by who gave slots back and saw that the page owed.
-    ALLOT_NOINLINE void settle_all() noexcept {
-        held_frees_.for_each([this](Page& p) { settle(p); });
+    // Ignores flush()'s result: if a page is empty now, a releaser that saw its `locked_frees` flag has noted the heap.
+    ALLOT_NOINLINE void flush_all() noexcept {
+        locked_frees_.for_each([this](Page& p) { flush(p); });
     }
     void make_ready(Page& p) noexcept {
         p.is_ready = true;
@@ -179,13 +182,13 @@ template <class Page> class page_queues {
     }
 
     Page* current_ = nullptr;
-    intrusive_list<Page, &Page::in_ready> ready_; // with slots to give, but for the current one
+    intrusive_list<Page, &Page::in_ready> ready_; // listed pages, except the current one
     intrusive_list<Page, &Page::in_all> all_;
-    pages_with_held_frees<Page> held_frees_;
-    Page* walk_at_ = nullptr; // where the next walk goes on; null: at the first page
+    pages_with_locked_frees<Page> locked_frees_;
+    Page* walk_at_ = nullptr; // next page of the walk; null: the first page
     std::size_t size_ = 0;
 
-    alignas(64) mpsc_stack<Page, &Page::space_link> space_; // by releasers
+    alignas(64) mpsc_stack<Page, &Page::space_link> space_; // pushed by releasers, drained under the lock
     mpsc_stack<Page, &Page::empty_link> empties_;
 };
 

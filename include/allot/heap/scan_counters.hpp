@@ -1,6 +1,6 @@
-// How far a heap's slot policy looks for free slots. Empty where the policy does not search.
+// How many slots a heap's slot policy scans to find free ones. Empty for policies that do not scan.
 //
-// Cost: two additions a claim. Threads: the holder of the heap's lock.
+// Cost: two additions per claim. Threads: the holder of the heap's lock.
 // Source: HPCC roxiemem's StNumAllocationScans, 2015.
 #pragma once
 
@@ -11,17 +11,17 @@
 namespace allot::inline ALLOT_ABI {
 
 struct scan_counters {
-    std::size_t looked = 0; // slots looked at
-    std::size_t found = 0;  // free ones among them
+    std::size_t scanned = 0; // slots examined
+    std::size_t found = 0;   // free slots among them
 
     void add(std::size_t at, std::size_t got) noexcept {
-        looked += at;
+        scanned += at;
         found += got;
     }
 };
 
 struct no_scan_counters {
-    static constexpr std::size_t looked = 0;
+    static constexpr std::size_t scanned = 0;
     static constexpr std::size_t found = 0;
 };
 

@@ -1,9 +1,9 @@
-// A heap's own few caches, for callers that bring none: one is borrowed for the length of a call.
+// The 4 shared slot caches of a heap, for callers without a cache: one is borrowed for the length of a call.
 //
-// Borrowing is one atomic exchange at a place chosen by the thread; nobody waits: if the first two places tried
-// are in use the caller goes to the heaplets directly.
-// Cost: 320 bytes a cache. Threads: any. Source: Hoard's heaps hashed by thread, Berger 2000; try-lock as in
-// jemalloc's and tcmalloc's sharded caches.
+// Borrowing is one atomic exchange on a cache chosen by the thread. It never waits: if that cache and its neighbour are
+// in use, the caller bypasses the caches.
+// Cost: 320 bytes per cache. Threads: any.
+// Source: Hoard's heaps hashed by thread, Berger 2000; try-lock as in jemalloc's and tcmalloc's sharded caches.
 #pragma once
 
 #include <allot/config.hpp>
@@ -29,7 +29,7 @@ template <class Deferred = no_deferred_frees> class shared_caches {
         cache_type cache;
     };
 
-    // Gives the place back when it goes; empty when none was free.
+    // Returns the cache in its destructor; empty if none was free.
     class borrowed {
       public:
         explicit borrowed(place* p) noexcept : place_(p) {}

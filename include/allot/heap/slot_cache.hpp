@@ -1,8 +1,8 @@
-// A slot cache: the few free slots that one user at a time works with, most recently released first.
+// A slot cache: a stack of free slots for one user at a time, last in, first out (a magazine).
 //
-// Invariant: every slot in it is free, of one heap, and counts as handed out for its heaplet, so its page stays.
-// Cost: 8 bytes a slot; push and pop are three instructions without atomics' price.
-// Threads: one at a time; `size()` may be read by any.
+// Invariant: its slots are of one heap and count as handed out in their heaplets, so their pages are not returned.
+// Cost: 8 bytes per slot; push and pop are three instructions, none of them an atomic read-modify-write.
+// Threads: one at a time; any thread may call size().
 // Source: magazines, Bonwick and Adams 2001.
 #pragma once
 
@@ -25,9 +25,9 @@ class slot_cache_base {
     std::uint32_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
     void set_size(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
 
-    std::uint32_t limit = 0;             // slots it may hold: fewer when they are large
-    std::uint32_t batch = 0;             // slots to take or give at once
-    list_place<slot_cache_base> in_heap; // among the caches of its heap, under the heap's lock
+    std::uint32_t limit = 0;             // the most slots it may hold; lower for large slots
+    std::uint32_t batch = 0;             // slots that refill and spill move at once
+    list_place<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
 
   protected:
     ALLOT_ALWAYS_INLINE bool pop_from(std::byte** slots, std::byte*& row) noexcept {
@@ -49,14 +49,14 @@ class slot_cache_base {
     std::atomic<std::uint32_t> n_{0};
 };
 
-// A cache with what its heap's slot policy keeps beside it.
-template <class Deferred> class cache_with_frees : public slot_cache_base {
+// A cache and the frees that it defers, if its heap's slot policy defers any.
+template <class Deferred> class cache_with_deferred_frees : public slot_cache_base {
   public:
     ALLOT_NO_UNIQUE_ADDRESS Deferred deferred;
 };
 
 template <std::size_t Capacity, class Deferred = no_deferred_frees>
-class slot_cache : public cache_with_frees<Deferred> {
+class slot_cache : public cache_with_deferred_frees<Deferred> {
   public:
     using slot_cache_base::limit;
     using slot_cache_base::set_size;
@@ -64,9 +64,9 @@ class slot_cache : public cache_with_frees<Deferred> {
 
     static constexpr std::size_t capacity = Capacity;
 
-    // False when it is empty.
+    // False: it is empty.
     ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return this->pop_from(slots_, row); }
-    // False when it is full.
+    // False: it is full.
     ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return this->push_to(slots_, row); }
     std::byte** slots() noexcept { return slots_; }
 
@@ -74,10 +74,10 @@ class slot_cache : public cache_with_frees<Deferred> {
     std::byte* slots_[Capacity];
 };
 
-// A cache with its slots elsewhere: many of them lie side by side, and few are used.
-template <class Deferred = no_deferred_frees> class external_slot_cache : public cache_with_frees<Deferred> {
+// A cache whose slot array is allocated on first use, so that an array of mostly unused caches is small.
+template <class Deferred = no_deferred_frees> class external_slot_cache : public cache_with_deferred_frees<Deferred> {
   public:
-    static constexpr std::size_t capacity = 64; // at most
+    static constexpr std::size_t capacity = 64; // the most
 
     ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return this->pop_from(slots_, row); }
     ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return this->push_to(slots_, row); }

@@ -1,8 +1,7 @@
-// Picks slots of a page to look at: all of them when the quota allows, otherwise one at random of each of as many
-// equal stretches.
+// Samples slots of a page: all of them if the quota allows, else one random slot from each of `quota` equal intervals.
 //
-// Random, because rows of different types often come in turns, and even distances could meet one of them alone.
-// Cost: a multiplication a slot. Threads: one. Source: stratified sampling, Neyman 1934.
+// Random, because rows of different types often alternate, and equal distances could sample one type only.
+// Cost: a multiplication per slot. Threads: one. Source: stratified sampling, Neyman 1934.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,7 +13,7 @@ namespace allot::inline ALLOT_ABI {
 
 class slot_sampler {
   public:
-    // Calls with min(n, quota) different ones of 0 .. n - 1; returns how many.
+    // Calls call(i) for min(n, quota) different indexes in 0 .. n - 1; returns their number.
     template <class Call> std::size_t pick(std::size_t n, std::size_t quota, Call call) noexcept {
         const std::size_t picks = quota < n ? quota : n;
         for (std::size_t i = 0; i < picks; ++i) {

@@ -1,12 +1,10 @@
-// The slots of a heap, without caches: pages taken from a provider, cut into slots, and the free ones among them.
+// The slots of a heap, without caches: takes pages from a provider, cuts them into slots, claims and frees slots.
 //
-// Taking slots holds the heap's spin lock for a short, bounded time and never across a system call; giving slots back
-// needs no lock: it changes the heaplet's free slots and its state word, and pushes the page on a lock-free list when
-// it became worth looking at.
-// Invariant: a page is current, on the ready list, on the lock-free space list, or has too few free slots to be
-// worth it; a page whose slots were all given back is on the list of empty pages.
-// Cost: 1/32 of a lock per allocation. Threads: any, except where a member says otherwise.
-// Source: HPCC roxiemem's CHeap and space list, 2010; out-of-band slots: a spike of 2026.
+// Claiming holds the heap's spin lock for a short, bounded time, never across a system call. Freeing needs no lock: it
+// updates the heaplet's free slots and its state word, and pushes the page on a lock-free list if its state changed.
+// Invariant: that of heap/page_queues.hpp.
+// Cost: one lock per batch of up to 32 slots. Threads: any, except where a member says otherwise.
+// Source: HPCC roxiemem's CHeap and space list, 2010.
 #pragma once
 
 #include <allot/config.hpp>
@@ -31,105 +29,108 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Slots, class Guard, class Place>
-class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, Guard, Place>, Slots, Guard, Place> {
-    using guard_type = heap_hardening<slot_supply, Slots, Guard, Place>;
+template <class Slots, class Guard, class Location>
+class slot_supply : public heap_base,
+                    public heap_hardening<slot_supply<Slots, Guard, Location>, Slots, Guard, Location> {
+    using guard_type = heap_hardening<slot_supply, Slots, Guard, Location>;
 
   public:
-    using page = heaplet<Slots, Guard, Place>;
+    using page = heaplet<Slots, Guard, Location>;
 
-    // Slots of one page for a plan; 0 when a row does not fit a page.
-    static std::size_t rows_per_page(const heap_config& plan, std::size_t page_bytes) noexcept {
-        return cut_for(plan, page_bytes).capacity;
+    // Slots per page; 0 if a row does not fit in a page.
+    static std::size_t rows_per_page(const heap_config& config, std::size_t page_bytes) noexcept {
+        return cut_for(config, page_bytes).capacity;
     }
 
-    const heap_config& plan() const noexcept { return plan_; }
+    const heap_config& config() const noexcept { return config_; }
     const slot_geometry& cut() const noexcept { return cut_; }
     page_provider& provider() const noexcept { return provider_; }
 
   protected:
     using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
-    // The policy looks for free slots, and says at how many.
-    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.looked(); };
+    // The policy scans for free slots and counts those it examines.
+    static constexpr bool scans = requires(typename Slots::in_page& slots) { slots.scanned(); };
 
-    // `owner`: the heap, as the headers of its pages name it.
-    slot_supply(page_provider& provider, const heap_config& plan, void* owner) noexcept
-        : guard_type(rows_per_page(plan, provider.page_bytes())), plan_(plan), provider_(provider),
-          cut_(cut_for(plan, provider.page_bytes())), owner_(owner) {}
+    // `owner`: the heap, written into the headers of its pages.
+    slot_supply(page_provider& provider, const heap_config& config, void* owner) noexcept
+        : guard_type(rows_per_page(config, provider.page_bytes())), config_(config), provider_(provider),
+          cut_(cut_for(config, provider.page_bytes())), owner_(owner) {}
     ~slot_supply() override = default;
 
-    // `more` is asked before the provider is: true when slots may have turned up.
+    // Takes up to n slots; 0 if out of memory. Calls more() before it takes a page: true means that slots were freed.
     template <class More> std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
         const std::size_t got = find_slots(out, n, more);
-        this->report_damage_notes();
+        this->report_logged_damage();
         return got;
     }
-    // Past all caches.
+    // Takes one slot, bypassing all caches.
     ALLOT_NOINLINE std::byte* take_one() noexcept {
         std::byte* row = nullptr;
         return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
     }
 
-    // No lock is needed; nothing waits.
+    // Frees n slots without the lock. Never waits.
     void put(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
-        deferred.sweep(apply_frees());
+        deferred.sweep(count_callback());
         by_pages(rows, n, provider_.arena().page_mask(), [&](page& p, std::byte* const* of_page, std::size_t k) {
             p.slots.put(p.base(), cut_, of_page, k);
             deferred.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity,
-                         apply_frees());
+                         count_callback());
         });
     }
-    // Past all caches.
+    // Frees one slot, bypassing all caches. Never waits.
     ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
         page& p = page_of_row(row, provider_.arena().page_mask());
         p.slots.put(p.base(), cut_, &row, 1);
         count(p, 1);
     }
-    auto apply_frees() noexcept {
+    // Counts frees that a cache deferred; called by deferred_frees.
+    auto count_callback() noexcept {
         return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
-    // No atomic operation; a page is apply_frees now and then.
-    void put_held(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
-        deferred.sweep([this](std::byte* base, std::uint32_t k) { count_held(page_of_base(base), k); });
+    // Frees n slots, counted without an atomic operation unless a page's locked frees are flushed. Requires lock_.
+    void put_locked(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
+        deferred.sweep([this](std::byte* base, std::uint32_t k) { count_locked(page_of_base(base), k); });
         const std::uintptr_t mask = provider_.arena().page_mask();
-        const slot_geometry cut = cut_; // in registers: what is stored could lie anywhere
-        if (share_page(rows[0], rows[n - 1])) {
+        const slot_geometry cut = cut_; // a copy stays in registers: stores to rows could alias cut_
+        if (are_close(rows[0], rows[n - 1])) {
             by_pages(rows, n, mask, [&](page& p, std::byte* const* of_page, std::size_t k) {
-                p.slots.put_held(p.base(), cut, of_page, k);
-                count_held(p, static_cast<std::uint32_t>(k));
+                p.slots.put_locked(p.base(), cut, of_page, k);
+                count_locked(p, static_cast<std::uint32_t>(k));
             });
-        } else { // far apart: looking for neighbours would only mislead the branch predictor
+        } else { // random order: grouping by page would only cost mispredicted branches
             for (std::size_t i = 0; i != n; ++i) {
                 page& p = page_of_row(rows[i], mask);
-                p.slots.put_held(p.base(), cut, rows + i, 1);
-                count_held(p, 1);
+                p.slots.put_locked(p.base(), cut, rows + i, 1);
+                count_locked(p, 1);
             }
         }
     }
 
-    // With the lock, which it gives back. `keeps`: an empty page stays with a heap that has an owner.
+    // Returns empty pages to the arena. Requires lock_, and releases it. `keeps`: may keep one unless abandoned.
     std::size_t collect(bool keeps) noexcept {
-        released_headers<page> gone;
+        released_headers<page> headers;
         const detail::lock_guard hold(lock_, detail::adopt_lock);
-        if (emptied_.load(std::memory_order_relaxed)) return 0;
-        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, gone); });
+        if (releasing_all_.load(std::memory_order_relaxed)) return 0;
+        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, headers); });
     }
-    void give(page& p, released_headers<page>& gone) noexcept {
+    // Returns one page to the arena. Requires lock_.
+    void give(page& p, released_headers<page>& headers) noexcept {
         std::byte* const memory = p.base();
         p.ops = nullptr;
         provider_.arena().set_owner(memory, nullptr);
-        gone.add(p);
-        if constexpr (!Place::out_of_band) sys::unpoison(memory, provider_.page_bytes());
+        headers.add(p);
+        if constexpr (!Location::out_of_band) sys::unpoison(memory, provider_.page_bytes());
         provider_.give(memory, 1);
     }
 
-    const heap_config plan_;
+    const heap_config config_;
     page_provider& provider_;
     const slot_geometry cut_;
-    std::atomic<bool> orphan_{false};  // its owner has gone: nothing is kept for later
-    std::atomic<bool> emptied_{false}; // its owner is freeing all rows
+    std::atomic<bool> orphan_{false};        // abandoned by its owner: keeps no empty page
+    std::atomic<bool> releasing_all_{false}; // its owner is releasing all rows
 
-    alignas(64) spin_lock lock_; // of the members below, and of what fixed_heap says
+    alignas(64) spin_lock lock_; // protects the members below, and users_ and caches_ of fixed_heap
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
     page_queues<page> pages_;
 
@@ -144,27 +145,28 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         std::size_t got = 0;
         {
             const detail::lock_guard hold(lock_);
-            got = claim(out, n); // slots or a page came in meanwhile
+            got = claim(out, n); // other threads may have freed slots or added a page
             if (got == 0 && memory != nullptr) {
                 pages_.add(*format(memory));
                 return claim(out, n);
             }
-            if (got == 0) got = pages_.scrape([&](page& p) { return claim_from(p, out, n); });
+            if (got == 0) got = pages_.claim_any([&](page& p) { return claim_from(p, out, n); });
         }
-        if (memory != nullptr) give_page(memory); // a page never used would never be found empty
+        if (memory != nullptr) give_page(memory); // unused: in the heap it would never be found empty
         return got;
     }
     std::size_t claim(std::byte** out, std::size_t n) noexcept {
         return pages_.claim([&](page& p) { return claim_from(p, out, n); });
     }
-    // Untouched slots only when few were given back: used memory is warm, and the page stays small.
+    // Prefers freed slots, which are warm, if there are at least 32 and an eighth of those handed out; then untouched
+    // slots; then any freed slots.
     std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
         const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
-        const std::int64_t given = p.given();
+        const std::int64_t freed = p.freed();
         const std::uint32_t untouched = p.cut.capacity - fresh;
         std::size_t got = 0;
         if (p.is_broken()) return 0;
-        if (given > 0 && (untouched == 0 || (given >= 32 && given * 8 >= fresh))) got = claim_given(p, out, n);
+        if (freed > 0 && (untouched == 0 || (freed >= 32 && freed * 8 >= fresh))) got = claim_freed(p, out, n);
         if (got != 0) return got;
         if (untouched != 0) {
             const auto k = static_cast<std::uint32_t>(n < untouched ? n : untouched);
@@ -176,16 +178,16 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
                 out[i] = row;
             }
             p.fresh.store(fresh + k, std::memory_order_relaxed);
-            if constexpr (scans) p.slots.reach(fresh + k);
+            if constexpr (scans) p.slots.set_high_water_mark(fresh + k);
             return k;
         }
-        return given > 0 ? claim_given(p, out, n) : 0;
+        return freed > 0 ? claim_freed(p, out, n) : 0;
     }
-    std::size_t claim_given(page& p, std::byte** out, std::size_t n) noexcept {
+    std::size_t claim_freed(page& p, std::byte** out, std::size_t n) noexcept {
         const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
         if (got != 0) p.claim(static_cast<std::uint32_t>(got));
-        if constexpr (scans) scans_.add(p.slots.looked(), got);
-        this->note_if_broken(p);
+        if constexpr (scans) scans_.add(p.slots.scanned(), got);
+        this->log_if_broken(p);
         return got;
     }
     // A link count of 0 marks a slot that holds no row.
@@ -193,38 +195,39 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
         if (cut_.header >= sizeof(std::uint32_t)) ::new (row - sizeof(std::uint32_t)) std::uint32_t{0};
     }
 
-    // n slots of the page were given back.
+    // Counts n slots freed without the lock.
     void count(page& p, std::uint32_t n) noexcept {
-        const auto change = pages_.count(p, n); // the page may be gone
-        if (change.note || (change.held_frees && !noted.load(std::memory_order_relaxed))) provider_.heaps().note(*this);
+        const auto change = pages_.count(p, n); // the page may be returned already
+        if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed)))
+            provider_.heaps().note(*this);
     }
-    ALLOT_ALWAYS_INLINE void count_held(page& p, std::uint32_t n) noexcept {
-        if (ALLOT_UNLIKELY(p.held.add(n))) look(p);
+    ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
+        if (ALLOT_UNLIKELY(p.locked_frees.add(n))) flush_or_defer(p);
     }
-    ALLOT_NOINLINE void look(page& p) noexcept {
-        if (pages_.look(p)) provider_.heaps().note(*this);
+    ALLOT_NOINLINE void flush_or_defer(page& p) noexcept {
+        if (pages_.flush_or_defer(p)) provider_.heaps().note(*this);
     }
-    // Rows of a batch whose ends lie so share_page were probably released in the order of their addresses.
-    bool share_page(const std::byte* a, const std::byte* b) const noexcept {
+    // If the first and the last row of a batch are close, its rows were probably released in address order.
+    bool are_close(const std::byte* a, const std::byte* b) const noexcept {
         const std::size_t apart = a < b ? static_cast<std::size_t>(b - a) : static_cast<std::size_t>(a - b);
         return apart <= std::size_t{cut_.stride} * 128;
     }
 
-    // A page's memory, and aside its header: then the header is what is handed on.
+    // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
     ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
         std::byte* const memory = provider_.take(1);
-        if constexpr (!Place::out_of_band) {
+        if constexpr (!Location::out_of_band) {
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
-            std::byte* const header = get_header(page::header_bytes(cut_, plan_.out_of_band_count_bytes));
+            std::byte* const header = allocate_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
             if (header == nullptr) provider_.give(memory, 1);
-            else (::new (header) page)->place.memory = memory;
+            else (::new (header) page)->location.memory = memory;
             return header;
         }
     }
     ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
-        if constexpr (Place::out_of_band) {
+        if constexpr (Location::out_of_band) {
             provider_.give(reinterpret_cast<page*>(taken)->base(), 1);
             free_header(taken);
         } else {
@@ -233,39 +236,40 @@ class slot_supply : public heap_base, public heap_hardening<slot_supply<Slots, G
     }
     page* format(std::byte* taken) noexcept {
         page* p;
-        if constexpr (Place::out_of_band) p = reinterpret_cast<page*>(taken);
+        if constexpr (Location::out_of_band) p = reinterpret_cast<page*>(taken);
         else p = ::new (taken) page;
-        p->ops = plan_.ops;
+        p->ops = config_.ops;
         p->owner = owner_;
-        if constexpr (Place::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
+        if constexpr (Location::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
         else provider_.arena().set_owner(taken, owner_);
-        p->type = plan_.type;
-        p->bucket = plan_.index;
+        p->type = config_.type;
+        p->bucket = config_.index;
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
         p->slots.reset(p->out_of_band(), cut_);
         this->begin_page(*p);
-        if (plan_.out_of_band_count_bytes != 0)
-            for (std::size_t i = 0; i < cut_.capacity * plan_.out_of_band_count_bytes / 4; ++i)
+        if (config_.out_of_band_count_bytes != 0)
+            for (std::size_t i = 0; i < cut_.capacity * config_.out_of_band_count_bytes / 4; ++i)
                 ::new (p->counts() + i) std::uint32_t{0};
         p->state.reset(true);
         return p;
     }
 
-    static slot_geometry cut_for(const heap_config& plan, std::size_t page_bytes) noexcept {
-        return page::plan(page_bytes, plan.row_bytes, plan.align, plan.header_bytes, plan.out_of_band_count_bytes);
+    static slot_geometry cut_for(const heap_config& config, std::size_t page_bytes) noexcept {
+        return page::geometry_for(page_bytes, config.row_bytes, config.align, config.header_bytes,
+                                  config.out_of_band_count_bytes);
     }
 
-    // The page of a row, or of its own start.
+    // The page of a row, or of the page's own start address.
     ALLOT_ALWAYS_INLINE page& page_of_row(std::byte* row, [[maybe_unused]] std::uintptr_t mask) const noexcept {
-        if constexpr (Place::out_of_band) return page_at<page>(provider_.arena().view(), row);
+        if constexpr (Location::out_of_band) return page_at<page>(provider_.arena().view(), row);
         else return *reinterpret_cast<page*>(page_of(row, mask));
     }
     ALLOT_ALWAYS_INLINE page& page_of_base(std::byte* base, [[maybe_unused]] std::uintptr_t mask = 0) const noexcept {
-        if constexpr (Place::out_of_band) return page_of_row(base, mask);
+        if constexpr (Location::out_of_band) return page_of_row(base, mask);
         else return *reinterpret_cast<page*>(base);
     }
-    // Calls visit(page, rows, n) for each run of rows of one page.
+    // Calls visit(page, rows, n) for each group of consecutive rows in one page.
     template <class Visit>
     ALLOT_ALWAYS_INLINE void by_pages(std::byte* const* rows, std::size_t n, std::uintptr_t mask,
                                       Visit visit) const noexcept {

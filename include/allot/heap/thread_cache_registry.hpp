@@ -1,21 +1,16 @@
-// What each thread has of an object, found by itself: heap::per_thread's caches of a row manager, or of a chunk arena.
+// The caches that threads have of an owner (a row manager or a chunk arena) under heap::per_thread.
 //
-//   a thread's table: 16 groups of 4 places, the group by the object's address
-//   a place:          an owner (a row manager) | how often it was used here | its part for the thread, from the 32nd
-//   use on
+//   a thread's table: 16 groups of 4 places; the group is chosen by the owner's address
+//   a place:          an owner | uses by this thread | the thread's cache of it, from the 32nd use on
 //
-// Before its 32nd use, and where its group is full of owners that are used more, a thread has no part: it goes to what
-// all share. So a thread that meets thousands of owners has room for 64 of them, whatever their number, and those are
-// the ones that it uses most. When the thread ends its parts end; when the owner goes first, they are cut off and
-// forgotten by the threads. Part and owner meet under the owner's lock, so neither order of ending touches memory of
-// the other.
-// Invariant: what the threads share of an owner outlives every place that has a part of it; of other places the
-// address is compared, no more.
-// Cost: a thread-local load and a compare; 1.5 KiB a thread and kind of owner, 250 bytes and its part for each of 64
-// owners at most, those that have ended included until the thread makes a part again.
-// Threads: any. A release never makes a part, nor waits. What a library that is unloaded must do stands in
-// docs/rules.md.
-// Source: tcmalloc's thread caches, 2005; who gets a place: Misra and Gries 1982, second chance, Corbato 1968.
+// A thread has no cache of an owner before its 32nd use, or while the group is full of owners that it uses more; it
+// then uses the owner's shared caches. A cache ends with its thread; if the owner ends first, it closes the cache, and
+// the thread frees it later. Both take the registry's lock, so thread and owner may end in either order.
+// Invariant: the registry outlives every place with a cache of it; in a place without one its address is only compared.
+// Cost: a thread-local load and a compare; 1.5 KiB per thread and type of owner; 250 bytes and the cache for each of at
+// most 64 owners per thread, ended owners included until the thread makes its next cache.
+// Threads: any. A release never makes a cache and never waits. For libraries that are unloaded see docs/rules.md.
+// Source: tcmalloc's thread caches, 2005; replacement: Misra and Gries 1982, second chance (Corbato 1968).
 #pragma once
 
 #include <allot/config.hpp>
@@ -33,151 +28,154 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// The owner that the thread used last, and its part of it. Constant at first and without a destructor, so that
-// reading it is one load, and it can be read to the thread's very end.
+// The registry that the thread used last, and its cache. Constant-initialized and without a destructor: a read is one
+// load, also while the thread ends.
 enum class thread_table : unsigned char { unused, open, ended };
-template <class Part> struct last_used {
-    const void* home = nullptr;
-    Part* part = nullptr;
+template <class Cache> struct last_used {
+    const void* registry = nullptr;
+    Cache* cache = nullptr;
     thread_table table = thread_table::unused;
 };
-template <class Part> inline constinit thread_local last_used<Part> last_here{};
+template <class Cache> inline constinit thread_local last_used<Cache> last_here{};
 
-// What the threads of an owner share; outlives whichever of them ends first. A Part is made from its owner, and close()
-// gives back what it has; nobody uses it any more then.
-template <class Owner, class Part> class thread_cache_registry {
+// All thread caches of one owner. Reference-counted: it lives until the owner and every thread with a cache have let
+// go. Cache(Owner&) makes a cache; its close() frees what it holds, and it is not used after that.
+template <class Owner, class Cache> class thread_cache_registry {
   public:
     struct entry {
-        explicit entry(Owner& owner) noexcept : part(owner) {}
-        Part part;
-        list_place<entry> in_home;
+        explicit entry(Owner& owner) noexcept : cache(owner) {}
+        Cache cache;
+        list_place<entry> in_registry;
     };
 
     explicit thread_cache_registry(Owner& owner) noexcept : owner_(&owner) {}
 
-    // The calling thread's part; null when there is no memory for it, or the thread is ending.
-    ALLOT_ALWAYS_INLINE Part* here() noexcept {
-        const last_used<Part>& last = last_here<Part>;
-        return ALLOT_LIKELY(last.home == this) ? last.part : find();
+    // The calling thread's cache; makes it when it is due. Null: not due, out of memory, or the thread is ending.
+    ALLOT_ALWAYS_INLINE Cache* here() noexcept {
+        const last_used<Cache>& last = last_here<Cache>;
+        return ALLOT_LIKELY(last.registry == this) ? last.cache : here_slow();
     }
-    // The same without making them: null when the thread has none. For release, which must not wait or allocate.
-    ALLOT_ALWAYS_INLINE Part* known() noexcept {
-        const last_used<Part>& last = last_here<Part>;
-        return ALLOT_LIKELY(last.home == this) ? last.part : look();
+    // The same, but never makes one: for release, which must not wait or allocate.
+    ALLOT_ALWAYS_INLINE Cache* known() noexcept {
+        const last_used<Cache>& last = last_here<Cache>;
+        return ALLOT_LIKELY(last.registry == this) ? last.cache : known_slow();
     }
 
-    // Visits every thread's part; none of them ends meanwhile.
+    // Visits every thread's cache with lock_ held, so that none of them ends meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         const lock_guard hold(lock_);
-        for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->part);
+        for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->cache);
     }
-    // The owner goes: what its threads have of it is given back.
-    static void close(thread_cache_registry* home) noexcept {
+    // Call when the owner ends: closes all caches and drops the owner's reference.
+    static void close(thread_cache_registry* registry) noexcept {
         {
-            const lock_guard hold(home->lock_);
-            for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->part.close();
-            home->closed_.store(true, std::memory_order_release);
+            const lock_guard hold(registry->lock_);
+            for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e))
+                e->cache.close();
+            registry->closed_.store(true, std::memory_order_release);
         }
-        home->drop();
+        registry->drop();
     }
 
   private:
-    static constexpr std::uint32_t enough = 32; // uses that make an owner worth a part
-    static constexpr std::size_t groups = 16, of_group = 4;
+    static constexpr std::uint32_t uses_before_cache = 32;
+    static constexpr std::size_t groups = 16, places_per_group = 4;
 
     struct place {
-        thread_cache_registry* home = nullptr;
-        entry* mine = nullptr;  // null: `home` may be gone
-        std::uint32_t uses = 0; // until there is a part
-        bool recent = false;    // used since somebody looked for a place
+        thread_cache_registry* registry = nullptr;
+        entry* cached = nullptr; // null: `registry` may be deleted already
+        std::uint32_t uses = 0;  // counted until the place has a cache
+        bool recent = false;     // used since place_in() last cleared it
     };
-    // A thread's places; none before the first use, and when memory is short.
+    // A thread's places; null before the first use and when out of memory.
     struct table {
         place* places = nullptr;
 
         ~table() {
-            last_here<Part> = last_used<Part>{nullptr, nullptr, thread_table::ended};
+            last_here<Cache> = last_used<Cache>{nullptr, nullptr, thread_table::ended};
             if (places == nullptr) return;
-            for (std::size_t i = 0; i < groups * of_group; ++i) clear(places[i]);
+            for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
             delete[] places;
         }
-        place* group_of(const thread_cache_registry* home) noexcept {
-            const auto at = reinterpret_cast<std::uintptr_t>(home);
-            return places + multiplicative_hash(at, 60) * of_group;
+        place* group_of(const thread_cache_registry* registry) noexcept {
+            const auto at = reinterpret_cast<std::uintptr_t>(registry);
+            return places + multiplicative_hash(at, 60) * places_per_group;
         }
     };
-    static_assert(groups == 16, "four bits of a hash");
-    static table& mine() noexcept {
+    static_assert(groups == 16, "allot: group_of() takes 4 bits of a hash, so there must be 16 groups");
+    static table& this_thread() noexcept {
         static thread_local table t;
         return t;
     }
     static void clear(place& p) noexcept {
-        if (p.mine != nullptr) {
-            if (last_here<Part>.home == p.home)
-                last_here<Part> = last_used<Part>{nullptr, nullptr, last_here<Part>.table};
-            p.home->leave(*p.mine);
+        if (p.cached != nullptr) {
+            if (last_here<Cache>.registry == p.registry)
+                last_here<Cache> = last_used<Cache>{nullptr, nullptr, last_here<Cache>.table};
+            p.registry->leave(*p.cached);
         }
         p = {};
     }
 
-    ALLOT_NOINLINE Part* look() noexcept {
-        // Also in a destructor of a thread-local that runs after the table's.
-        if (last_here<Part>.table != thread_table::open) return nullptr;
-        place* const group = mine().group_of(this);
-        for (std::size_t i = 0; i < of_group; ++i)
-            if (group[i].home == this) return group[i].mine != nullptr ? remember(group[i]) : nullptr;
+    ALLOT_NOINLINE Cache* known_slow() noexcept {
+        // The table may be destroyed already: this may run in the destructor of another thread_local.
+        if (last_here<Cache>.table != thread_table::open) return nullptr;
+        place* const group = this_thread().group_of(this);
+        for (std::size_t i = 0; i < places_per_group; ++i)
+            if (group[i].registry == this) return group[i].cached != nullptr ? remember(group[i]) : nullptr;
         return nullptr;
     }
-    Part* remember(place& p) noexcept {
+    Cache* remember(place& p) noexcept {
         p.recent = true;
-        last_here<Part> = last_used<Part>{this, &p.mine->part, thread_table::open};
-        return &p.mine->part;
+        last_here<Cache> = last_used<Cache>{this, &p.cached->cache, thread_table::open};
+        return &p.cached->cache;
     }
-    ALLOT_NOINLINE Part* find() noexcept {
-        if (last_here<Part>.table == thread_table::ended) return nullptr;
-        table& t = mine();
-        if (t.places == nullptr && (t.places = new (std::nothrow) place[groups * of_group]) == nullptr) return nullptr;
-        last_here<Part>.table = thread_table::open;
+    ALLOT_NOINLINE Cache* here_slow() noexcept {
+        if (last_here<Cache>.table == thread_table::ended) return nullptr;
+        table& t = this_thread();
+        if (t.places == nullptr && (t.places = new (std::nothrow) place[groups * places_per_group]) == nullptr)
+            return nullptr;
+        last_here<Cache>.table = thread_table::open;
         place* const p = place_in(t.group_of(this));
         if (p == nullptr) return nullptr;
-        if (p->mine == nullptr) {
-            if (p->uses < enough && ++p->uses < enough) return nullptr;
+        if (p->cached == nullptr) {
+            if (p->uses < uses_before_cache && ++p->uses < uses_before_cache) return nullptr;
             forget_closed(t);
-            p->mine = new (std::nothrow) entry(*owner_);
-            if (p->mine == nullptr) return nullptr;
-            join(*p->mine);
+            p->cached = new (std::nothrow) entry(*owner_);
+            if (p->cached == nullptr) return nullptr;
+            join(*p->cached);
         }
         return remember(*p);
     }
-    // This owner's place in its group; null while the others are used more.
+    // This registry's place in its group; null while the other owners there are used more.
     place* place_in(place* group) noexcept {
-        for (std::size_t i = 0; i < of_group; ++i)
-            if (group[i].home == this) return &group[i];
-        place* least = nullptr; // of those without a part
-        for (std::size_t i = 0; i < of_group; ++i)
-            if (group[i].mine == nullptr && (least == nullptr || group[i].uses < least->uses)) least = &group[i];
+        for (std::size_t i = 0; i < places_per_group; ++i)
+            if (group[i].registry == this) return &group[i];
+        place* least = nullptr; // the least used place without a cache
+        for (std::size_t i = 0; i < places_per_group; ++i)
+            if (group[i].cached == nullptr && (least == nullptr || group[i].uses < least->uses)) least = &group[i];
         if (least != nullptr) {
-            if (least->uses > 1) { // worn down by each who comes
+            if (least->uses > 1) { // each newcomer lowers it by one (Misra and Gries)
                 --least->uses;
                 return nullptr;
             }
         } else {
-            for (std::size_t i = 0; i < of_group; ++i)
+            for (std::size_t i = 0; i < places_per_group; ++i)
                 if (!std::exchange(group[i].recent, false)) least = &group[i];
             if (least == nullptr) return nullptr;
         }
         clear(*least);
-        least->home = this;
+        least->registry = this;
         return least;
     }
-    // The places of owners that have gone.
+    // Clears the places of closed registries.
     static void forget_closed(table& t) noexcept {
-        for (std::size_t i = 0; i < groups * of_group; ++i)
-            if (place& p = t.places[i]; p.mine != nullptr && p.home->closed_.load(std::memory_order_acquire)) clear(p);
+        for (std::size_t i = 0; i < groups * places_per_group; ++i)
+            if (place& p = t.places[i]; p.cached != nullptr && p.registry->closed_.load(std::memory_order_acquire))
+                clear(p);
     }
 
     void join(entry& e) noexcept {
-        holders_.fetch_add(1, std::memory_order_relaxed);
+        references_.fetch_add(1, std::memory_order_relaxed);
         const lock_guard hold(lock_);
         entries_.add(e);
     }
@@ -185,19 +183,19 @@ template <class Owner, class Part> class thread_cache_registry {
         {
             const lock_guard hold(lock_);
             entries_.remove(e);
-            e.part.close(); // gives back what it has, if the owner did not make it do so before
+            e.cache.close(); // does nothing if the owner closed it before
         }
         delete &e;
         drop();
     }
     void drop() noexcept {
-        if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+        if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
     }
 
     Owner* owner_;
-    std::atomic<std::size_t> holders_{1};
+    std::atomic<std::size_t> references_{1};
     std::atomic<bool> closed_{false};
-    intrusive_list<entry, &entry::in_home> entries_;
+    intrusive_list<entry, &entry::in_registry> entries_;
     spin_lock lock_;
 };
 

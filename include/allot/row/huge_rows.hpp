@@ -12,8 +12,8 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/units.hpp>
+#include <allot/heap/canary.hpp>
 #include <allot/heap/header_location.hpp>
-#include <allot/heap/heap_guard.hpp>
 #include <allot/heap/page_provider.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>

@@ -212,7 +212,7 @@ template <class Set> class row_core {
             found = find_or_create<heap_type>(plan);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
-        pages_.record(watch_event::handle_opened, found->cut().stride, found->plan().name);
+        pages_.record(watch_event::handle_opened, found->cut().stride, found->config().name);
         return fixed<Changed>(*this, *found, type, number);
     }
     template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
@@ -223,14 +223,14 @@ template <class Set> class row_core {
     }
     // The handle of a unique heap is destroyed. The heap is used again for an equal heap_config once it has no pages.
     template <class Heap> void close_unique_handle(Heap& heap) noexcept {
-        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
+        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
         heap.set_orphan();
         heap.reclaim(true);
         heap.report_found_damage();
     }
     // A handle of a heap::shared_by heap is destroyed.
     template <class Heap> void close_limited_handle(Heap& heap) noexcept {
-        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.plan().name);
+        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
         if (heap.close()) heap.reclaim(true);
     }
 
@@ -293,7 +293,7 @@ template <class Set> class row_core {
         heaps().for_each([&](heap_base& base) {
             if (found != nullptr || base.kind() != plan.ops) return;
             auto& heap = static_cast<Heap&>(base);
-            if (heap.plan() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open()))
+            if (heap.config() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open()))
                 found = &heap;
         });
         if (found != nullptr) return found;

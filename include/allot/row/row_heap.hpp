@@ -40,7 +40,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 
     /// As row_manager::try_allocate, for a row of the heap's size and type.
     ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
-        thread_check_.check_thread(core_.context(), heap_.plan().name, heap_.plan().type);
+        thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
         std::byte* row;
         if (ALLOT_UNLIKELY(!cache_.pop(row))) {
             row = pop_slow();
@@ -48,13 +48,13 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         }
         rows::start(heap_.cut(), policies::one_type, arena_, row, type_);
         if constexpr (policies::watch::every_nth_row != 0)
-            sampler_.allocated(core_, heap_.plan().row_bytes, *core_.context().types[type_]);
+            sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
         return row;
     }
     /// As row_manager::allocate, for a row of the heap's size and type.
     ALLOT_ALWAYS_INLINE void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(heap_.plan().row_bytes, heap_.plan().name);
+        return core_.refuse(heap_.config().row_bytes, heap_.config().name);
     }
     /// As row_heap::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
@@ -62,12 +62,12 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *core_.context().types[type_];
         void* const row =
-            core_.template can_hold<T>(heap_.plan(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
+            core_.template can_hold<T>(heap_.config(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
         return core_.template construct<T>(row, std::forward<Args>(args)...);
     }
     /// As row_manager::release, fastest for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        thread_check_.check_thread(core_.context(), heap_.plan().name, heap_.plan().type);
+        thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
         std::byte* const at = detail::opaque_bytes(row);
@@ -158,13 +158,13 @@ template <class Set, class Heap> class row_heap {
         std::byte* const row = heap_->pop();
         if (row == nullptr) return nullptr;
         rows::start(heap_->cut(), policies::one_type, heap_->provider().arena().view(), row, number_);
-        core_->allocated(heap_->plan().row_bytes, *type_);
+        core_->allocated(heap_->config().row_bytes, *type_);
         return row;
     }
     /// As row_manager::allocate, for a row of the heap's size and type.
     void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_->refuse(heap_->plan().row_bytes, heap_->plan().name);
+        return core_->refuse(heap_->config().row_bytes, heap_->config().name);
     }
     /// As row_manager::release.
     void release(const void* row) noexcept {
@@ -186,7 +186,7 @@ template <class Set, class Heap> class row_heap {
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         void* const row =
-            core_->template can_hold<T>(heap_->plan(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
+            core_->template can_hold<T>(heap_->config(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
         return core_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
@@ -207,7 +207,7 @@ template <class Set, class Heap> class row_heap {
     {
         close();
         if (heap_->users() != 0) {
-            core_->context().report(misuse::used_after_release_all, heap_->plan().name, type_, nullptr);
+            core_->context().report(misuse::used_after_release_all, heap_->config().name, type_, nullptr);
             return 0;
         }
         std::size_t pages = 0;

@@ -39,7 +39,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
     static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(p.owner); }
     static row_context& context_of(page_header& p) noexcept {
-        return *static_cast<row_context*>(heap_of(p).plan().manager);
+        return *static_cast<row_context*>(heap_of(p).config().manager);
     }
 
     // Makes a slot a row with one link.
@@ -157,10 +157,10 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return cut.stride - cut.header - guard::row_bytes;
     }
     static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
-        context_of(p).report_damage(kind, heap_of(p).plan().name, type_of(p, row), row);
+        context_of(p).report_damage(kind, heap_of(p).config().name, type_of(p, row), row);
     }
     static void report(page& p, misuse kind, std::byte* row) noexcept {
-        context_of(p).report(kind, heap_of(p).plan().name, p.type, row);
+        context_of(p).report(kind, heap_of(p).config().name, p.type, row);
     }
     // Checked builds report an address at which no row of the page starts.
     static bool is_row(page& p, std::byte* row) noexcept {

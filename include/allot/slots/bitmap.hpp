@@ -1,18 +1,16 @@
-// slots::bitmap: bits outside the rows: a slot that was given back is a set bit.
+// slots::bitmap: free slots as bits outside the rows; a freed slot is a set bit.
 //
-//   header | shared: summary, words | held: words | rows ...      summary: 1 bit a word; word: 64 slots
+//   header | shared: summary, words | locked: words | rows ...      summary: 1 bit per word; word: 64 slots
 //
-// Whoever has the heap's lock sets and takes `held` bits by plain operations; any other thread sets `shared` bits
-// by atomic ones. Slots are claimed in the order of their addresses, whatever the order of release. Slots of 16
-// bytes and less have no `held` bits: two bits each would be too much of the page. The row's memory is not touched,
-// so it may be memory that the host cannot reach.
-// The summary has the bit of every shared word that may be non-zero. The claimer clears it before it takes the
-// word, a releaser looks at it after it set its bits (all in one total order), so every slot that was counted as
-// given back can be found; a summary bit too many costs one look. Held words are looked through round and round: a
-// page worth claiming from has so many free slots that this is less than a word a slot.
-// Cost: 2.02 bits a slot, 1.02 for small ones. Under the lock no atomic operation a slot; otherwise one a word of
-// slots given back. Threads: put by any; put_held and claim by the holder of the heap's lock.
-// Source: out-of-band bitmaps as in Go's mspan and rpmalloc; local and shared free lists: mimalloc, 2019.
+// The holder of the heap's lock sets and claims `locked` bits with plain operations; other threads set `shared` bits
+// with atomic ones. Slots are claimed in address order. The rows' memory is never touched, so the host need not reach
+// it. Slots of 16 bytes and less have no `locked` bits: two bits each would take too much of the page.
+// Invariant: the summary has the bit of every shared word that may be non-zero. A claim clears it before it takes the
+// word, a releaser checks it after it set its bits, all seq_cst; so every slot counted as freed is found.
+// Cost: 2.02 bits per slot, 1.02 for slots of 16 bytes and less. Under the lock no atomic operation per slot, otherwise
+// one per word of slots freed together.
+// Threads: put by any; put_locked and claim by the holder of the heap's lock.
+// Source: out-of-band bitmaps of Go's mspan and rpmalloc; local and shared free lists: mimalloc, 2019.
 #pragma once
 
 #include <allot/config.hpp>
@@ -30,16 +28,17 @@
 namespace allot::inline ALLOT_ABI {
 namespace slots {
 
+/// Free slots as bits outside the rows, also for memory that the host must not touch. Claimed in address order.
 struct bitmap {
     using category = allot::category::slots;
     using needs = types<>;
     using provides = types<property::concurrent>;
     static constexpr std::string_view about = "bits out of band; claimed in address order";
     static constexpr std::string_view cost =
-        "2.02 bits a slot (of 16 bytes and less: 1.02); no atomic operation a slot under the heap's lock";
+        "2.02 bits per slot, 1.02 for slots of 16 bytes and less; no atomic operation per slot under the heap's lock";
 
     static constexpr std::size_t min_row_bytes = 1;
-    static constexpr std::size_t most_shared_only = 16; // bytes from one slot to the next
+    static constexpr std::size_t most_shared_only = 16; // largest stride without locked bits
 
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t stride, std::size_t) noexcept {
         const std::size_t words = ceil_div(slots, std::size_t{64});
@@ -55,58 +54,58 @@ struct bitmap {
             const std::uint32_t n = summary_count_ + word_count_;
             shared_ = reinterpret_cast<word*>(out_of_band);
             for (std::uint32_t i = 0; i != n; ++i) ::new (shared_ + i) word{0};
-            held_ = cut.stride > most_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
-            if (held_ != nullptr)
-                for (std::uint32_t i = 0; i != word_count_; ++i) ::new (held_ + i) std::uint64_t{0};
+            locked_ = cut.stride > most_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
+            if (locked_ != nullptr)
+                for (std::uint32_t i = 0; i != word_count_; ++i) ::new (locked_ + i) std::uint64_t{0};
             cursor_ = 0;
-            held_count_ = 0;
+            locked_count_ = 0;
         }
 
-        // Gives back n > 0 rows of this page.
+        // Frees n > 0 slots of this page.
         void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
             by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { share(at, bits); });
         }
-        ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
-                                          std::size_t n) noexcept {
-            if (ALLOT_UNLIKELY(held_ == nullptr)) return put(page, cut, rows, n);
-            by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { held_[at] |= bits; });
-            held_count_ += static_cast<std::uint32_t>(n);
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+                                            std::size_t n) noexcept {
+            if (ALLOT_UNLIKELY(locked_ == nullptr)) return put(page, cut, rows, n);
+            by_words(page, cut, rows, n, [this](std::uint32_t at, std::uint64_t bits) { locked_[at] |= bits; });
+            locked_count_ += static_cast<std::uint32_t>(n);
         }
 
-        // Fills `out` from its end, so that the lowest address is used first.
+        // Claims up to n slots, the lowest address last, since caches use the last one first.
         std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
             std::size_t left = n;
             do {
-                left = take_held(page, cut, out, left);
+                left = take_locked(page, cut, out, left);
             } while (left != 0 && take_shared(page, cut, out, left));
             if (left != 0) std::memmove(out, out + left, (n - left) * sizeof *out);
             return n - left;
         }
 
-        // Whether the row's bit is set: it was given back. Exact for the lock's holder.
+        // True if the row's slot is free in this page. Exact for the holder of the heap's lock.
         bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
             const std::uint32_t at = index(page, cut, row);
-            return ((shared_words()[at / 64].load(std::memory_order_acquire) | held_word(at / 64)) & bit(at)) != 0;
+            return ((shared_words()[at / 64].load(std::memory_order_acquire) | locked_word(at / 64)) & bit(at)) != 0;
         }
 
-        bool valid(std::byte*, const slot_geometry& cut, std::uint32_t given) const noexcept {
-            std::uint32_t n = 0, n_held = 0;
+        bool valid(std::byte*, const slot_geometry& cut, std::uint32_t freed) const noexcept {
+            std::uint32_t n = 0, n_locked = 0;
             for (std::uint32_t i = 0; i != word_count_; ++i) {
-                const std::uint64_t shared = shared_words()[i].load(std::memory_order_acquire), held = held_word(i);
+                const std::uint64_t shared = shared_words()[i].load(std::memory_order_acquire), held = locked_word(i);
                 const bool published = (shared_[i / 64].load(std::memory_order_acquire) & bit(i)) != 0;
                 if ((held & shared) != 0 || (shared != 0 && !published)) return false;
                 if (i == cut.capacity / 64 && ((held | shared) >> (cut.capacity % 64)) != 0) return false;
                 n += static_cast<std::uint32_t>(std::popcount(held | shared));
-                n_held += static_cast<std::uint32_t>(std::popcount(held));
+                n_locked += static_cast<std::uint32_t>(std::popcount(held));
             }
-            return n == given && n_held == held_count_;
+            return n == freed && n_locked == locked_count_;
         }
 
       private:
         using word = std::atomic<std::uint64_t>;
 
         word* shared_words() const noexcept { return shared_ + summary_count_; }
-        std::uint64_t held_word(std::uint32_t at) const noexcept { return held_ != nullptr ? held_[at] : 0; }
+        std::uint64_t locked_word(std::uint32_t at) const noexcept { return locked_ != nullptr ? locked_[at] : 0; }
         static constexpr std::uint64_t bit(std::uint32_t at) noexcept { return std::uint64_t{1} << (at % 64); }
         static std::uint32_t low(std::uint64_t bits) noexcept {
             return static_cast<std::uint32_t>(std::countr_zero(bits));
@@ -115,7 +114,7 @@ struct bitmap {
             return cut.index_of(static_cast<std::size_t>(row - page));
         }
 
-        // Calls put(word, bits) once for neighbours in one word.
+        // Calls put(word, bits) once for consecutive rows in one word.
         template <class Put>
         static ALLOT_ALWAYS_INLINE void by_words(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
                                                  std::size_t n, Put put) noexcept {
@@ -137,23 +136,23 @@ struct bitmap {
             if ((shared_[at / 64].load() & bit(at)) == 0) shared_[at / 64].fetch_or(bit(at));
         }
 
-        // Takes held slots into out[left - 1] and down, and returns what is left of `left`.
-        std::size_t take_held(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
+        // Claims locked slots into out[left - 1] and down; returns how many are still wanted.
+        std::size_t take_locked(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
             const std::size_t wanted = left;
             std::uint32_t at = cursor_;
-            for (std::size_t end = left - (left < held_count_ ? left : held_count_); left != end;) {
-                if (std::uint64_t bits = held_[at]; bits != 0) {
+            for (std::size_t end = left - (left < locked_count_ ? left : locked_count_); left != end;) {
+                if (std::uint64_t bits = locked_[at]; bits != 0) {
                     left = take(bits, at, page, cut, out, left);
-                    held_[at] = bits;
+                    locked_[at] = bits;
                     if (bits != 0) break;
                 }
                 if (++at == word_count_) at = 0;
             }
             cursor_ = at;
-            held_count_ -= static_cast<std::uint32_t>(wanted - left);
+            locked_count_ -= static_cast<std::uint32_t>(wanted - left);
             return left;
         }
-        // The same for those of one shared word, and holds the rest of it; false when there are none.
+        // The same from one shared word, and moves the rest of that word to the locked bits; false: none is shared.
         bool take_shared(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t& left) noexcept {
             for (std::uint32_t i = 0; i != summary_count_; ++i) {
                 while (const std::uint64_t some = shared_[i].load(std::memory_order_relaxed)) {
@@ -162,18 +161,18 @@ struct bitmap {
                     std::uint64_t bits = shared_words()[at].exchange(0);
                     if (bits == 0) continue;
                     left = take(bits, at, page, cut, out, left);
-                    if (bits != 0) hold(at, bits);
+                    if (bits != 0) add_locked(at, bits);
                     return true;
                 }
             }
             return false;
         }
-        // What a claim did not want of a word that was shared.
-        void hold(std::uint32_t at, std::uint64_t bits) noexcept {
-            if (held_ == nullptr) return share(at, bits);
-            held_[at] |= bits;
-            if (held_count_ == 0) cursor_ = at;
-            held_count_ += static_cast<std::uint32_t>(std::popcount(bits));
+        // Keeps the slots of a shared word that a claim did not want.
+        void add_locked(std::uint32_t at, std::uint64_t bits) noexcept {
+            if (locked_ == nullptr) return share(at, bits);
+            locked_[at] |= bits;
+            if (locked_count_ == 0) cursor_ = at;
+            locked_count_ += static_cast<std::uint32_t>(std::popcount(bits));
         }
         static std::size_t take(std::uint64_t& bits, std::uint32_t at, std::byte* page, const slot_geometry& cut,
                                 std::byte** out, std::size_t left) noexcept {
@@ -182,12 +181,12 @@ struct bitmap {
             return left;
         }
 
-        word* shared_ = nullptr;        // summary, then words
-        std::uint64_t* held_ = nullptr; // words for the lock's holder; null when the slots are small
+        word* shared_ = nullptr;          // summary, then words
+        std::uint64_t* locked_ = nullptr; // words; null if the slots have no locked bits
         std::uint32_t word_count_ = 0;
         std::uint32_t summary_count_ = 0;
-        std::uint32_t cursor_ = 0; // held word to look at next
-        std::uint32_t held_count_ = 0;
+        std::uint32_t cursor_ = 0; // locked word to search next
+        std::uint32_t locked_count_ = 0;
     };
 };
 

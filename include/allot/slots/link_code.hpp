@@ -1,12 +1,12 @@
-// How a link between free slots is written in a row: as it is, or in a code of the heap's secret and the row's
-// address.
+// How a link between free slots is stored in a row: plain, or encoded with the heap's secret and the row's address.
 //
-//   written = (next ^ row's low 32 bits ^ secret) * odd constant
+//   stored = (next ^ low 32 bits of the row's address ^ secret) * odd constant
 //
-// The factor spreads a change of any byte upwards, and offsets leave the upper byte 0, so that a changed link is
-// held against the page's cut with a chance below 1/256 for one changed byte, and of capacity / 2^32 for a random word.
-// Cost: 3 instructions a link written, 3 a link read, 6 to hold it against the cut; 20 bytes a heaplet.
-// Threads: read and written by any; `broken` is the lock holder's.
+// Each decoded link is checked against the page's geometry before it is followed. The multiplication spreads a changed
+// byte upwards, and valid offsets have an upper byte of 0: a link with one changed byte passes the check with a
+// probability below 1/256, a random word with capacity / 2^32.
+// Cost: 3 instructions per link written, 3 per link read, 6 per check; 20 bytes per heaplet.
+// Threads: read and written by any; `broken` by the holder of the heap's lock.
 // Source: CONFIG_SLAB_FREELIST_HARDENED, Linux 2017; divisibility by one multiplication, Granlund and Montgomery 1994.
 #pragma once
 
@@ -28,7 +28,7 @@ struct plain_links {
 
 // The inverse of an odd number modulo 2^32.
 constexpr std::uint32_t inverse_of(std::uint32_t odd) noexcept {
-    std::uint32_t x = odd; // right in 3 bits; each step doubles them
+    std::uint32_t x = odd; // correct in 3 bits; each step doubles them
     for (int i = 0; i < 4; ++i) x *= 2 - odd * x;
     return x;
 }
@@ -36,8 +36,8 @@ constexpr std::uint32_t inverse_of(std::uint32_t odd) noexcept {
 struct encoded_links {
     static constexpr bool checks = true;
     static constexpr std::uint32_t factor = 0x9E3779B1u;
-    static constexpr std::uint32_t back = inverse_of(factor);
-    static_assert(factor * back == 1);
+    static constexpr std::uint32_t inverse_factor = inverse_of(factor);
+    static_assert(factor * inverse_factor == 1);
 
     encoded_links() = default;
     encoded_links(std::uint32_t the_secret, const slot_geometry& cut) noexcept
@@ -48,18 +48,18 @@ struct encoded_links {
         return (next ^ low(row) ^ secret) * factor;
     }
     std::uint32_t read(const std::byte* row, std::uint32_t word) const noexcept {
-        return word * back ^ low(row) ^ secret;
+        return word * inverse_factor ^ low(row) ^ secret;
     }
-    // Whether a link leads to a row of the page, or ends the list.
-    bool leads(std::uint32_t next, const slot_geometry& cut) const noexcept {
+    // True if a link is the offset of a row of the page, or 0, which ends the list.
+    bool is_valid(std::uint32_t next, const slot_geometry& cut) const noexcept {
         const std::uint32_t index = std::rotr((next - cut.first) * inverse, static_cast<int>(shift));
         return index < cut.capacity || next == 0;
     }
 
     std::uint32_t secret = 0;
-    std::uint32_t shift = 0;   // of the stride's power of two
-    std::uint32_t inverse = 0; // of its odd part
-    std::uint32_t broken = 0;  // the row whose link led nowhere
+    std::uint32_t shift = 0;   // log2 of the largest power of two that divides the stride
+    std::uint32_t inverse = 0; // of the stride's odd part, modulo 2^32
+    std::uint32_t broken = 0;  // offset of the row with an invalid link; 0: none
 
   private:
     static std::uint32_t low(const std::byte* row) noexcept {

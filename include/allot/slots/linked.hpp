@@ -1,13 +1,13 @@
-// slots::linked: slots that were given back hang in a list through their own first four bytes.
+// slots::linked: free slots form a list through their own first four bytes.
 //
-// Any thread pushes a chain of slots with one compare-and-swap; the holder of the heap's lock takes the whole
-// list by one exchange and walks it alone, and pushes slots of its own by plain stores. Nobody reads a link in a slot
-// that another thread may own, so there is neither an ABA problem nor a race. Offsets count from the page's start; 0
-// ends the list. Under guard::encoded they are written in a code, and a list whose next offset is no slot's is dropped.
-// Cost: nothing out of band; 8 bytes a heaplet. Taking slots in the order of their release misses the cache once
-// a slot when that order is random: `bitmap` does not.
-// Threads: put by any; put_held and claim by the holder of the heap's lock.
-// Source: Treiber 1986; consumer takes all: mimalloc's thread free list, 2019.
+// Any thread pushes a chain of slots with one compare-and-swap. The holder of the heap's lock takes the whole list with
+// one exchange and pushes its own slots with plain stores. No thread reads a link in a slot that another thread may
+// own, so there is no ABA problem and no race. Links are offsets from the page's start; 0 ends the list. Under
+// guard::encoded they are encoded (slots/link_code.hpp), and a list with an invalid link is dropped.
+// Cost: nothing out of band; 8 bytes per heaplet. Slots are claimed in the order of their release: if that is random,
+// each costs a cache miss, which slots::bitmap avoids.
+// Threads: put by any; put_locked and claim by the holder of the heap's lock.
+// Source: Treiber 1986; the consumer takes all: mimalloc's thread free list, 2019.
 #pragma once
 
 #include <allot/core/category/slots.hpp>
@@ -23,12 +23,13 @@
 namespace allot::inline ALLOT_ABI {
 namespace slots {
 
+/// A list through the free slots. No memory out of band; the host must be able to touch the rows.
 struct linked {
     using category = allot::category::slots;
     using needs = types<property::host_accessible>;
     using provides = types<property::concurrent>;
-    static constexpr std::string_view about = "a list through the free slots themselves; taken whole by its user";
-    static constexpr std::string_view cost = "0 bits a slot; one compare-and-swap for a chain of releases";
+    static constexpr std::string_view about = "a list through the free slots; a claim takes the whole list";
+    static constexpr std::string_view cost = "0 bits per slot; one compare-and-swap per chain of releases";
 
     static constexpr std::size_t min_row_bytes = sizeof(std::uint32_t); // the link lies in the row
 
@@ -41,20 +42,20 @@ struct linked {
             head_.store(0, std::memory_order_relaxed);
             chain_ = 0;
         }
-        // Before the first put.
+        // Call before the first put.
         void encode(std::uint32_t secret, const slot_geometry& cut) noexcept
             requires Code::checks
         {
             code_ = Code(secret, cut);
         }
-        // The row whose link led nowhere; 0 while all is well. Then nothing more is claimed.
+        // Offset of the row with an invalid link; 0: none. The heap claims no slot of a broken page.
         std::uint32_t broken() const noexcept
             requires Code::checks
         {
             return code_.broken;
         }
 
-        // Gives back n > 0 rows of this page.
+        // Frees n > 0 slots of this page.
         void put(std::byte* page, const slot_geometry&, std::byte* const* rows, std::size_t n) noexcept {
             const Code code = code_;
             for (std::size_t i = 0; i + 1 < n; ++i) set_link(code, rows[i], offset(page, rows[i + 1]));
@@ -65,8 +66,8 @@ struct linked {
                                                   std::memory_order_relaxed));
         }
 
-        ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry&, std::byte* const* rows,
-                                          std::size_t n) noexcept {
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry&, std::byte* const* rows,
+                                            std::size_t n) noexcept {
             const Code code = code_;
             for (std::size_t i = 0; i != n; ++i) {
                 set_link(code, rows[i], chain_);
@@ -74,7 +75,7 @@ struct linked {
             }
         }
 
-        // Takes up to n rows that were given back, filling `out` from its end.
+        // Claims up to n slots; fills `out` from its end.
         std::size_t claim(std::byte* page, [[maybe_unused]] const slot_geometry& cut, std::byte** out,
                           std::size_t n) noexcept {
             [[maybe_unused]] const Code code = code_;
@@ -85,7 +86,7 @@ struct linked {
                 out[--left] = page + chain_;
                 const std::uint32_t next = link(code, page + chain_);
                 if constexpr (Code::checks)
-                    if (ALLOT_UNLIKELY(!code.leads(next, cut))) {
+                    if (ALLOT_UNLIKELY(!code.is_valid(next, cut))) {
                         code_.broken = chain_;
                         chain_ = 0;
                         break;
@@ -96,13 +97,13 @@ struct linked {
             return n - left;
         }
 
-        // The rows on the list, at most `capacity` long; no other thread may be in the page.
-        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t given) const noexcept {
+        // True if the lists hold `freed` valid slots. No other thread may use the page meanwhile.
+        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
             for (const std::uint32_t start : {chain_, head_.load(std::memory_order_acquire)})
                 for (std::uint32_t at = start; at != 0; at = link(code_, page + at))
-                    if (!cut.is_row(at) || ++n > given) return false;
-            return n == given;
+                    if (!cut.is_row(at) || ++n > freed) return false;
+            return n == freed;
         }
 
       private:
@@ -120,7 +121,7 @@ struct linked {
         }
 
         std::atomic<std::uint32_t> head_{0};
-        std::uint32_t chain_ = 0; // taken, not yet used up; the lock's holder only
+        std::uint32_t chain_ = 0; // taken from head_ or put with the lock held; used by the lock's holder only
         ALLOT_NO_UNIQUE_ADDRESS Code code_;
     };
     using in_page = list_in_page<plain_links>;

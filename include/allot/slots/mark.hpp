@@ -1,14 +1,13 @@
-// The mark of a slot that was given back to its heaplet, and where it lies. A row may hold any bytes, so the mark
-// is never among them.
+// The mark of a slot that was freed to its heaplet. It is never among the row's bytes, which may have any value.
 //
-//   rows with a header:   | ... | count word | row ...    bit 30 of the count word; no row that lives has it
-//   rows without one:     a byte a slot, out of band
+//   rows with a header:   | ... | count word | row ...    bit 30 of the count word; no live row has it
+//   rows without one:     a byte per slot, out of band
 //
-// Invariant: a slot is marked from its put to its claim; never while a row lives in it or a cache holds it.
-// Cost: nothing, or a byte a slot; marking is one store to a line that the release has just written.
-// Threads: `set` by the slot's last user; `take` by the holder of the heap's lock, for slots below the high-water
-// mark: the count words of the others were never written.
-// Source: the free tag in HPCC roxiemem's scanning heaps, 2013, which lies in the row's header, too.
+// Invariant: a slot is marked from its put to its claim, never while it holds a row or is in a cache.
+// Cost: nothing, or a byte per slot; marking is one store to a line that the release has just written.
+// Threads: set() by the slot's last user; take() by the holder of the heap's lock, for slots below the high-water mark
+// only: count words above it were never written.
+// Source: the free tag of HPCC roxiemem's scanning heaps, 2013, also in the row's header.
 #pragma once
 
 #include <allot/config.hpp>
@@ -34,7 +33,7 @@ class slot_marks {
     // `out_of_band` is out_of_band_bytes(capacity, header) of memory.
     slot_marks(std::byte* out_of_band, const slot_geometry& cut) noexcept
         : bytes_(in_front(cut.header) ? nullptr : reinterpret_cast<byte_word*>(out_of_band)) {}
-    // No slot is marked aside; those in front are written as slots get their first user.
+    // Clears the marks out of band. Marks in count words are cleared when slots are first handed out.
     void reset(const slot_geometry& cut) const noexcept {
         for (std::uint32_t i = 0; bytes_ != nullptr && i < cut.capacity; ++i) ::new (bytes_ + i) byte_word{0};
     }
@@ -43,10 +42,10 @@ class slot_marks {
         if (bytes_ == nullptr) count_word(row).store(bit, std::memory_order_release);
         else bytes_[index].store(1, std::memory_order_release);
     }
-    bool is_set(std::byte* row, std::uint32_t index) const noexcept { // in the one total order
+    bool is_set(std::byte* row, std::uint32_t index) const noexcept { // seq_cst
         return bytes_ == nullptr ? (count_word(row).load() & bit) != 0 : bytes_[index].load() != 0;
     }
-    // Takes the mark off; false when there was none.
+    // Removes the mark; false: there was none.
     bool take(std::byte* row, std::uint32_t index) const noexcept {
         if (!is_set(row, index)) return false;
         if (bytes_ == nullptr) count_word(row).store(0, std::memory_order_relaxed);
@@ -61,7 +60,7 @@ class slot_marks {
         return std::atomic_ref<std::uint32_t>(*(reinterpret_cast<std::uint32_t*>(row) - 1));
     }
 
-    byte_word* bytes_; // null: in front
+    byte_word* bytes_; // null: the marks are in count words
 };
 
 } // namespace allot::inline ALLOT_ABI

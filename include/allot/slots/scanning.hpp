@@ -1,18 +1,16 @@
-// slots::scanning: a slot that was given back carries a mark; whoever wants slots looks for marks, in the order of
-// addresses, where a hint says that there may be some.
+// slots::scanning: a freed slot carries a mark (slots/mark.hpp); a claim scans for marks in address order, in groups of
+// 16 slots whose hint bit is set.
 //
-//   header | hints: 1 bit for 16 slots | marks of rows without a header | rows, the mark in front of each
+//   header | hints: 1 bit per 16 slots | marks of rows without a header | rows, the mark in front of each
 //
-// Any thread marks slots with plain stores, to lines that it has just written, and sets their hints where they are
-// clear. The holder of the heap's lock clears a hint and then looks at the marks of its group. Releaser: mark, fence,
-// look at the hint. Claimer: clear the hint, look at the marks, both in the one total order. So one of them sees the
-// other: a slot that was counted as given back has its hint, or is ahead of the claimer in its group. A hint too many
-// costs one look at a group, and every hint was paid for by a release: so a claimed slot costs at most 16 looks, at
-// any occupancy and whatever the order of release, and a claim that has a slot does not go on behind `look_limit`.
-// Groups of 16 and not of 64: the hints are 1/16 bit a slot, and a page that is nearly full costs a fourth.
-// Cost: 1/16 bit a slot, and a byte for rows without a header; one fence for slots given back together, and an
-// atomic operation a group that had none. Threads: put by any; put_held and claim by the holder of the heap's lock.
-// Source: HPCC roxiemem's scanning heaps, 2013, which look at whole pages; hints as in `bitmap`'s summary.
+// A releaser marks slots with plain stores, fences, then sets the hints that are clear. A claim clears a hint, then
+// scans the group's marks, both seq_cst. So one of them sees the other.
+// Invariant: a slot counted as freed has its hint, or is ahead of the claim in its group. A spare hint costs one scan
+// of a group, and each hint was set by a release: a claimed slot costs at most 16 slots examined, at any occupancy and
+// in any order of release. A claim that has a slot stops at `scan_limit`.
+// Cost: 1/16 bit per slot, and a byte for rows without a header; one fence per batch freed, one atomic operation per
+// group without a hint. Threads: put by any; put_locked and claim by the holder of the heap's lock.
+// Source: HPCC roxiemem's scanning heaps, 2013, which scan whole pages; hints as in the summary of slots::bitmap.
 #pragma once
 
 #include <allot/core/bits.hpp>
@@ -32,18 +30,18 @@
 namespace allot::inline ALLOT_ABI {
 namespace slots {
 
+/// A mark in the header of each free row. Needs no memory out of band for rows with a header, except the hints.
 struct scanning {
     using category = allot::category::slots;
     using needs = types<property::host_accessible>;
     using provides = types<property::concurrent>;
-    static constexpr std::string_view about =
-        "a mark in front of the row, found in address order where a hint tells of one";
-    static constexpr std::string_view cost =
-        "1/16 bit a slot (a byte more without a row header); a store a release, at most 16 looks a slot claimed";
+    static constexpr std::string_view about = "a mark in front of each free row, found in address order by hints";
+    static constexpr std::string_view cost = "1/16 bit per slot, a byte more without a row header; a store per "
+                                             "release, at most 16 slots examined per slot claimed";
 
     static constexpr std::size_t min_row_bytes = 1;
-    static constexpr std::uint32_t group = 16;       // slots of one hint
-    static constexpr std::uint32_t look_limit = 128; // a claim that has a slot stops after as many looks
+    static constexpr std::uint32_t group = 16;       // slots per hint
+    static constexpr std::uint32_t scan_limit = 128; // slots examined after which a claim that has one stops
 
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t, std::size_t header) noexcept {
         return hint_words(slots) * sizeof(std::uint64_t) + slot_marks::out_of_band_bytes(slots, header);
@@ -56,15 +54,15 @@ struct scanning {
             hints_ = reinterpret_cast<word*>(out_of_band);
             for (std::size_t i = 0; i < hint_words(cut.capacity); ++i) ::new (hints_ + i) word{0};
             marks(cut).reset(cut);
-            cursor_ = at_ = reach_ = looked_ = 0;
+            cursor_ = at_ = high_water_mark_ = scanned_ = 0;
         }
-        // Slots below `fresh` may be given back from now on; under the lock.
-        void reach(std::uint32_t fresh) noexcept { reach_ = fresh; }
+        // Slots below `fresh` may be freed from now on. Requires the heap's lock.
+        void set_high_water_mark(std::uint32_t fresh) noexcept { high_water_mark_ = fresh; }
 
         void put(std::byte* page, const slot_geometry& cut, std::byte* const* rows, std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             for (std::size_t i = 0; i < n; ++i) mark.set(rows[i], index(page, cut, rows[i]));
-            full_fence(); // the claimer sees the marks, or we see that it cleared the hint
+            full_fence(); // either a claim sees these marks, or hint() sees that it cleared the hint
             std::uint32_t last = ~std::uint32_t{0};
             for (std::size_t i = 0; i < n; ++i) {
                 const std::uint32_t at = index(page, cut, rows[i]) / group;
@@ -72,9 +70,9 @@ struct scanning {
                 last = at;
             }
         }
-        // The claimer is kept out, so there is nothing to fence.
-        ALLOT_ALWAYS_INLINE void put_held(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
-                                          std::size_t n) noexcept {
+        // Needs no fence: no claim can run, since the caller holds the heap's lock.
+        ALLOT_ALWAYS_INLINE void put_locked(std::byte* page, const slot_geometry& cut, std::byte* const* rows,
+                                            std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             for (std::size_t i = 0; i < n; ++i) {
                 const std::uint32_t at = index(page, cut, rows[i]);
@@ -83,12 +81,12 @@ struct scanning {
             }
         }
 
-        // At most n, and 0 only when none was given back.
+        // Claims up to n slots; 0 only if none is free. May return fewer than n although more are free.
         std::size_t claim(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t n) noexcept {
-            looked_ = 0;
-            std::size_t got = look(page, cut, group_end(at_), out, n); // the rest of the last group
+            scanned_ = 0;
+            std::size_t got = scan(page, cut, group_end(at_), out, n); // the rest of the last group
             const auto words = static_cast<std::uint32_t>(hint_words(cut.capacity));
-            for (std::uint32_t empty = 0; empty < words && got < n && (got == 0 || looked_ < look_limit);) {
+            for (std::uint32_t empty = 0; empty < words && got < n && (got == 0 || scanned_ < scan_limit);) {
                 const std::uint64_t some = hints_[cursor_].load(std::memory_order_relaxed);
                 if (some == 0) {
                     cursor_ = cursor_ + 1 == words ? 0 : cursor_ + 1;
@@ -97,30 +95,30 @@ struct scanning {
                 }
                 at_ = (cursor_ * 64 + static_cast<std::uint32_t>(std::countr_zero(some))) * group;
                 hints_[cursor_].fetch_and(~(some & (0 - some)));
-                got += look(page, cut, at_ + group, out + got, n - got);
+                got += scan(page, cut, at_ + group, out + got, n - got);
             }
             for (std::size_t i = 0; i != got / 2; ++i)
                 std::swap(out[i], out[got - 1 - i]); // lowest address last: it is used first
             return got;
         }
-        // Slots that the last claim looked at.
-        std::uint32_t looked() const noexcept { return looked_; }
+        // Slots that the last claim examined.
+        std::uint32_t scanned() const noexcept { return scanned_; }
 
-        // Whether the row's slot is marked: it was given back.
+        // True if the row's slot is free in this page.
         bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
             const std::uint32_t at = index(page, cut, row);
-            return at < reach_ && marks(cut).is_set(row, at);
+            return at < high_water_mark_ && marks(cut).is_set(row, at);
         }
 
-        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t given) const noexcept {
+        bool valid(std::byte* page, const slot_geometry& cut, std::uint32_t freed) const noexcept {
             std::uint32_t n = 0;
-            for (std::uint32_t i = 0; i < reach_; ++i) {
+            for (std::uint32_t i = 0; i < high_water_mark_; ++i) {
                 if (!marks(cut).is_set(page + cut.offset_of(i), i)) continue;
                 const bool ahead = i >= at_ && i < group_end(at_);
                 if (!hinted(i / group) && !ahead) return false;
                 ++n;
             }
-            return n == given && reach_ <= cut.capacity;
+            return n == freed && high_water_mark_ <= cut.capacity;
         }
 
       private:
@@ -136,19 +134,20 @@ struct scanning {
         }
         void hint(std::uint32_t at) noexcept {
             if (!hinted(at))
-                hints_[at / 64].fetch_or(bit(at), std::memory_order_relaxed); // behind the fence, or the lock
+                hints_[at / 64].fetch_or(bit(at),
+                                         std::memory_order_relaxed); // ordered by the fence in put(), or by the lock
         }
-        // Takes marked slots from at_ on, up to `end`.
-        std::size_t look(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out,
+        // Claims marked slots from at_ on, before `end`.
+        std::size_t scan(std::byte* page, const slot_geometry& cut, std::uint32_t end, std::byte** out,
                          std::size_t n) noexcept {
             const slot_marks mark = marks(cut);
             const std::uint32_t first = at_;
-            end = detail::min(end, reach_);
+            end = detail::min(end, high_water_mark_);
             std::size_t got = 0;
             std::byte* row = page + cut.offset_of(first);
             for (; at_ < end && got < n; ++at_, row += cut.stride)
                 if (mark.take(row, at_)) out[got++] = row;
-            looked_ += at_ - first;
+            scanned_ += at_ - first;
             return got;
         }
         slot_marks marks(const slot_geometry& cut) const noexcept {
@@ -156,11 +155,11 @@ struct scanning {
         }
 
         word* hints_ = nullptr; // the marks of rows without a header follow
-        // The lock's holder only:
-        std::uint32_t cursor_ = 0; // hint word to look at next
-        std::uint32_t at_ = 0;     // slot to look at next, up to its group's end; at a group's start: none
-        std::uint32_t reach_ = 0;  // slots that ever had a user
-        std::uint32_t looked_ = 0; // by the last claim
+        // Used by the holder of the heap's lock only:
+        std::uint32_t cursor_ = 0;          // hint word to search next
+        std::uint32_t at_ = 0;              // next slot to scan in its group; at a group's start: none
+        std::uint32_t high_water_mark_ = 0; // slots ever handed out
+        std::uint32_t scanned_ = 0;         // by the last claim
     };
 
   private:

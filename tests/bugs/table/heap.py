@@ -4,7 +4,7 @@ from .bug import bug, wait
 BUGS = {
     "heap_not_noted_beside_held_slots": bug(
         "unit/heap/locked_free_count.cpp",
-        "if (change.note || (change.held_frees && !noted.load(std::memory_order_relaxed)))",
+        "if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed)))",
         "if (change.note)"),
     "retires_with_a_releaser_inside": bug(
         "bugs/releasers_and_collector.cpp",
@@ -22,32 +22,32 @@ BUGS = {
         "std::byte* const was = places_[at].load();" + wait(256, 300) + "places_[at].store(row); return was;"),
     "damage_noted_without_the_lock": bug(
         "threads/guards.cpp",
-        "const detail::lock_guard hold(lock_); if (n_ < notes_.size()) notes_[n_++] = {kind, row, type};",
-        "const std::size_t at = n_;" + wait(1, 300) + "if (at < notes_.size()) notes_[at] = {kind, row, type}; n_ = at + 1;"),
+        "const detail::lock_guard hold(lock_); if (n_ < entries_.size()) entries_[n_++] = {kind, row, type};",
+        "const std::size_t at = n_;" + wait(1, 300) + "if (at < entries_.size()) entries_[at] = {kind, row, type}; n_ = at + 1;"),
     "page_given_with_its_owner": bug(
         "unit/row/page_map.cpp",
         ".set_owner(memory, nullptr);",
         ";"),
     "home_dies_under_its_threads": bug(
         "threads/per_thread.cpp",
-        "if (holders_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;",
+        "if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;",
         "delete this;"),
     "manager_leaves_its_threads_caches": bug(
         "threads/per_thread.cpp",
-        "for (entry* e = home->entries_.first(); e != nullptr; e = home->entries_.after(*e)) e->part.close();",
+        "for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e)) e->cache.close();",
         ""),
     "releases_past_the_threads_caches": bug(
         "process/locked_operations.cpp",
-        "return ALLOT_LIKELY(last.home == this) ? last.part : look();",
-        "return last.home == this ? nullptr : nullptr;"),
+        "return ALLOT_LIKELY(last.registry == this) ? last.cache : known_slow();",
+        "return last.registry == this ? nullptr : nullptr;"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
-        "spill(cache, cache.size()); cache.deferred.settle(apply_frees());",
+        "spill(cache, cache.size()); cache.deferred.flush(count_callback());",
         "spill(cache, cache.size());"),
     "limited_heap_lets_one_more_in": bug(
         "unit/row/shared_by.cpp",
-        "handles_.load(std::memory_order_relaxed) < plan_.users",
-        "handles_.load(std::memory_order_relaxed) <= plan_.users"),
+        "handles_.load(std::memory_order_relaxed) < config_.users",
+        "handles_.load(std::memory_order_relaxed) <= config_.users"),
     "release_all_forgets_the_charge": bug(
         "unit/row/row_heap.cpp",
         "provider_.give(memory, 1);",

@@ -12,21 +12,21 @@ BUGS = {
         wait(64, 20) + "word_.store(now);"),
     "summary_bit_not_set_again": bug(
         "conform/slots.cpp",
-        "if (bits != 0) hold(at, bits);",
+        "if (bits != 0) add_locked(at, bits);",
         ""),
     "hint_cleared_after_the_look": bug(
         "conform/slots.cpp",
         "hints_[cursor_].fetch_and(~(some & (0 - some)));",
         "",
-        "got += look(page, cut, at_ + group, out + got, n - got);",
-        "got += look(page, cut, at_ + group, out + got, n - got);" + wait(3, 300) + "hints_[cursor_].fetch_and(~(some & (0 - some)));"),
+        "got += scan(page, cut, at_ + group, out + got, n - got);",
+        "got += scan(page, cut, at_ + group, out + got, n - got);" + wait(3, 300) + "hints_[cursor_].fetch_and(~(some & (0 - some)));"),
     "cut_one_slot_too_many": bug(
         "unit/slots/geometry.cpp",
         "return first_for(n) - header + n * stride <= page_bytes;",
         "return first_for(n) - header + n * stride <= page_bytes + stride;"),
     "looks_beyond_the_high_water_mark": bug(
         "unit/slots/scanning.cpp",
-        "end = detail::min(end, reach_);",
+        "end = detail::min(end, high_water_mark_);",
         ""),
     "empty_pages_never_noted": bug(
         "unit/row/row_heap.cpp",

@@ -73,7 +73,7 @@ TEMPLATE_LIST_TEST_CASE("no allocation looks at a page of slots, at any occupanc
             CHECK(failed == 0);
             CHECK(found != 0);
             CHECK(looked <= found * scanning::group);
-            CHECK(furthest <= scanning::look_limit + 3 * scanning::group);
+            CHECK(furthest <= scanning::scan_limit + 3 * scanning::group);
             for (std::byte* row : live) give(*h.heap, cache, row);
             h.heap->flush(cache);
             CHECK(h.heap->usage().live_rows == 0);

@@ -51,14 +51,14 @@ TEMPLATE_LIST_TEST_CASE("held counts: a heap of one thread leaves the state word
     auto& page = h.page_of_row(rows[0]);
     const std::vector<std::byte*> some(rows.begin(), rows.begin() + 20);
     h.give(some);
-    CHECK(page.held.slots == 20);
-    CHECK(page.state.given() == 0);
-    CHECK(page.given() == 20);
+    CHECK(page.locked_frees.slots == 20);
+    CHECK(page.state.freed() == 0);
+    CHECK(page.freed() == 20);
     CHECK(h.heap->usage().live_rows == rows.size() - 20);
     CHECK(h.heap->valid());
     const auto again = h.take(20); // of them, for there are no others
     CHECK(h.heap->pages() == 1);
-    CHECK(page.held.slots == 0);
+    CHECK(page.locked_frees.slots == 0);
     CHECK(std::is_permutation(again.begin(), again.end(), some.begin(), some.end()));
     h.give(rows);
 }
@@ -80,7 +80,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
     const auto rows = h.take(h.per_page());
     h.give({rows.begin(), rows.end() - 1}); // one slot short of what would be told
     auto& page = h.page_of_row(rows[0]);
-    REQUIRE(page.held.slots == rows.size() - 1);
+    REQUIRE(page.locked_frees.slots == rows.size() - 1);
     h.heap->set_orphan(); // slots go straight to their page now, without the lock
     h.heap->push(rows.back());
     CHECK_FALSE(page.state.is_noted()); // nobody could see that it is empty
@@ -90,7 +90,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
 
 TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of", "[heap]", policies) {
     held_heap<TestType> h(64);
-    const std::size_t most = allot::pages_with_held_frees<typename held_heap<TestType>::page>::most;
+    const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
     const auto rows = h.take((most + 8) * h.per_page()); // more pages than may owe
     std::vector<std::byte*> given, kept;
     for (std::size_t i = 0; i < rows.size(); ++i) (i % (h.per_page() / 2) == 0 ? given : kept).push_back(rows[i]);
@@ -98,7 +98,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of"
     CHECK(h.heap->usage().live_rows == kept.size());
     CHECK(h.heap->valid());
     std::size_t owing = 0;
-    for (std::size_t i = 0; i < rows.size(); i += h.per_page()) owing += h.page_of_row(rows[i]).held.slots != 0;
+    for (std::size_t i = 0; i < rows.size(); i += h.per_page()) owing += h.page_of_row(rows[i]).locked_frees.slots != 0;
     CHECK(owing == most);
     // So few of each page that none is listed: only at the limit are they looked for.
     const std::size_t room = h.ledger.limit() / h.provider.page_bytes();
@@ -122,8 +122,8 @@ TEMPLATE_LIST_TEST_CASE(
     const std::size_t each = first.threshold - 8;
     h.give({rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(each)});
     h.locked([&] { h.give({rows.begin() + 100, rows.begin() + 100 + static_cast<std::ptrdiff_t>(each)}); });
-    REQUIRE(first.held.slots == each);
-    REQUIRE(first.state.given() == static_cast<std::int64_t>(each));
+    REQUIRE(first.locked_frees.slots == each);
+    REQUIRE(first.state.freed() == static_cast<std::int64_t>(each));
     CHECK_FALSE(first.state.is_listed());
     h.take(h.per_page() - 1 + each);
     CHECK(h.heap->pages() == 2);

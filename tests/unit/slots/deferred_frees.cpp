@@ -47,7 +47,7 @@ TEST_CASE("of a page with few slots each is told at once", "[slots]") {
     CHECK(reported.times == 4);
     deferred.add(page(1), 1, shift, 128, reported.by());
     CHECK(reported.times == 4);
-    CHECK(allot::deferred_frees::most(1 << 20) == 64);
+    CHECK(allot::deferred_frees::flush_limit(1 << 20) == 64);
 }
 
 TEST_CASE("another page for the same place has the first one told", "[slots]") {
@@ -74,17 +74,17 @@ TEST_CASE("the sweep tells each page within 64 batches", "[slots]") {
 TEST_CASE("a tally settled has told all; one forgotten tells nothing", "[slots]") {
     allot::deferred_frees deferred;
     told_pages reported;
-    CHECK_FALSE(deferred.settle(reported.by()));
+    CHECK_FALSE(deferred.flush(reported.by()));
     deferred.add(page(1), 2, shift, 5000, reported.by());
     deferred.add(page(2), 3, shift, 5000, reported.by());
-    CHECK(deferred.settle(reported.by()));
+    CHECK(deferred.flush(reported.by()));
     CHECK(reported.slots[page(1)] == 2);
     CHECK(reported.slots[page(2)] == 3);
-    CHECK_FALSE(deferred.settle(reported.by()));
+    CHECK_FALSE(deferred.flush(reported.by()));
     deferred.add(page(1), 2, shift, 5000, reported.by());
-    deferred.forget();
+    deferred.clear();
     CHECK(deferred.pending() == 0);
-    CHECK_FALSE(deferred.settle(reported.by()));
+    CHECK_FALSE(deferred.flush(reported.by()));
     CHECK(reported.times == 2);
 }
 
@@ -106,8 +106,8 @@ TEST_CASE("what went into a tally comes out of it, whatever the pages", "[slots]
             std::uint32_t sum = 0;
             for (auto& [which, count] : given) sum += count - reported.slots[which];
             good = good && sum == deferred.pending() &&
-                   deferred.pending() <= 64 * (allot::deferred_frees::most(capacity) - 1);
-            if (i % 1000 == 999) deferred.settle(reported.by());
+                   deferred.pending() <= 64 * (allot::deferred_frees::flush_limit(capacity) - 1);
+            if (i % 1000 == 999) deferred.flush(reported.by());
         }
         CHECK(good);
         CHECK(reported.slots == given);

@@ -31,7 +31,7 @@ TEST_CASE("every slot of every geometry is found by its offset", "[slots]") {
             for (std::size_t row = 4; row < page; row = row * 5 / 4 + 3)
                 for (const std::size_t align : {4u, 8u, 16u, 64u})
                     for (const std::size_t header : {0u, 4u, 8u}) {
-                        const auto g = allot::cut(page, 192, row, align, header, bits);
+                        const auto g = allot::compute_geometry(page, 192, row, align, header, bits);
                         INFO("page " << page << " row " << row << " align " << align << " header " << header);
                         if (g.capacity == 0) {
                             REQUIRE(allot::align_up(192 + bits(1) + header, align) - header +
@@ -48,15 +48,15 @@ TEST_CASE("every slot of every geometry is found by its offset", "[slots]") {
 
 TEST_CASE("the largest page of the smallest slots", "[slots]") {
     const std::size_t page = std::size_t{16} << 20;
-    const auto g = allot::cut(page, 192, 4, 4, 0, [](std::size_t n) { return (n + 63) / 64 * 8; });
+    const auto g = allot::compute_geometry(page, 192, 4, 4, 0, [](std::size_t n) { return (n + 63) / 64 * 8; });
     CHECK(g.capacity > 4000000);
     CHECK(sound(g, page, 192, (g.capacity + 63u) / 64 * 8, 4));
 }
 
 TEST_CASE("a row that does not fit leaves no slot", "[slots]") {
     const auto none = [](std::size_t) { return std::size_t{0}; };
-    CHECK(allot::cut(65536, 192, 65536, 8, 8, none).capacity == 0);
-    CHECK(allot::cut(65536, 192, 65536 - 200, 8, 8, none).capacity == 1);
-    CHECK(allot::cut(65536, 192, 65536 - 192, 8, 8, none).capacity == 0);
-    CHECK_FALSE(allot::cut(65536, 192, 70000, 8, 8, none).is_row(192));
+    CHECK(allot::compute_geometry(65536, 192, 65536, 8, 8, none).capacity == 0);
+    CHECK(allot::compute_geometry(65536, 192, 65536 - 200, 8, 8, none).capacity == 1);
+    CHECK(allot::compute_geometry(65536, 192, 65536 - 192, 8, 8, none).capacity == 0);
+    CHECK_FALSE(allot::compute_geometry(65536, 192, 70000, 8, 8, none).is_row(192));
 }

@@ -27,7 +27,7 @@ struct full_page {
     scanning::in_page slots;
 
     full_page(std::size_t row, std::size_t header)
-        : cut(allot::cut(bytes, 192, row, 4, header, [=](std::size_t n) {
+        : cut(allot::compute_geometry(bytes, 192, row, 4, header, [=](std::size_t n) {
               return allot::align_up(scanning::out_of_band_bytes(n, 64, header), std::size_t{8});
           })) {
         std::memset(memory.get(), 0xff, bytes);
@@ -37,7 +37,7 @@ struct full_page {
     // The first n slots get their users.
     void hand_out(std::uint32_t n) {
         for (std::uint32_t i = 0; cut.header >= 4 && i < n; ++i) std::memset(row(i) - 4, 0, 4);
-        slots.reach(n);
+        slots.set_high_water_mark(n);
     }
     void put(std::vector<std::byte*>& rows) { slots.put(memory.get(), cut, rows.data(), rows.size()); }
     std::size_t claim(std::byte** out, std::size_t n) { return slots.claim(memory.get(), cut, out, n); }
@@ -85,8 +85,8 @@ TEST_CASE("a claimed slot costs a bounded number of looks at any occupancy, in a
                             if (!good) break;
                             live.insert(live.end(), out, out + some);
                             got += some;
-                            looked += page.slots.looked();
-                            furthest = std::max<std::uint64_t>(furthest, page.slots.looked());
+                            looked += page.slots.scanned();
+                            furthest = std::max<std::uint64_t>(furthest, page.slots.scanned());
                         }
                     }
                     INFO(percent << " % full, header " << header << ", order " << static_cast<int>(by) << ", batch "
@@ -94,7 +94,7 @@ TEST_CASE("a claimed slot costs a bounded number of looks at any occupancy, in a
                                  << furthest << " at once");
                     CHECK(good);
                     CHECK(looked <= scanning::group * put); // each hint was paid for by a release
-                    CHECK(furthest <= scanning::look_limit + 3 * scanning::group);
+                    CHECK(furthest <= scanning::scan_limit + 3 * scanning::group);
                     CHECK(looked <= 1000 * (scanning::group * batch + 2 * scanning::group));
                     CHECK(page.slots.valid(page.memory.get(), page.cut, static_cast<std::uint32_t>(n - live.size())));
                 }
@@ -110,7 +110,7 @@ TEST_CASE("slots that nobody had are not looked at, whatever lies there", "[slot
     REQUIRE(page.claim(out, 32) == 2);
     CHECK(out[1] == page.row(1));
     CHECK(out[0] == page.row(4));
-    CHECK(page.slots.looked() == 5);
+    CHECK(page.slots.scanned() == 5);
     page.hand_out(20);
     rows = {page.row(19)};
     page.put(rows);

@@ -12,20 +12,20 @@ using allot::slot_state;
 TEST_CASE("a page is listed once it has enough, and noted once it is empty", "[slots]") {
     slot_state s;
     s.reset(false);
-    auto c = s.give_back(1, 3, 5);
+    auto c = s.add_freed(1, 3, 5);
     CHECK_FALSE(c.list);
     CHECK_FALSE(c.note);
-    c = s.give_back(2, 3, 5);
+    c = s.add_freed(2, 3, 5);
     CHECK(c.list);
     CHECK_FALSE(c.note);
     CHECK(s.is_listed());
-    c = s.give_back(1, 3, 5);
+    c = s.add_freed(1, 3, 5);
     CHECK_FALSE(c.list);
-    c = s.give_back(1, 3, 5);
+    c = s.add_freed(1, 3, 5);
     CHECK_FALSE(c.list);
     CHECK(c.note);
     CHECK(s.is_noted());
-    CHECK(s.given() == 5);
+    CHECK(s.freed() == 5);
     CHECK(s.empty_or_unnote(5));
     CHECK(s.is_noted());
     s.claim(1);
@@ -37,7 +37,7 @@ TEST_CASE("a page that is listed stays so while it has enough", "[slots]") {
     slot_state s;
     s.reset(true);
     CHECK_FALSE(s.try_list());
-    static_cast<void>(s.give_back(4, 3, 100));
+    static_cast<void>(s.add_freed(4, 3, 100));
     CHECK_FALSE(s.unlist_below(3));
     CHECK(s.is_listed());
     s.claim(2);
@@ -50,13 +50,13 @@ TEST_CASE("a slot claimed before it is counted takes the count below zero, not t
     slot_state s;
     s.reset(false);
     s.claim(3);
-    CHECK(s.given() == -3);
+    CHECK(s.freed() == -3);
     CHECK_FALSE(s.is_listed());
     CHECK_FALSE(s.empty_or_unnote(4));
-    const auto c = s.give_back(3, 1, 4);
+    const auto c = s.add_freed(3, 1, 4);
     CHECK_FALSE(c.list);
     CHECK_FALSE(c.note);
-    CHECK(s.given() == 0);
+    CHECK(s.freed() == 0);
 }
 
 TEST_CASE("of many releasers exactly one lists and one notes", "[slots][threads]") {
@@ -68,7 +68,7 @@ TEST_CASE("of many releasers exactly one lists and one notes", "[slots][threads]
     for (int t = 0; t < threads; ++t)
         all.emplace_back([&] {
             for (int i = 0; i < each; ++i) {
-                const auto c = s.give_back(1, 100, threads * each);
+                const auto c = s.add_freed(1, 100, threads * each);
                 lists += c.list;
                 notes += c.note;
             }
@@ -76,5 +76,5 @@ TEST_CASE("of many releasers exactly one lists and one notes", "[slots][threads]
     for (auto& t : all) t.join();
     CHECK(lists == 1);
     CHECK(notes == 1);
-    CHECK(s.given() == threads * each);
+    CHECK(s.freed() == threads * each);
 }
