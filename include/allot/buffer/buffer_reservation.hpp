@@ -34,8 +34,8 @@ class buffer_reservation {
     [[nodiscard]] charge_status add(std::size_t bytes) noexcept {
         if (!open()) return {charge_outcome::misused, by_, bytes, 0, 0};
         std::size_t sum = 0;
-        const bool absurd = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
-        if (absurd) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
+        const bool overflows = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
+        if (overflows) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
         const std::size_t whole = sum != 0 ? memory_.capacity_for(sum) : 0,
                           more = whole > charged_ ? whole - charged_ : 0;
         const charge_status s = by_->try_charge(more);

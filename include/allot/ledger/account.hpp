@@ -243,8 +243,8 @@ class alignas(64) account : detail::tree_node {
     static charge_status move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept;
     bool may_take_credit() const noexcept;
-    void charged_beyond(const finding& found) noexcept;
-    static charge_status status_of(const finding& found, std::size_t asked) noexcept {
+    void charged_beyond(const limit_check& found) noexcept;
+    static charge_status status_of(const limit_check& found, std::size_t asked) noexcept {
         if (found.fitted()) return {};
         return {found.outcome, of(found.at), asked, found.used, found.limit};
     }
@@ -258,7 +258,7 @@ class alignas(64) account : detail::tree_node {
 
     // ---- account_closing.hpp
     bool begin_below(account& parent, std::size_t reserved) noexcept;
-    finding find_place(account& parent, std::size_t reserved) noexcept;
+    limit_check check_parent(account& parent, std::size_t reserved) noexcept;
     ALLOT_ALWAYS_INLINE void count_at(unsigned at, int by) noexcept {
         if (ALLOT_UNLIKELY(!life_.counts().add(at, by))) count_closing(at, by);
     }

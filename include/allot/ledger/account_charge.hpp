@@ -58,11 +58,11 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
         const bool opens = !held && may_take_credit();
         if (opens)
             if (const std::size_t more = credit().to_whole_steps(bytes, w.credit());
-                more > need && look(this, more).fitted()) {
+                more > need && check_levels(this, more).fitted()) {
                 if (grant(w, more, bytes, held, opens)) return {};
                 continue;
             }
-        finding found = look(this, need);
+        limit_check found = check_levels(this, need);
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         if (!grant(w, need, bytes, held, opens)) continue;
@@ -75,7 +75,7 @@ inline bool account::may_take_credit() const noexcept {
     return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr && may_hold_credit();
 }
 // A request was charged beyond a limit: it is counted, and no leaf has credit there.
-inline void account::charged_beyond(const finding& found) noexcept {
+inline void account::charged_beyond(const limit_check& found) noexcept {
     found.at->totals().count_beyond();
     tree().close_credits_where_exceeded(*this);
 }
@@ -85,7 +85,7 @@ inline bool account::fits(std::size_t bytes) noexcept {
     const locked scope(*this);
     for (unsigned called_in = 0;; ++called_in) {
         const std::size_t unused = credit().unused();
-        const finding found = look(this, bytes > unused ? bytes - unused : 0);
+        const limit_check found = check_levels(this, bytes > unused ? bytes - unused : 0);
         if (found.charged() || called_in == detail::charge_request::most_call_ins(*this) ||
             scope.tree.call_in(*found.at, false) == 0)
             return is_open() && found.charged();
@@ -168,8 +168,8 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
         if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())
             return totals().count_refusal(), refused_here(charge_outcome::over_limit, bytes);
         const std::size_t whole = now + bytes > totals().reserved() ? now + bytes : totals().reserved();
-        finding found = look(tree_node::parent(),
-                             (whole > totals().total() ? whole : totals().total()) - totals().subtree_charge());
+        limit_check found = check_levels(tree_node::parent(), (whole > totals().total() ? whole : totals().total()) -
+                                                                  totals().subtree_charge());
         found.without_grace();
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);

@@ -33,7 +33,7 @@ inline bool account::begin_below(account& parent, std::size_t reserved) noexcept
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     for (unsigned called_in = 0;; ++called_in) {
-        const finding found = find_place(parent, reserved);
+        const limit_check found = check_parent(parent, reserved);
         if (found.fitted()) break;
         if (found.outcome == charge_outcome::over_limit && found.at != this) {
             if (called_in < detail::charge_request::most_call_ins(parent) && scope.tree.call_in(*found.at, false) != 0)
@@ -49,14 +49,14 @@ inline bool account::begin_below(account& parent, std::size_t reserved) noexcept
     if (credit().has_step()) scope.tree.leaves.add(*this);
     return true;
 }
-inline account::finding account::find_place(account& parent, std::size_t reserved) noexcept {
+inline account::limit_check account::check_parent(account& parent, std::size_t reserved) noexcept {
     const auto refused = [](charge_outcome why, account& at) {
-        return finding{why, false, &at, at.tree_node::used(), at.limit(), 0};
+        return limit_check{why, false, &at, at.tree_node::used(), at.limit(), 0};
     };
     if (parent.credit().one_thread()) return refused(charge_outcome::misused, parent);
     if (!parent.is_open()) return refused(charge_outcome::closed, parent);
     if (reserved > SIZE_MAX / 2 || reserved > limit()) return refused(charge_outcome::over_limit, *this);
-    finding found = look(&parent, reserved);
+    limit_check found = check_levels(&parent, reserved);
     found.without_grace();
     return found;
 }

@@ -47,10 +47,12 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
         if (!to.is_open()) return to.refused_here(charge_outcome::closed, bytes);
         if (bytes > from.credit().charged()) return from.refused_here(charge_outcome::misused, bytes);
         tree_node& top = from.common_ancestor(to);
-        const std::size_t up = to.reach(top, bytes, true), down = from.reach(top, bytes, false);
-        finding found = look(&to, bytes, &top);
+        const std::size_t up = to.subtree_charge_change(top, bytes, true),
+                          down = from.subtree_charge_change(top, bytes, false);
+        limit_check found = check_levels(&to, bytes, &top);
         if (found.charged() && up > down)
-            if (const finding above = look(&top, up - down); !above.charged() || found.fitted()) found = above;
+            if (const limit_check above = check_levels(&top, up - down); !above.charged() || found.fitted())
+                found = above;
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         const auto by = static_cast<std::ptrdiff_t>(bytes);

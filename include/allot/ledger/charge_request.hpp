@@ -34,7 +34,7 @@ class charge_request {
             while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
     }
     // True: something has changed, so look again. False: the finding is the request's answer; a refusal was counted.
-    ALLOT_ALWAYS_INLINE bool retry(tree_node::finding& found) noexcept {
+    ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found) noexcept {
         return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found);
     }
     // The leaves' credit was called in this often for one request at most: each level may refuse it once, and other
@@ -45,13 +45,13 @@ class charge_request {
     }
 
   private:
-    ALLOT_NOINLINE bool should_retry(tree_node::finding& found) noexcept {
+    ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found) noexcept {
         if (called_in_ < most_call_ins(by_)) {
             ++called_in_;
             if (tree_.call_in(*found.at, false) != 0) return true;
         }
         if (mode_ == charge_mode::forced) {
-            if (found.outcome == charge_outcome::over_limit && !found.absurd) found.outcome = charge_outcome::forced;
+            if (found.outcome == charge_outcome::over_limit && !found.overflows) found.outcome = charge_outcome::forced;
         } else if (found.only_pending() && wait()) {
             called_in_ = 0;
             return true;

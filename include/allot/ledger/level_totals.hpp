@@ -42,12 +42,12 @@ class level_totals {
 
     // ---- check
 
-    struct answer {
+    struct check_result {
         charge_outcome outcome;
-        bool absurd; // a sum that no size_t holds: force does not charge it
+        bool overflows; // a sum that no size_t holds: force does not charge it
     };
     // Whether the total may grow by `more`.
-    answer ask(std::size_t more) const noexcept {
+    check_result check(std::size_t more) const noexcept {
         constexpr std::size_t most = SIZE_MAX / 2;
         if (total_ > most || more > most - total_) return {charge_outcome::over_limit, true};
         const std::size_t limit = this->limit();

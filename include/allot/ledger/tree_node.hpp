@@ -1,7 +1,7 @@
 // One account's place in its tree: its numbers and those of all levels above are checked first, and then changed.
 //
-// A request calls look() up to the root, which changes nothing, and then grant(), which changes every level. So a
-// request that fails was never visible, to no other request and in no peak.
+// A request calls check_levels() up to the root, which changes nothing, and then grant(), which changes every level. So
+// a request that fails was never visible, to no other request and in no peak.
 // Invariant: total = granted + the claims of the children. Complexity: O(depth) for what climbs. Cost: 182 bytes.
 // Threads: the holder of the tree's lock, unless a function says otherwise; the shape also requires the tree's mutex.
 #pragma once
@@ -29,9 +29,9 @@ class tree_node {
   public:
     using change = level_totals::change;
     // The level that limits a request, if any.
-    struct finding {
+    struct limit_check {
         charge_outcome outcome = charge_outcome::fits;
-        bool absurd = false;
+        bool overflows = false;
         tree_node* at = nullptr;
         std::size_t used = 0, limit = 0; // of `at`, before the request
         std::size_t more = 0;            // bytes that `at` refuses
@@ -39,7 +39,7 @@ class tree_node {
         bool fitted() const noexcept { return outcome == charge_outcome::fits; }
         bool charged() const noexcept { return is_charged(outcome); }
         // It would fit, were the held bytes not there.
-        bool only_pending() const noexcept { return !absurd && at->totals_.only_pending(more); }
+        bool only_pending() const noexcept { return !overflows && at->totals_.only_pending(more); }
         // Grace is for charges, not for reservations.
         void without_grace() noexcept {
             if (outcome == charge_outcome::in_grace) outcome = charge_outcome::over_limit;
@@ -83,9 +83,9 @@ class tree_node {
     // ---- check -----------------------------------------------------------------------------------------------
 
     // What limits `more` bytes at `from`, as own bytes or claims, up to and without `end`. Changes nothing.
-    static finding look(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
+    static limit_check check_levels(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
     // By how much the claim on `end` would change if this node's own bytes became `bytes` more, or fewer.
-    std::size_t reach(const tree_node& end, std::size_t bytes, bool more) const noexcept;
+    std::size_t subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept;
 
     // ---- commit ----------------------------------------------------------------------------------------------
 
@@ -213,19 +213,21 @@ inline account_stats tree_node::stats() const noexcept {
 
 // ---- check -------------------------------------------------------------------------------------------------------
 
-inline tree_node::finding tree_node::look(tree_node* from, std::size_t more, const tree_node* end) noexcept {
-    finding found;
+inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size_t more,
+                                                      const tree_node* end) noexcept {
+    limit_check found;
     for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
-        const level_totals::answer its = n->totals_.ask(more);
-        if (ALLOT_UNLIKELY(its.outcome != charge_outcome::fits)) {
-            if (!is_charged(its.outcome)) return {its.outcome, its.absurd, n, n->used(), n->totals_.limit(), more};
-            if (found.fitted()) found = {its.outcome, false, n, n->used(), n->totals_.limit(), 0};
+        const level_totals::check_result here = n->totals_.check(more);
+        if (ALLOT_UNLIKELY(here.outcome != charge_outcome::fits)) {
+            if (!is_charged(here.outcome))
+                return {here.outcome, here.overflows, n, n->used(), n->totals_.limit(), more};
+            if (found.fitted()) found = {here.outcome, false, n, n->used(), n->totals_.limit(), 0};
         }
         more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();
     }
     return found;
 }
-inline std::size_t tree_node::reach(const tree_node& end, std::size_t bytes, bool more) const noexcept {
+inline std::size_t tree_node::subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept {
     for (const tree_node* n = this; n != &end; n = n->parent_) {
         const std::size_t now = n->totals_.subtree_charge(),
                           then = n->totals_.subtree_charge_with(more ? bytes : 0 - bytes);

@@ -18,7 +18,7 @@ BUGS = {
         "model/accounts.cpp",
         "more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();",
         "more = 0;",
-        within="look"),
+        within="check_levels"),
     "listener_called_inside_a_call": bug(
         "unit/ledger/listeners.cpp",
         "if ((nested_ = by_.has_round(thread_))) return;",
