@@ -135,7 +135,7 @@ class alignas(64) account : detail::tree_node {
     // Whether a charge would fit now. Changes nothing, but leaves may return their credit.
     bool fits(std::size_t bytes) noexcept;
     // Whether the account's own credit covers a charge. Takes no lock.
-    ALLOT_ALWAYS_INLINE bool has_credit(std::size_t bytes) const noexcept { return credit().serves(bytes); }
+    ALLOT_ALWAYS_INLINE bool has_credit(std::size_t bytes) const noexcept { return credit().covers(bytes); }
     account_stats stats() const noexcept;
 
     const char* name() const noexcept { return tree_node::name(); }

@@ -57,7 +57,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
         const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
         const bool opens = !held && may_take_credit();
         if (opens)
-            if (const std::size_t more = credit().to_whole_steps(bytes, w.credit());
+            if (const std::size_t more = credit().growth_to_whole_steps(bytes, w.credit());
                 more > need && check_levels(this, more).fitted()) {
                 if (grant(w, more, bytes, held, opens)) return {};
                 continue;
@@ -114,7 +114,7 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
 // The lock is taken: the bytes go into the credit, and the next holder settles them. False: it must wait for the lock.
 // The account is closing, so the last refund ends it under the lock; or 2 GiB wait to be settled.
 inline bool account::defer_refund(std::size_t bytes) noexcept {
-    const bool done = life_.enter_refund() && credit().put(bytes);
+    const bool done = life_.enter_refund() && credit().defer_refund(bytes);
     if (done) tree().lock.note(*this);
     life_.leave_refund(); // the last access where it is done
     return done;

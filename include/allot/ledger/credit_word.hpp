@@ -33,28 +33,30 @@ struct credit_word {
     constexpr bool open() const noexcept { return (bits & closed_bit) == 0; }
     constexpr std::size_t credit() const noexcept { return bits & most; }
     constexpr std::size_t spare() const noexcept { return bits >> 32; }
-    constexpr std::size_t least() const noexcept { return credit() - spare(); }
+    constexpr std::size_t low_water() const noexcept { return credit() - spare(); }
     // Whether the credit alone covers a charge.
-    ALLOT_ALWAYS_INLINE constexpr bool serves(std::size_t bytes) const noexcept {
+    ALLOT_ALWAYS_INLINE constexpr bool covers(std::size_t bytes) const noexcept {
         return ALLOT_LIKELY(spare() >= bytes) || (open() && credit() >= bytes);
     }
-    // Requires serves(bytes).
-    ALLOT_ALWAYS_INLINE constexpr credit_word taken(std::size_t bytes) const noexcept {
+    // Requires covers(bytes).
+    ALLOT_ALWAYS_INLINE constexpr credit_word after_charge(std::size_t bytes) const noexcept {
         if (ALLOT_LIKELY(spare() >= bytes)) return {bits - bytes * both};
         return of(credit() - bytes, true);
     }
     // Whether a refund may stay here; `kept` is at most `most`.
-    ALLOT_ALWAYS_INLINE constexpr bool keeps(std::size_t bytes, std::size_t kept) const noexcept {
+    ALLOT_ALWAYS_INLINE constexpr bool can_keep(std::size_t bytes, std::size_t kept) const noexcept {
         return bytes <= kept && (bits & UINT32_MAX) <= kept - bytes;
     }
     // Requires an open credit, and that the sum is at most `most`.
-    ALLOT_ALWAYS_INLINE constexpr credit_word given(std::size_t bytes) const noexcept { return {bits + bytes * both}; }
+    ALLOT_ALWAYS_INLINE constexpr credit_word after_refund(std::size_t bytes) const noexcept {
+        return {bits + bytes * both};
+    }
     // The same for an open or a closed credit.
-    constexpr credit_word put(std::size_t bytes) const noexcept {
-        return open() ? given(bytes) : credit_word{bits + bytes};
+    constexpr credit_word after_deferred_refund(std::size_t bytes) const noexcept {
+        return open() ? after_refund(bytes) : credit_word{bits + bytes};
     }
     // A new grant begins: the minimum is the credit now.
-    constexpr credit_word anew() const noexcept { return of(credit(), open()); }
+    constexpr credit_word with_low_water_reset() const noexcept { return of(credit(), open()); }
 };
 
 } // namespace detail

@@ -36,14 +36,14 @@ class leaf_credit {
     ALLOT_ALWAYS_INLINE bool take(std::size_t bytes) noexcept {
         std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
         if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_shut() || !credit_word{now}.serves(bytes)) return false;
-            word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);
+            if (is_shut() || !credit_word{now}.covers(bytes)) return false;
+            word_.store(credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed);
             return true;
         }
         do
-            if (ALLOT_UNLIKELY(!credit_word{now}.serves(bytes))) return false;
+            if (ALLOT_UNLIKELY(!credit_word{now}.covers(bytes))) return false;
         while (ALLOT_UNLIKELY(
-            !word_.compare_exchange_weak(now, credit_word{now}.taken(bytes).bits, std::memory_order_relaxed)));
+            !word_.compare_exchange_weak(now, credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed)));
         return true;
     }
     ALLOT_ALWAYS_INLINE bool give(std::size_t bytes) noexcept {
@@ -51,26 +51,26 @@ class leaf_credit {
         const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
         if (ALLOT_CHECKED != 0 && bytes > granted()) return false;      // the lock's holder reports it
         if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_shut() || !credit_word{now}.keeps(bytes, keep)) return false;
-            word_.store(credit_word{now}.given(bytes).bits, std::memory_order_release);
+            if (is_shut() || !credit_word{now}.can_keep(bytes, keep)) return false;
+            word_.store(credit_word{now}.after_refund(bytes).bits, std::memory_order_release);
             return true;
         }
         do
-            if (ALLOT_UNLIKELY(!credit_word{now}.keeps(bytes, keep))) return false;
-        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.given(bytes).bits,
+            if (ALLOT_UNLIKELY(!credit_word{now}.can_keep(bytes, keep))) return false;
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.after_refund(bytes).bits,
                                                            std::memory_order_release, std::memory_order_relaxed)));
         return true;
     }
     // A refund into the credit, open or closed, for the next holder of the lock. False: the word has no room for it.
-    bool put(std::size_t bytes) noexcept {
+    bool defer_refund(std::size_t bytes) noexcept {
         credit_word w{word_.load(std::memory_order_relaxed)};
         while (bytes <= credit_word::most && w.credit() + bytes <= credit_word::most)
-            if (word_.compare_exchange_weak(w.bits, w.put(bytes).bits, std::memory_order_release,
+            if (word_.compare_exchange_weak(w.bits, w.after_deferred_refund(bytes).bits, std::memory_order_release,
                                             std::memory_order_relaxed))
                 return true;
         return false;
     }
-    ALLOT_ALWAYS_INLINE bool serves(std::size_t bytes) const noexcept { return !is_shut() && word().serves(bytes); }
+    ALLOT_ALWAYS_INLINE bool covers(std::size_t bytes) const noexcept { return !is_shut() && word().covers(bytes); }
     // one_thread: another thread wants the credit; its own thread returns it at its next request.
     bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
 
@@ -83,8 +83,8 @@ class leaf_credit {
     std::size_t charged() const noexcept { return granted() - unused(); }
 
     // How much the grant must grow so that it is whole steps once the bytes are charged.
-    std::size_t to_whole_steps(std::size_t bytes, std::size_t credit) const noexcept {
-        const std::size_t used = granted() - credit + bytes, whole = in_steps(used, step_at(used));
+    std::size_t growth_to_whole_steps(std::size_t bytes, std::size_t credit) const noexcept {
+        const std::size_t used = granted() - credit + bytes, whole = round_up(used, step_at(used));
         return whole > granted() ? whole - granted() : 0;
     }
     // The grant grows by `more`, and `bytes` of it are charged. False: a request of another thread changed the word.
@@ -103,10 +103,10 @@ class leaf_credit {
     }
     void shut() noexcept { shut_.store(true, std::memory_order_relaxed); }
     // A new grant begins; returns the word of the last one.
-    credit_word renew() noexcept {
+    credit_word reset_low_water() noexcept {
         credit_word w = word();
-        if (w.credit() != w.least())
-            while (!word_.compare_exchange_weak(w.bits, w.anew().bits, std::memory_order_relaxed)) {
+        if (w.credit() != w.low_water())
+            while (!word_.compare_exchange_weak(w.bits, w.with_low_water_reset().bits, std::memory_order_relaxed)) {
             }
         return w;
     }
@@ -130,7 +130,7 @@ class leaf_credit {
             r.over_refunded = remove_excess(w) || r.over_refunded;
             const std::size_t used = granted() - w.credit();
             step = all ? 0 : step_at(used);
-            const std::size_t whole = all ? used : in_steps(used, step);
+            const std::size_t whole = all ? used : round_up(used, step);
             r.bytes = granted() > whole ? granted() - whole : 0;
             if (r.bytes == 0 && open == w.open()) return r;
         } while (!word_.compare_exchange_weak(w.bits, credit_word::of(w.credit() - r.bytes, open).bits,
@@ -145,7 +145,7 @@ class leaf_credit {
     void end() noexcept { word_.store(credit_word{}.bits, std::memory_order_relaxed); }
     bool valid() const noexcept {
         const credit_word w = word();
-        return w.credit() <= granted() && w.least() <= w.credit() && (!w.open() || has_step());
+        return w.credit() <= granted() && w.low_water() <= w.credit() && (!w.open() || has_step());
     }
 
   private:
@@ -156,7 +156,7 @@ class leaf_credit {
         const std::size_t step = step_;
         return used < 16 * step ? step : used < 64 * step ? 4 * step : 8 * step;
     }
-    static std::size_t in_steps(std::size_t used, std::size_t step) noexcept { return (used + step - 1) / step * step; }
+    static std::size_t round_up(std::size_t used, std::size_t step) noexcept { return (used + step - 1) / step * step; }
     // A refund that leaves more credit than this takes the lock; at most the grant, so that more refunded than charged
     // is always noticed.
     void keep_at_most(std::size_t step) noexcept {

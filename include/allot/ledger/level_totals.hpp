@@ -82,10 +82,10 @@ class level_totals {
     // ---- what is reported
 
     // The credit was not below `least` since that much was used.
-    void note_peak(std::size_t least) const noexcept {
-        if (const std::size_t all = confirmed(); all > least && all - least > peak_) peak_ = all - least;
+    void note_peak(std::size_t low_water) const noexcept {
+        if (const std::size_t all = confirmed(); all > low_water && all - low_water > peak_) peak_ = all - low_water;
     }
-    std::size_t peak(std::size_t least) const noexcept { return note_peak(least), peak_; }
+    std::size_t peak(std::size_t low_water) const noexcept { return note_peak(low_water), peak_; }
     void count_refusal() noexcept { ++refused_; }
     void count_beyond() noexcept { ++beyond_; }
     // Without those of the credit and of the tree's shape.

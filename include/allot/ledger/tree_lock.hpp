@@ -1,7 +1,7 @@
 // The lock of a tree of accounts, with the refunds that found it taken.
 //
-// A refund never waits: where the lock is taken it goes into the account's own credit (leaf_credit::put), and the
-// account is noted here. The next holder settles the notes first, so it sees every refund that has returned.
+// A refund never waits: where the lock is taken it goes into the account's own credit (leaf_credit::defer_refund), and
+// the account is noted here. The next holder settles the notes first, so it sees every refund that has returned.
 // Invariant: an account is noted at most once. Cost: 16 bytes; without notes, one load more than the spin lock.
 // Threads: any; note() without the lock.
 #pragma once

@@ -66,7 +66,7 @@ class tree_node {
     tree_node* parent() const noexcept { return parent_; }
     std::uint32_t depth() const noexcept { return depth_; }
     std::size_t used() const noexcept { return totals_.total() - credit_.unused(); }
-    std::size_t peak() const noexcept { return totals_.peak(credit_.word().least()); }
+    std::size_t peak() const noexcept { return totals_.peak(credit_.word().low_water()); }
     std::size_t headroom() const noexcept;
     account_stats stats() const noexcept;
     // Bytes that were met and that no child counts.
@@ -135,7 +135,7 @@ class tree_node {
     friend class tree_lock;         // notes
     friend class listener_dispatch; // listeners
 
-    std::size_t renew() noexcept;
+    std::size_t begin_change() noexcept;
     std::size_t held_of(std::size_t bytes) const noexcept;
     void lift() noexcept;
     void report_over_refunded() const noexcept {
@@ -240,14 +240,14 @@ inline std::size_t tree_node::subtree_charge_change(const tree_node& end, std::s
 
 // Before a change of what is used. Returns the credit, to note the peak with after the change: later refunds into a
 // closed credit do not show in its minimum.
-inline std::size_t tree_node::renew() noexcept {
-    const credit_word was = credit_.renew();
-    totals_.note_peak(was.least());
+inline std::size_t tree_node::begin_change() noexcept {
+    const credit_word was = credit_.reset_low_water();
+    totals_.note_peak(was.low_water());
     return was.credit();
 }
 inline tree_node::change tree_node::climb(tree_node* from, change by, const tree_node* end) noexcept {
     for (tree_node* n = from; n != end && (by.all != 0 || by.confirmed != 0); n = n->parent_) {
-        const std::size_t credit = n->renew();
+        const std::size_t credit = n->begin_change();
         by = n->totals_.add(by);
         n->totals_.note_peak(credit);
     }
@@ -255,7 +255,7 @@ inline tree_node::change tree_node::climb(tree_node* from, change by, const tree
 }
 inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept {
     if (!credit_.grow(from, more, bytes, open)) return false;
-    totals_.note_peak(from.least());
+    totals_.note_peak(from.low_water());
     const auto by = static_cast<std::ptrdiff_t>(more);
     const change above = totals_.add({by, held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
     totals_.note_peak(from.credit() + more - bytes);
@@ -268,7 +268,7 @@ inline void tree_node::lower(std::size_t bytes) noexcept {
         report_over_refunded();
         bytes = credit_.charged();
     }
-    renew();
+    begin_change();
     credit_.shrink(bytes);
     const auto by = -static_cast<std::ptrdiff_t>(bytes);
     climb(parent_, totals_.add({by, by}));
@@ -277,7 +277,7 @@ inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
     const leaf_credit::returned r = credit_.take_back(all, open);
     if (ALLOT_UNLIKELY(r.over_refunded)) report_over_refunded();
     if (!r.changed) return 0;
-    totals_.note_peak(r.before.least());
+    totals_.note_peak(r.before.low_water());
     const auto by = -static_cast<std::ptrdiff_t>(r.bytes);
     climb(parent_, totals_.add({by, by}));
     return r.bytes;
@@ -290,19 +290,19 @@ inline std::size_t tree_node::held_of(std::size_t bytes) const noexcept {
 }
 inline void tree_node::confirm(std::size_t bytes) noexcept {
     bytes = held_of(bytes);
-    const std::size_t credit = renew();
+    const std::size_t credit = begin_change();
     const change above = totals_.add({0, static_cast<std::ptrdiff_t>(bytes)});
     totals_.note_peak(credit);
     climb(parent_, above);
 }
 inline void tree_node::cancel(std::size_t bytes) noexcept {
     bytes = held_of(bytes);
-    renew();
+    begin_change();
     credit_.shrink(bytes);
     climb(parent_, totals_.add({-static_cast<std::ptrdiff_t>(bytes), 0}));
 }
 inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node& end) noexcept {
-    renew();
+    begin_change();
     credit_.shrink(0 - static_cast<std::size_t>(by));
     return climb(this, {by, by}, &end);
 }

@@ -12,8 +12,8 @@ BUGS = {
         do {"""),
     "account_room_taken_in_two_steps": bug(
         "model/relacy_accounts.cpp",
-        "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
-        "while (false); word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
+        "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed)));",
+        "while (false); word_.store(credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed);"),
     "account_asks_no_level_above": bug(
         "model/accounts.cpp",
         "more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();",
