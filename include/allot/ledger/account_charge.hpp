@@ -50,7 +50,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
     for (;;) {
         if (!is_open()) return refused_here(charge_outcome::closed, bytes);
         const detail::credit_word w = credit().word();
-        if (w.credit() != 0 && (!w.open() || credit().is_shut())) {
+        if (w.credit() != 0 && (!w.open() || credit().is_recalled())) {
             take_back(true, false); // bytes that were refunded into a closed credit
             continue;
         }
@@ -83,11 +83,11 @@ inline bool account::fits(std::size_t bytes) noexcept {
     if (bytes != 0 && has_credit(bytes)) return true;
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return false;
     const locked scope(*this);
-    for (unsigned called_in = 0;; ++called_in) {
+    for (unsigned recalls = 0;; ++recalls) {
         const std::size_t unused = credit().unused();
         const limit_check found = check_levels(this, bytes > unused ? bytes - unused : 0);
-        if (found.charged() || called_in == detail::charge_request::most_call_ins(*this) ||
-            scope.tree.call_in(*found.at, false) == 0)
+        if (found.charged() || recalls == detail::charge_request::max_recalls(*this) ||
+            scope.tree.recall_credit(*found.at, false) == 0)
             return is_open() && found.charged();
     }
 }
@@ -108,7 +108,7 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
     const locked scope(*this, detail::adopt_lock);
     lower(bytes);
     settle();
-    if (credit().one_thread() && credit().is_shut()) take_back(true, false);
+    if (credit().one_thread() && credit().is_recalled()) take_back(true, false);
     end_if_drained();
 }
 // The lock is taken: the bytes go into the credit, and the next holder settles them. False: it must wait for the lock.
@@ -162,7 +162,7 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
     const locked scope(*this);
     detail::charge_request request{scope.tree, *this, mode::checked};
     for (;;) {
-        scope.tree.call_in(*this, false); // the credit of leaves below is not reserved
+        scope.tree.recall_credit(*this, false); // the credit of leaves below is not reserved
         const std::size_t now = tree_node::used();
         if (!is_open()) return refused_here(charge_outcome::closed, bytes);
         if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())
@@ -184,7 +184,7 @@ inline void account::release_reservation() noexcept {
 inline void account::set_limit(std::size_t bytes) noexcept {
     const locked scope(*this);
     totals().set_limit(bytes);
-    if (totals().total() > bytes) scope.tree.call_in(*this, true);
+    if (totals().total() > bytes) scope.tree.recall_credit(*this, true);
 }
 inline void account::set_grace(std::size_t bytes) noexcept {
     const locked scope(*this);

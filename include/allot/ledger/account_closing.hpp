@@ -32,11 +32,12 @@ inline account::account(account* parent, const detail::account_arguments& asked)
 inline bool account::begin_below(account& parent, std::size_t reserved) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
-    for (unsigned called_in = 0;; ++called_in) {
+    for (unsigned recalls = 0;; ++recalls) {
         const limit_check found = check_parent(parent, reserved);
         if (found.fitted()) break;
         if (found.outcome == charge_outcome::over_limit && found.at != this) {
-            if (called_in < detail::charge_request::most_call_ins(parent) && scope.tree.call_in(*found.at, false) != 0)
+            if (recalls < detail::charge_request::max_recalls(parent) &&
+                scope.tree.recall_credit(*found.at, false) != 0)
                 continue;
             if (found.only_pending() && !detail::charge_request::is_inside_a_call(scope.tree)) return false;
             found.at->totals().count_refusal();

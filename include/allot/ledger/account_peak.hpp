@@ -78,7 +78,7 @@ inline void account::copy_peak(const account& root, account_peak& to) noexcept {
 inline void account::keep_peak(account_peak* copy) noexcept {
     const locked scope(*this);
     scope.tree.peak_copy = copy;
-    if (copy != nullptr) scope.tree.call_in(root(), true); // credit is no charge
+    if (copy != nullptr) scope.tree.recall_credit(root(), true); // credit is no charge
 }
 
 } // namespace allot::inline ALLOT_ABI

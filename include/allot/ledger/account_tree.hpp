@@ -32,11 +32,11 @@ struct account_tree {
 
     // The leaves at and below `within` return their credit. With `closes` they take none until a charge climbs and
     // fits. Returns bytes. Requires the lock.
-    std::size_t call_in(const tree_node& within, bool closes) noexcept {
+    std::size_t recall_credit(const tree_node& within, bool closes) noexcept {
         std::size_t bytes = 0;
         for (tree_node* n = leaves.first(); n != nullptr; n = leaves.after(*n)) {
             if (!n->is_below(within)) continue;
-            if (n->credit().one_thread()) n->credit().shut(); // its thread returns it with its next request
+            if (n->credit().one_thread()) n->credit().recall(); // its thread returns it with its next request
             else bytes += n->take_back(true, n->credit().word().open() && !closes);
         }
         return bytes;
@@ -44,7 +44,7 @@ struct account_tree {
     // No leaf has credit below an exceeded limit, at or above `from`. Requires the lock.
     void close_credits_where_exceeded(const tree_node& from) noexcept {
         for (const tree_node* n = &from; (n = tree_node::first_over_limit(n)) != nullptr; n = n->parent())
-            call_in(*n, true);
+            recall_credit(*n, true);
     }
 };
 

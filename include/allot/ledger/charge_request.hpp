@@ -39,21 +39,21 @@ class charge_request {
     }
     // The leaves' credit was called in this often for one request at most: each level may refuse it once, and other
     // threads may refund meanwhile.
-    static unsigned most_call_ins(const tree_node& by) noexcept { return by.depth() + 2; }
+    static unsigned max_recalls(const tree_node& by) noexcept { return by.depth() + 2; }
     static bool is_inside_a_call(const account_tree& tree) noexcept {
         return tree.listeners.is_inside_a_call(sys::thread_token());
     }
 
   private:
     ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found) noexcept {
-        if (called_in_ < most_call_ins(by_)) {
-            ++called_in_;
-            if (tree_.call_in(*found.at, false) != 0) return true;
+        if (recalls_ < max_recalls(by_)) {
+            ++recalls_;
+            if (tree_.recall_credit(*found.at, false) != 0) return true;
         }
         if (mode_ == charge_mode::forced) {
             if (found.outcome == charge_outcome::over_limit && !found.overflows) found.outcome = charge_outcome::forced;
         } else if (found.only_pending() && wait()) {
-            called_in_ = 0;
+            recalls_ = 0;
             return true;
         }
         if (!found.charged()) found.at->totals().count_refusal();
@@ -72,7 +72,7 @@ class charge_request {
     const tree_node& by_;
     const charge_mode mode_;
     bool waits_ = false;
-    unsigned called_in_ = 0; // since it waited
+    unsigned recalls_ = 0; // since it waited
 };
 
 } // namespace detail

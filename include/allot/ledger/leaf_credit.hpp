@@ -36,7 +36,7 @@ class leaf_credit {
     ALLOT_ALWAYS_INLINE bool take(std::size_t bytes) noexcept {
         std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
         if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_shut() || !credit_word{now}.covers(bytes)) return false;
+            if (is_recalled() || !credit_word{now}.covers(bytes)) return false;
             word_.store(credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed);
             return true;
         }
@@ -51,7 +51,7 @@ class leaf_credit {
         const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
         if (ALLOT_CHECKED != 0 && bytes > granted()) return false;      // the lock's holder reports it
         if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_shut() || !credit_word{now}.can_keep(bytes, keep)) return false;
+            if (is_recalled() || !credit_word{now}.can_keep(bytes, keep)) return false;
             word_.store(credit_word{now}.after_refund(bytes).bits, std::memory_order_release);
             return true;
         }
@@ -70,9 +70,9 @@ class leaf_credit {
                 return true;
         return false;
     }
-    ALLOT_ALWAYS_INLINE bool covers(std::size_t bytes) const noexcept { return !is_shut() && word().covers(bytes); }
+    ALLOT_ALWAYS_INLINE bool covers(std::size_t bytes) const noexcept { return !is_recalled() && word().covers(bytes); }
     // one_thread: another thread wants the credit; its own thread returns it at its next request.
-    bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
+    bool is_recalled() const noexcept { return recalled_.load(std::memory_order_relaxed); }
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
 
@@ -99,9 +99,9 @@ class leaf_credit {
     // After grow(..., open = true): refunds may stay.
     void open() noexcept {
         keep_at_most(step_at(granted()));
-        shut_.store(false, std::memory_order_relaxed);
+        recalled_.store(false, std::memory_order_relaxed);
     }
-    void shut() noexcept { shut_.store(true, std::memory_order_relaxed); }
+    void recall() noexcept { recalled_.store(true, std::memory_order_relaxed); }
     // A new grant begins; returns the word of the last one.
     credit_word reset_low_water() noexcept {
         credit_word w = word();
@@ -179,7 +179,7 @@ class leaf_credit {
     std::atomic<std::uint32_t> keep_{0}; // credit beyond this is returned
     const std::uint32_t step_;
     const bool one_thread_;
-    std::atomic<bool> shut_{false};
+    std::atomic<bool> recalled_{false};
 };
 
 } // namespace detail

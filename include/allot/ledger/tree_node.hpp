@@ -102,7 +102,7 @@ class tree_node {
     }
     // Other threads want the credit, or its account may not have one now.
     void close_credit() noexcept {
-        if (credit_.one_thread()) credit_.shut(); // its thread returns it with its next request
+        if (credit_.one_thread()) credit_.recall(); // its thread returns it with its next request
         else take_back(true, false);
     }
     void confirm(std::size_t bytes) noexcept; // held bytes are in use now

@@ -33,7 +33,7 @@ BUGS = {
         "return total_; }"),
     "account_keeps_room_beyond_its_limit": bug(
         "unit/ledger/account.cpp",
-        "if (totals().total() > bytes) scope.tree.call_in(*this, true);",
+        "if (totals().total() > bytes) scope.tree.recall_credit(*this, true);",
         ""),
     "account_ends_before_its_views": bug(
         "unit/ledger/closing.cpp",
