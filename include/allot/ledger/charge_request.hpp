@@ -52,7 +52,7 @@ class charge_request {
         }
         if (mode_ == charge_mode::forced) {
             if (found.outcome == charge_outcome::over_limit && !found.overflows) found.outcome = charge_outcome::forced;
-        } else if (found.only_pending() && wait()) {
+        } else if (found.only_held_bytes_prevent() && wait()) {
             recalls_ = 0;
             return true;
         }

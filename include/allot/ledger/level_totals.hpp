@@ -2,9 +2,9 @@
 //
 //     total    = the own grant and the claims of the children   what the limit bounds
 //     claim    = max(total, reserved)                           what the level counts at its parent
-//     pending  = the part of total that is held and not confirmed; without it: met
+//     held  = the part of total that is held and not confirmed; without it: met
 //
-// Invariant: pending <= total; reserved >= the reservation of the start; peak = the highest noted confirmed() less credit.
+// Invariant: held <= total; reserved >= the reservation of the start; peak = the highest noted confirmed() less credit.
 // Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
@@ -32,8 +32,8 @@ class level_totals {
     void set_grace(std::size_t bytes) noexcept { grace_ = bytes; }
 
     std::size_t total() const noexcept { return total_; }
-    std::size_t pending() const noexcept { return pending_; }
-    std::size_t confirmed() const noexcept { return total_ - pending_; }
+    std::size_t held() const noexcept { return held_; }
+    std::size_t confirmed() const noexcept { return total_ - held_; }
     std::size_t reserved() const noexcept { return reserved_; }
     std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
     std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
@@ -56,14 +56,16 @@ class level_totals {
         return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
     }
     // It may not, but could if the held bytes were not there.
-    bool only_pending(std::size_t more) const noexcept { return pending_ != 0 && confirmed() + more <= limit(); }
+    bool only_held_bytes_prevent(std::size_t more) const noexcept {
+        return held_ != 0 && confirmed() + more <= limit();
+    }
 
     // ---- commit: each returns the change of the claim
 
     change add(change by) noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
         total_ += static_cast<std::size_t>(by.all);
-        pending_ += static_cast<std::size_t>(by.all - by.confirmed);
+        held_ += static_cast<std::size_t>(by.all - by.confirmed);
         return since(was, was_confirmed);
     }
     change reserve(std::size_t bytes) noexcept {
@@ -75,7 +77,7 @@ class level_totals {
     change release_reservation() noexcept { return reserve(first_reserved_); }
     change end() noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
-        total_ = pending_ = reserved_ = first_reserved_ = 0;
+        total_ = held_ = reserved_ = first_reserved_ = 0;
         return since(was, was_confirmed);
     }
 
@@ -99,7 +101,7 @@ class level_totals {
         f.beyond = beyond_;
         return f;
     }
-    bool valid() const noexcept { return pending_ <= total_ && reserved_ >= first_reserved_; }
+    bool valid() const noexcept { return held_ <= total_ && reserved_ >= first_reserved_; }
 
   private:
     std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
@@ -109,7 +111,7 @@ class level_totals {
     }
 
     std::size_t total_ = 0;
-    std::size_t pending_ = 0;
+    std::size_t held_ = 0;
     std::size_t reserved_ = 0;
     std::size_t first_reserved_ = 0; // the constructor's
     mutable std::size_t peak_ = 0;

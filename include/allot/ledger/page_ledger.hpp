@@ -43,7 +43,7 @@ class page_ledger {
     }
     // What was charged was also had: only now does it count for the peak.
     void confirm(std::size_t bytes) noexcept {
-        const std::size_t now = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        const std::size_t now = confirmed_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
         std::size_t peak = peak_.load(std::memory_order_relaxed);
         while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
         }
@@ -52,8 +52,8 @@ class page_ledger {
     void cancel(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
     // What was charged and confirmed is given back.
     void refund(std::size_t bytes) noexcept {
-        held_.fetch_sub(bytes, std::memory_order_relaxed);
-        used_.fetch_sub(bytes, std::memory_order_release); // whoever charges in this room sees held_ without it
+        confirmed_.fetch_sub(bytes, std::memory_order_relaxed);
+        used_.fetch_sub(bytes, std::memory_order_release); // whoever charges in this room sees confirmed_ without it
     }
 
     std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
@@ -62,8 +62,8 @@ class page_ledger {
     void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
 
   private:
-    std::atomic<std::size_t> used_{0}; // charged
-    std::atomic<std::size_t> held_{0}; // of that, confirmed
+    std::atomic<std::size_t> used_{0};      // charged
+    std::atomic<std::size_t> confirmed_{0}; // of that, confirmed
     std::atomic<std::size_t> peak_{0};
     std::atomic<std::size_t> limit_;
 };

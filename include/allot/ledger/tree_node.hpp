@@ -39,7 +39,9 @@ class tree_node {
         bool fitted() const noexcept { return outcome == charge_outcome::fits; }
         bool charged() const noexcept { return is_charged(outcome); }
         // It would fit, were the held bytes not there.
-        bool only_pending() const noexcept { return !overflows && at->totals_.only_pending(more); }
+        bool only_held_bytes_prevent() const noexcept {
+            return !overflows && at->totals_.only_held_bytes_prevent(more);
+        }
         // Grace is for charges, not for reservations.
         void without_grace() noexcept {
             if (outcome == charge_outcome::in_grace) outcome = charge_outcome::over_limit;
@@ -136,7 +138,7 @@ class tree_node {
     friend class listener_dispatch; // listeners
 
     std::size_t begin_change() noexcept;
-    std::size_t held_of(std::size_t bytes) const noexcept;
+    std::size_t at_most_held(std::size_t bytes) const noexcept;
     void lift() noexcept;
     void report_over_refunded() const noexcept {
         if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has reported it
@@ -283,20 +285,20 @@ inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
     return r.bytes;
 }
 // At most what is held; after the account's end that is nothing.
-inline std::size_t tree_node::held_of(std::size_t bytes) const noexcept {
-    if (ALLOT_LIKELY(bytes <= totals_.pending())) return bytes;
+inline std::size_t tree_node::at_most_held(std::size_t bytes) const noexcept {
+    if (ALLOT_LIKELY(bytes <= totals_.held())) return bytes;
     report_over_refunded();
-    return totals_.pending();
+    return totals_.held();
 }
 inline void tree_node::confirm(std::size_t bytes) noexcept {
-    bytes = held_of(bytes);
+    bytes = at_most_held(bytes);
     const std::size_t credit = begin_change();
     const change above = totals_.add({0, static_cast<std::ptrdiff_t>(bytes)});
     totals_.note_peak(credit);
     climb(parent_, above);
 }
 inline void tree_node::cancel(std::size_t bytes) noexcept {
-    bytes = held_of(bytes);
+    bytes = at_most_held(bytes);
     begin_change();
     credit_.shrink(bytes);
     climb(parent_, totals_.add({-static_cast<std::ptrdiff_t>(bytes), 0}));
@@ -349,7 +351,7 @@ inline bool tree_node::valid() const noexcept {
     }
     return n == children_ && below_.valid() && totals_.valid() && credit_.valid() &&
            totals_.total() == credit_.granted() + subtree_charges &&
-           (subtree_charges == confirmed_charges || totals_.pending() != 0);
+           (subtree_charges == confirmed_charges || totals_.held() != 0);
 }
 
 } // namespace detail

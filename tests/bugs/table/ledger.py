@@ -29,7 +29,7 @@ BUGS = {
         ""),
     "account_peak_knows_what_is_held": bug(
         "unit/ledger/account.cpp",
-        "return total_ - pending_; }",
+        "return total_ - held_; }",
         "return total_; }"),
     "account_keeps_room_beyond_its_limit": bug(
         "unit/ledger/account.cpp",
