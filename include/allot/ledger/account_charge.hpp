@@ -115,7 +115,7 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
 // The account is closing, so the last refund ends it under the lock; or 2 GiB wait to be settled.
 inline bool account::defer_refund(std::size_t bytes) noexcept {
     const bool done = life_.enter_refund() && credit().defer_refund(bytes);
-    if (done) tree().lock.note(*this);
+    if (done) tree().lock.add_deferred(*this);
     life_.leave_refund(); // the last access where it is done
     return done;
 }

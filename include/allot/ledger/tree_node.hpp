@@ -134,7 +134,7 @@ class tree_node {
     bool valid() const noexcept;
 
   private:
-    friend class tree_lock;         // notes
+    friend class tree_lock;         // deferred refunds
     friend class listener_dispatch; // listeners
 
     std::size_t begin_change() noexcept;
@@ -150,19 +150,19 @@ class tree_node {
     account* const root_;
     tree_node* parent_;
     account_listener::list listeners_;
-    std::atomic<tree_node*> note_{nullptr}; // the next noted refund
-    list_place<tree_node> leaf_;            // among the tree's leaves with steps
+    std::atomic<tree_node*> next_deferred_{nullptr}; // the next noted refund
+    list_place<tree_node> leaf_;                     // among the tree's leaves with steps
 
     const char* name_;
     list_place<tree_node> sibling_;
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     std::uint32_t children_ = 0;
-    std::atomic<bool> noted_{false};
+    std::atomic<bool> has_deferred_{false};
     bool detached_; // no child of its parent, or not any more: refunds that come late are ignored
 
   public:
     using leaves = intrusive_list<tree_node, &tree_node::leaf_>;
-    using notes = mpsc_stack<tree_node, &tree_node::note_>;
+    using deferred_nodes = mpsc_stack<tree_node, &tree_node::next_deferred_>;
 };
 
 // ---- figures -----------------------------------------------------------------------------------------------------

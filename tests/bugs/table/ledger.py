@@ -50,8 +50,8 @@ BUGS = {
         "now();"),
     "account_refund_not_noted": bug(
         "model/relacy_accounts.cpp",
-        "if (!node.noted_.exchange(true, std::memory_order_acq_rel)) notes_.push(&node);",
-        "if (false) notes_.push(&node);"),
+        "if (!node.has_deferred_.exchange(true, std::memory_order_acq_rel)) deferred_.push(&node);",
+        "if (false) deferred_.push(&node);"),
     "account_granted_by_a_store": bug(
         "model/relacy_accounts.cpp",
         "if (word_.compare_exchange_strong(from.bits, credit_word::of(from.credit() + more - bytes, open).bits, "
