@@ -206,7 +206,7 @@ class alignas(64) account : detail::tree_node {
     // A charge that counts in no peak until it is confirmed. Its thread charges nothing else in this tree in between.
     // Another request that fits but for held bytes waits until they are confirmed or cancelled.
     [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept {
-        return by_its_thread(), charge_slow(bytes, mode::held);
+        return check_thread(), charge_slow(bytes, mode::held);
     }
     void confirm(std::size_t bytes) noexcept;
     void cancel(std::size_t bytes) noexcept; // listeners are called with `released`
@@ -224,13 +224,13 @@ class alignas(64) account : detail::tree_node {
 
     // ---- account_charge.hpp, account_transfer.hpp
     // With one_thread: a second thread is reported, in checked builds.
-    ALLOT_ALWAYS_INLINE void by_its_thread() noexcept {
+    ALLOT_ALWAYS_INLINE void check_thread() noexcept {
         if constexpr (ALLOT_CHECKED != 0)
             if (ALLOT_UNLIKELY(credit().one_thread()) && !user_.is_mine())
                 report_misuse({.kind = misuse::wrong_thread, .heap = name()});
     }
-    ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return by_its_thread(), credit().take(bytes); }
-    ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return by_its_thread(), credit().give(bytes); }
+    ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
+    ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
     charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
@@ -257,7 +257,7 @@ class alignas(64) account : detail::tree_node {
     }
 
     // ---- account_closing.hpp
-    bool begin_below(account& parent, std::size_t reserved) noexcept;
+    bool try_open_below(account& parent, std::size_t reserved) noexcept;
     limit_check check_parent(account& parent, std::size_t reserved) noexcept;
     ALLOT_ALWAYS_INLINE void count_at(unsigned at, int by) noexcept {
         if (ALLOT_UNLIKELY(!life_.counts().add(at, by))) count_closing(at, by);
@@ -269,8 +269,8 @@ class alignas(64) account : detail::tree_node {
     static void end_drained(account* first) noexcept;
     void end_by_itself() noexcept;
     bool leave_tree() noexcept;
-    account* keep_parent() noexcept;
-    account* take_closed_parent() noexcept;
+    account* pin_parent() noexcept;
+    account* unpin_parent() noexcept;
     bool end(text_writer& leaks) noexcept;
     bool write_leaks(text_writer& out) const noexcept;
     void notify_child_change(account& parent, bool added) noexcept;

@@ -142,12 +142,12 @@ ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_
 // ---- hold --------------------------------------------------------------------------------------------------------
 
 inline void account::confirm(std::size_t bytes) noexcept {
-    by_its_thread();
+    check_thread();
     const locked scope(*this);
     tree_node::confirm(bytes);
 }
 inline void account::cancel(std::size_t bytes) noexcept {
-    by_its_thread();
+    check_thread();
     const auto now = [&] {
         const locked scope(*this);
         tree_node::cancel(bytes);

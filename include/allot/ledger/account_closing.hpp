@@ -24,12 +24,12 @@ inline account::account(account* parent, const detail::account_arguments& asked)
         if (credit().has_step()) tree_.leaves.add(*this);
         return;
     }
-    while (!begin_below(*parent, asked.reservation)) yield();
+    while (!try_open_below(*parent, asked.reservation)) yield();
     if (is_open()) notify_child_change(*parent, true);
 }
 // The reservation is charged, or it is refused and the account is closed. False: held bytes prevent it, and the thread
 // that holds them may need the mutex, so try again without it.
-inline bool account::begin_below(account& parent, std::size_t reserved) noexcept {
+inline bool account::try_open_below(account& parent, std::size_t reserved) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     for (unsigned recalls = 0;; ++recalls) {
@@ -46,7 +46,7 @@ inline bool account::begin_below(account& parent, std::size_t reserved) noexcept
         life_.close();
         return true;
     }
-    join(reserved);
+    attach(reserved);
     if (credit().has_step()) scope.tree.leaves.add(*this);
     return true;
 }
@@ -90,21 +90,21 @@ ALLOT_COLD inline void account::end_drained(account* first) noexcept {
 // A parent that ends with it is ended after it, since one object may own both.
 inline void account::end_by_itself() noexcept {
     const detail::account_lifetime::last_call last = life_.at_end();
-    account* const above = keep_parent();
+    account* const above = pin_parent();
     close();
-    account* const next = above != nullptr ? above->take_closed_parent() : nullptr;
+    account* const next = above != nullptr ? above->unpin_parent() : nullptr;
     last.ended(*this, last.context); // nothing is used after it but the accounts that wait to be ended
     end_drained(next);
 }
-// Returns the parent, which does not end by itself until take_closed_parent(); null for a root.
-inline account* account::keep_parent() noexcept {
+// Returns the parent, which does not end by itself until unpin_parent(); null for a root.
+inline account* account::pin_parent() noexcept {
     const locked scope(*this);
     account* const above = parent();
     if (above != nullptr) above->life_.counts().add_locked(detail::open_counts::users, 1);
     return above;
 }
 // Returns the accounts that the caller is to end.
-inline account* account::take_closed_parent() noexcept {
+inline account* account::unpin_parent() noexcept {
     const locked scope(*this, false);
     life_.counts().add_locked(detail::open_counts::users, -1);
     end_if_drained();
@@ -115,7 +115,7 @@ inline account* account::take_closed_parent() noexcept {
 
 inline bool account::close() noexcept {
     if (life_.is_closed()) return true;
-    account* const above = keep_parent(); // it may wait for this child alone, and end the tree with it
+    account* const above = pin_parent(); // it may wait for this child alone, and end the tree with it
     char page[8192];
     text_writer leaks{page};
     const bool ended = end(leaks);
@@ -181,7 +181,7 @@ inline bool account::leave_tree() noexcept {
     credit().end();
     account* const above = parent();
     if (above == nullptr) return true;
-    leave();
+    detach();
     above->end_if_drained();
     return true;
 }

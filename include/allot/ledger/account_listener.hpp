@@ -49,8 +49,8 @@ class account_listener {
   private:
     friend class detail::listener_dispatch;
     list_place<account_listener> place_;
-    unsigned running_ = 0;                    // calls under way, by the tree's lock
-    bool gone_ = false;                       // removed meanwhile
+    unsigned running_calls_ = 0;              // calls under way, by the tree's lock
+    bool removed_ = false;                    // removed meanwhile
     const detail::tree_node* home_ = nullptr; // the account that it was added to
 
   public:

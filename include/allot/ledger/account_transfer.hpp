@@ -14,7 +14,7 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
         return {charge_outcome::misused, &to, bytes, to.used(), to.limit()};
     }
     if (&from == &to || bytes == 0) return {};
-    from.by_its_thread(), to.by_its_thread();
+    from.check_thread(), to.check_thread();
     const bool notified = from.tree().listeners.has_listeners();
     if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
         return move_locked(from, to, bytes, how);

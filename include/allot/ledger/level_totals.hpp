@@ -73,11 +73,11 @@ class level_totals {
         reserved_ = bytes;
         return since(was, was_confirmed);
     }
-    change reserve_first(std::size_t bytes) noexcept { return first_reserved_ = bytes, reserve(bytes); }
-    change release_reservation() noexcept { return reserve(first_reserved_); }
+    change reserve_at_start(std::size_t bytes) noexcept { return reserved_at_start_ = bytes, reserve(bytes); }
+    change release_reservation() noexcept { return reserve(reserved_at_start_); }
     change end() noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
-        total_ = held_ = reserved_ = first_reserved_ = 0;
+        total_ = held_ = reserved_ = reserved_at_start_ = 0;
         return since(was, was_confirmed);
     }
 
@@ -101,7 +101,7 @@ class level_totals {
         f.beyond = beyond_;
         return f;
     }
-    bool valid() const noexcept { return held_ <= total_ && reserved_ >= first_reserved_; }
+    bool valid() const noexcept { return held_ <= total_ && reserved_ >= reserved_at_start_; }
 
   private:
     std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
@@ -113,7 +113,7 @@ class level_totals {
     std::size_t total_ = 0;
     std::size_t held_ = 0;
     std::size_t reserved_ = 0;
-    std::size_t first_reserved_ = 0; // the constructor's
+    std::size_t reserved_at_start_ = 0; // the constructor's
     mutable std::size_t peak_ = 0;
     std::atomic<std::size_t> limit_;
     std::size_t grace_;

@@ -31,21 +31,21 @@ class listener_dispatch {
 
     // False: it has a home already.
     bool add(account_listener& listener, tree_node& home) noexcept {
-        if (listener.home_ == &home) listener.gone_ = false; // removed in a call that still runs
+        if (listener.home_ == &home) listener.removed_ = false; // removed in a call that still runs
         if (listener.home_ != nullptr) return false;
         listener.home_ = &home;
-        listener.gone_ = false;
+        listener.removed_ = false;
         home.listeners_.add(listener);
         listeners_.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
-    enum class removal : std::uint8_t { done, by_its_caller, wait };
-    // by_its_caller: a call of this thread runs, so it must not be waited for. wait: try again without the lock.
+    enum class removal : std::uint8_t { done, not_waited, wait };
+    // not_waited: a call of this thread runs, so it must not be waited for. wait: try again without the lock.
     removal remove(account_listener& listener, tree_node& home) noexcept {
         if (listener.home_ != &home) return removal::done;
-        listener.gone_ = true;
-        if (listener.running_ == 0) return forget(listener, home), removal::done;
-        return has_round(sys::thread_token()) ? removal::by_its_caller : removal::wait;
+        listener.removed_ = true;
+        if (listener.running_calls_ == 0) return forget(listener, home), removal::done;
+        return has_round(sys::thread_token()) ? removal::not_waited : removal::wait;
     }
     // Whether a listener has this thread now.
     bool is_inside_a_call(std::uintptr_t thread) const noexcept;
@@ -94,9 +94,9 @@ class listener_dispatch::round {
         for (tree_node* n = &from; n != end && more; n = n->parent_)
             for (account_listener* l = n->listeners_.first(); l != nullptr;) {
                 account_listener& it = *l;
-                if (!it.gone_ && more) more = call(it, [&] { return what(it, *n); });
+                if (!it.removed_ && more) more = call(it, [&] { return what(it, *n); });
                 l = n->listeners_.after(it);
-                if (it.gone_ && it.running_ == 0) by_.forget(it, *n);
+                if (it.removed_ && it.running_calls_ == 0) by_.forget(it, *n);
             }
     }
 
@@ -104,13 +104,13 @@ class listener_dispatch::round {
     friend class listener_dispatch;
     // Requires the lock, and is without it during the call.
     template <class Call> bool call(account_listener& it, Call call) noexcept {
-        ++it.running_;
+        ++it.running_calls_;
         inside_ = true;
         lock_.unlock();
         const bool more = call();
         lock_.lock();
         inside_ = false;
-        --it.running_;
+        --it.running_calls_;
         return more;
     }
     listener_dispatch& by_;

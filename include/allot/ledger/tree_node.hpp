@@ -119,9 +119,9 @@ class tree_node {
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
     // Requires a parent, which has room for the reservation.
-    void join(std::size_t reservation) noexcept;
+    void attach(std::size_t reservation) noexcept;
     // Returns the claim, and gives the children to the parent. Requires a parent.
-    void leave() noexcept;
+    void detach() noexcept;
     // This node and all below, parents first; the lock is not needed.
     template <class Visit> void walk(Visit visit) const {
         visit(*this);
@@ -139,7 +139,7 @@ class tree_node {
 
     std::size_t begin_change() noexcept;
     std::size_t at_most_held(std::size_t bytes) const noexcept;
-    void lift() noexcept;
+    void decrement_depths() noexcept;
     void report_over_refunded() const noexcept {
         if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has reported it
     }
@@ -311,18 +311,18 @@ inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node&
 
 // ---- shape -------------------------------------------------------------------------------------------------------
 
-inline void tree_node::join(std::size_t reservation) noexcept {
+inline void tree_node::attach(std::size_t reservation) noexcept {
     depth_ = parent_->depth_ + 1;
-    climb(parent_, totals_.reserve_first(reservation));
+    climb(parent_, totals_.reserve_at_start(reservation));
     parent_->below_.add(*this);
     ++parent_->children_;
     detached_ = false;
 }
-inline void tree_node::lift() noexcept {
+inline void tree_node::decrement_depths() noexcept {
     --depth_;
-    for (tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->lift();
+    for (tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->decrement_depths();
 }
-inline void tree_node::leave() noexcept {
+inline void tree_node::detach() noexcept {
     change with = totals_.end();
     for (tree_node* c = below_.first(); c != nullptr;) {
         tree_node* const following = below_.after(*c);
@@ -331,7 +331,7 @@ inline void tree_node::leave() noexcept {
         parent_->below_.add(*c);
         ++parent_->children_;
         c->parent_ = parent_;
-        c->lift();
+        c->decrement_depths();
         c = following;
     }
     below_.clear();

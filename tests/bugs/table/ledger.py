@@ -41,7 +41,7 @@ BUGS = {
         "items_.empty();"),
     "account_of_one_thread_used_by_two": bug(
         "death/accounts.cpp",
-        "by_its_thread(),",
+        "check_thread(),",
         "",
         within="give_credit"),
     "cancelled_and_nobody_hears": bug(
