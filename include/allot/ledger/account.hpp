@@ -99,10 +99,10 @@ class alignas(64) account : detail::tree_node {
         if (ALLOT_LIKELY(give_credit(bytes))) return;
         refund_slow(bytes, [] {});
     }
-    // The same. Calls landed() once other requests can charge the bytes, before listeners are called.
-    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept {
-        if (!give_credit(bytes)) return refund_slow(bytes, landed);
-        landed();
+    // The same. Calls on_refunded() once other requests can charge the bytes, before listeners are called.
+    template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
+        if (!give_credit(bytes)) return refund_slow(bytes, on_refunded);
+        on_refunded();
     }
     // Bytes charged to `from` are charged to `to`. No level is charged twice at any moment, and levels above both
     // change only where a reservation makes a difference. transfer() is always done, but across trees (misused), and
@@ -234,11 +234,11 @@ class alignas(64) account : detail::tree_node {
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
     charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
-    template <class Landed> void refund_slow(std::size_t bytes, Landed landed) noexcept;
+    template <class OnRefunded> void refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept;
     void refund_locked(std::size_t bytes) noexcept;
     bool defer_refund(std::size_t bytes) noexcept;
-    template <class Now, class Landed>
-    void return_and_notify(const char* what, std::size_t bytes, Now now, Landed landed) noexcept;
+    template <class Now, class OnRefunded>
+    void return_and_notify(const char* what, std::size_t bytes, Now now, OnRefunded on_refunded) noexcept;
     static charge_status move(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept;

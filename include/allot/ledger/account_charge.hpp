@@ -94,8 +94,8 @@ inline bool account::fits(std::size_t bytes) noexcept {
 
 // ---- refund ------------------------------------------------------------------------------------------------------
 
-template <class Landed> inline void account::refund_slow(std::size_t bytes, Landed landed) noexcept {
-    return_and_notify("refund", bytes, [&] { refund_locked(bytes); }, landed);
+template <class OnRefunded> inline void account::refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept {
+    return_and_notify("refund", bytes, [&] { refund_locked(bytes); }, on_refunded);
 }
 inline void account::refund_locked(std::size_t bytes) noexcept {
     detail::tree_lock& lock = tree().lock;
@@ -120,20 +120,20 @@ inline bool account::defer_refund(std::size_t bytes) noexcept {
     return done;
 }
 // `now` returns the bytes; it may end a closing account, so listeners are called before it there.
-template <class Now, class Landed>
+template <class Now, class OnRefunded>
 ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
-                                                    Landed landed) noexcept {
+                                                    OnRefunded on_refunded) noexcept {
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: the account may end
-    if (!tree().listeners.has_listeners()) return now(), landed();
+    if (!tree().listeners.has_listeners()) return now(), on_refunded();
     const auto notify = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
     {
         detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
         if (is_open()) {
             now();
-            landed();
+            on_refunded();
             return calls.each(*this, notify);
         }
-        landed(); // no request of this account can charge them any more
+        on_refunded(); // no request of this account can charge them any more
         calls.each(*this, notify);
     }
     now();

@@ -66,7 +66,9 @@ class tree_ledger {
     void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
     void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }
     void refund(std::size_t bytes) noexcept { account_.refund(bytes); }
-    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept { account_.refund(bytes, landed); }
+    template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
+        account_.refund(bytes, on_refunded);
+    }
 
     std::size_t used() const noexcept { return account_.used(); }
     std::size_t peak() const noexcept { return account_.peak(); }

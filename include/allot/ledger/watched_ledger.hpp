@@ -26,9 +26,9 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
         Ledger::refund(bytes);
         counters_.refunded(bytes);
     }
-    // Where listeners are called: `landed` is before them.
-    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept {
-        Ledger::refund(bytes, landed);
+    // Where listeners are called: `on_refunded` is before them.
+    template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
+        Ledger::refund(bytes, on_refunded);
         counters_.refunded(bytes);
     }
     // The pages of the last charges stand where they are used.
