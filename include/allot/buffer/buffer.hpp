@@ -43,7 +43,7 @@ class buffer {
         return *this;
     }
     ~buffer() {
-        if (ledger_ != nullptr) detail::drop_view(*ledger_);
+        if (ledger_ != nullptr) detail::release_view(*ledger_);
     }
     void swap(buffer& other) noexcept {
         std::swap(ledger_, other.ledger_);
@@ -152,9 +152,9 @@ class buffer {
                 report_misuse({.kind = misuse::no_host_access, .heap = ledger_->by->name(), .address = data_ + offset});
         }
     }
-    bool may_have(const account& a) const noexcept;
+    bool can_receive(const account& a) const noexcept;
     // Why retain returned no view.
-    charge_status no_view(const account& to) const noexcept;
+    charge_status no_view_reason(const account& to) const noexcept;
 
     detail::buffer_ledger* ledger_ = nullptr;
     std::byte* data_ = nullptr;

@@ -48,9 +48,9 @@ struct buffer_block;
 // What one account has of a block.
 struct buffer_ledger {
     std::atomic<std::uint32_t> views{1};
-    bool passed = false; // it was to inherit, and was closed
-    bool left = false;   // its last view went in a call about the charge coming here: the mover ends it
-    account* by;         // changed by its only view, under the lock
+    bool skipped = false;      // it was to inherit, and was closed
+    bool end_deferred = false; // its last view went in a call about the charge coming here: the mover ends it
+    account* by;               // changed by its only view, under the lock
     buffer_block* block;
     buffer_ledger* next = nullptr; // arrived later
 
@@ -84,7 +84,7 @@ struct buffer_block {
     spin_lock lock;
     bool is_foreign;
     bool host_access;
-    bool met_others = false; // there was a second ledger; written once, by who has a view of the first
+    bool was_shared = false; // there was a second ledger; written once, by who has a view of the first
     buffer_ledger first;
 
     buffer_block(const memory_block& m, account& by, const buffer_source& from, bool foreign, bool host) noexcept
@@ -95,7 +95,7 @@ struct buffer_block {
     }
 
     bool is_moving() const noexcept { return mover.load(std::memory_order_acquire) != 0; }
-    bool moved_concurrently() const noexcept {
+    bool is_moved_by_another_thread() const noexcept {
         const std::uintptr_t by = mover.load(std::memory_order_acquire);
         return by != 0 && by != sys::thread_token();
     }
@@ -104,7 +104,7 @@ struct buffer_block {
         while (*at != nullptr) at = &(*at)->next;
         *at = &l;
         l.next = nullptr;
-        if (&l != &first && !met_others) met_others = true;
+        if (&l != &first && !was_shared) was_shared = true;
     }
     void remove(buffer_ledger& l) noexcept {
         buffer_ledger** at = &ledgers;
@@ -125,11 +125,11 @@ struct buffer_block {
         for (buffer_ledger* l = ledgers; l != nullptr; l = l->next) {
             if (l == &gone) continue;
             if (!l->alive()) {
-                if (ending == nullptr && !l->passed) ending = l;
+                if (ending == nullptr && !l->skipped) ending = l;
                 continue;
             }
             if (l->by == gone.by) return l;
-            if (found == nullptr && !l->passed) found = l;
+            if (found == nullptr && !l->skipped) found = l;
         }
         return found != nullptr ? found : ending;
     }
@@ -199,10 +199,10 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
 }
 
 // The charge goes to `to` if the ledger's account has it; `to` has a view that stays meanwhile.
-inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
+inline charge_status transfer_charge(buffer_ledger& from, account& to) noexcept {
     buffer_block& b = *from.block;
     b.lock.lock();
-    while (b.charged == from.by && b.moved_concurrently()) unlock_and_relock(b);
+    while (b.charged == from.by && b.is_moved_by_another_thread()) unlock_and_relock(b);
     const bool has_it = b.charged == from.by && from.by != &to, in_a_call = b.is_moving();
     if (has_it && !in_a_call) return move_charge(b, *from.by, to);
     b.lock.unlock();
@@ -222,19 +222,19 @@ ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     charged.refund(m.bytes);
 }
 // Ends one whose views are gone; returns another that its mover has to end.
-inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
+inline buffer_ledger* end_ledger_or_defer(buffer_ledger& gone) noexcept {
     buffer_block& b = *gone.block;
     account& mine = *gone.by;
     const bool own_node = &gone != &b.first;
     buffer_ledger* also = nullptr;
     b.lock.lock();
     while (b.charged == &mine) {
-        if (b.moved_concurrently()) {
+        if (b.is_moved_by_another_thread()) {
             unlock_and_relock(b);
             continue;
         }
         if (b.is_moving()) {
-            gone.left = true;
+            gone.end_deferred = true;
             b.lock.unlock();
             return nullptr;
         }
@@ -243,8 +243,8 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
         const charge_status s = begin_move(b, mine, *next->by);
         b.lock.lock();
         end_move(b, mine, s); // under the lock: until it is given back `next` is there
-        if (!s.charged()) next->passed = true;
-        else if (next->left) also = next;
+        if (!s.charged()) next->skipped = true;
+        else if (next->end_deferred) also = next;
     }
     b.remove(gone);
     const bool last = b.ledgers == nullptr;
@@ -255,19 +255,19 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
     return also;
 }
 ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
-    for (buffer_ledger* l = &gone; l != nullptr;) l = end_one(*l);
+    for (buffer_ledger* l = &gone; l != nullptr;) l = end_ledger_or_defer(*l);
 }
 // The only view of a block that never had a second ledger: nobody else can come to it, so neither the count nor the
 // lock is asked.
-inline bool is_alone(const buffer_ledger& l) noexcept {
-    return l.views.load(std::memory_order_acquire) == 1 && !l.block->met_others && !l.block->is_moving();
+inline bool is_sole_view(const buffer_ledger& l) noexcept {
+    return l.views.load(std::memory_order_acquire) == 1 && !l.block->was_shared && !l.block->is_moving();
 }
-ALLOT_NOINLINE inline void end_alone(buffer_ledger& l) noexcept {
+ALLOT_NOINLINE inline void end_sole_view(buffer_ledger& l) noexcept {
     l.by->count(counted::buffers, -1); // the account may end with its last refund
     end_block(*l.block);
 }
-ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
-    if (is_alone(l)) end_alone(l);
+ALLOT_ALWAYS_INLINE void release_view(buffer_ledger& l) noexcept {
+    if (is_sole_view(l)) end_sole_view(l);
     else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
 }
 
@@ -280,8 +280,8 @@ inline bool may_relabel(const buffer_block& b, const buffer_ledger& l, const acc
         if (x->by == &to && x->alive()) return false;
     return true;
 }
-// As hand_over, without a second ledger: this one becomes that of `to`, unless the status says that `to` could not be
-// charged. False: nothing has changed, and another ledger is needed. Requires that `to` counts this view.
+// As transfer_charge, without a second ledger: this one becomes that of `to`, unless the status says that `to` could
+// not be charged. False: nothing has changed, and another ledger is needed. Requires that `to` counts this view.
 inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
@@ -289,8 +289,8 @@ inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status
     if (!may_relabel(b, l, to)) return b.lock.unlock(), false;
     if (l.next != nullptr) b.remove(l), b.append(l);
     l.by = &to;
-    l.passed = false;
-    bool left = false; // a call about the move released this very view
+    l.skipped = false;
+    bool end_it = false; // a call about the move released this very view
     if (b.charged == &from) {
         status = begin_move(b, from, to);
         if (ALLOT_UNLIKELY(!status.charged())) { // it was closed meanwhile, and no listener was called
@@ -299,13 +299,13 @@ inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status
             end_move(b, from, status);
             return true;
         }
-        left = l.left;
+        end_it = l.end_deferred;
         end_move(b, from, status); // another thread may end the block now, if a call gave it a view
     } else {
         b.lock.unlock();
     }
     from.count(counted::buffers, -1); // `from` may end, and report: without the lock
-    if (ALLOT_UNLIKELY(left)) end_ledger(l);
+    if (ALLOT_UNLIKELY(end_it)) end_ledger(l);
     return true;
 }
 inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {

@@ -40,21 +40,21 @@ inline constexpr std::size_t buffer_align = 64; // of every block that this libr
 inline constexpr row_type buffer_row{"buffer", nullptr, buffer_align};
 
 template <class M>
-concept gives_rows = requires(M& m, void* p, std::size_t n) {
+concept allocates_rows = requires(M& m, void* p, std::size_t n) {
     { m.try_allocate(n, buffer_row) } -> std::same_as<void*>;
     { m.capacity(p) } -> std::same_as<std::size_t>;
     m.link(p);
     m.release(p);
 };
 template <class M>
-concept gives_back =
+concept deallocates =
     requires(M& m, void* p, std::size_t n) { m.deallocate(p, n); } || requires(M& m, void* p) { m.deallocate(p); };
 template <class M>
-concept gives_addresses = gives_back<M> && requires(M& m, std::size_t n) {
+concept allocates_addresses = deallocates<M> && requires(M& m, std::size_t n) {
     { m.try_allocate(n, n) } -> std::same_as<void*>;
 };
 template <class M>
-concept gives_blocks = gives_back<M> && requires(M& m, std::size_t n) {
+concept allocates_blocks = deallocates<M> && requires(M& m, std::size_t n) {
     { m.try_allocate(n, n).address } -> std::convertible_to<void*>;
     { m.try_allocate(n, n).bytes } -> std::convertible_to<std::size_t>;
 };
@@ -63,7 +63,7 @@ concept gives_blocks = gives_back<M> && requires(M& m, std::size_t n) {
 
 /// What buffers may be made of; see above.
 template <class M>
-concept block_memory = detail::gives_rows<M> || detail::gives_addresses<M> || detail::gives_blocks<M>;
+concept block_memory = detail::allocates_rows<M> || detail::allocates_addresses<M> || detail::allocates_blocks<M>;
 
 class buffer_memory {
   public:
@@ -104,12 +104,12 @@ class buffer_memory {
     };
     template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
     template <class M> static ALLOT_ALWAYS_INLINE memory_block take_from(M& m, std::size_t bytes) noexcept {
-        if constexpr (detail::gives_blocks<M>) {
+        if constexpr (detail::allocates_blocks<M>) {
             const auto b = m.try_allocate(bytes, detail::buffer_align);
             return {static_cast<std::byte*>(b.address), static_cast<std::size_t>(b.bytes)};
         } else {
             void* p = nullptr;
-            if constexpr (detail::gives_rows<M>) p = m.try_allocate(bytes, detail::buffer_row);
+            if constexpr (detail::allocates_rows<M>) p = m.try_allocate(bytes, detail::buffer_row);
             else p = m.try_allocate(bytes, detail::buffer_align);
             if (p == nullptr) return {};
             if constexpr (requires { m.capacity(p); }) return {static_cast<std::byte*>(p), m.capacity(p)};
@@ -117,7 +117,7 @@ class buffer_memory {
         }
     }
     template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
-        if constexpr (detail::gives_rows<M>) m.release(b.address);
+        if constexpr (detail::allocates_rows<M>) m.release(b.address);
         else if constexpr (requires { m.deallocate(b.address, b.bytes); }) m.deallocate(b.address, b.bytes);
         else m.deallocate(b.address);
     }
@@ -126,7 +126,7 @@ class buffer_memory {
                           { M::host_access } -> std::convertible_to<bool>;
                       })
             return M::host_access;
-        else if constexpr (detail::gives_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
+        else if constexpr (detail::allocates_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
         else return true;
     }
     template <class M>

@@ -22,7 +22,7 @@ concept plain_number = (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::i
 namespace detail {
 
 // The machine's order is a parameter so that the other one is tested, too.
-template <std::endian Machine, plain_number T> ALLOT_ALWAYS_INLINE T turned(T value) noexcept {
+template <std::endian Machine, plain_number T> ALLOT_ALWAYS_INLINE T in_little_endian(T value) noexcept {
     if constexpr (Machine == std::endian::little || sizeof(T) == 1) return value;
     else {
         auto bytes = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
@@ -38,11 +38,11 @@ template <plain_number T, std::endian Machine = std::endian::native>
 ALLOT_ALWAYS_INLINE T load_little(const std::byte* from) noexcept {
     T value;
     std::memcpy(&value, from, sizeof value);
-    return turned<Machine>(value);
+    return in_little_endian<Machine>(value);
 }
 template <plain_number T, std::endian Machine = std::endian::native>
 ALLOT_ALWAYS_INLINE void store_little(std::byte* to, T value) noexcept {
-    const T its = turned<Machine>(value);
+    const T its = in_little_endian<Machine>(value);
     std::memcpy(to, &its, sizeof its);
 }
 

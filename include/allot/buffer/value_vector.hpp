@@ -75,15 +75,16 @@ class validity_bits {
 struct vector_parts {
     // The charge of each part's block goes to an account that has views of all of them; the rest stays when that one is
     // closed meanwhile. How the worst of them went.
-    template <class... Parts> static charge_status hand_over(account& to, const Parts&... parts) noexcept {
+    template <class... Parts> static charge_status transfer_charge(account& to, const Parts&... parts) noexcept {
         charge_status worst;
-        const auto goes = [&](const buffer& part) {
-            const charge_status s = part.ledger_ != nullptr ? detail::hand_over(*part.ledger_, to) : charge_status{};
+        const auto move_part = [&](const buffer& part) {
+            const charge_status s =
+                part.ledger_ != nullptr ? detail::transfer_charge(*part.ledger_, to) : charge_status{};
             const bool closed = s.outcome == charge_outcome::closed;
             if (closed || worst.outcome < s.outcome) worst = s;
             return !closed;
         };
-        static_cast<void>((goes(parts) && ...));
+        static_cast<void>((move_part(parts) && ...));
         return worst;
     }
     // `view` makes one of the vector for `to`.
@@ -92,8 +93,8 @@ struct vector_parts {
                                                  const Rest&... rest) noexcept {
         if (!first || &to == first.holder()) return {std::move(mine), {}};
         Vector theirs = view();
-        if (theirs.holder() == nullptr) return {{}, first.no_view(to)};
-        const charge_status s = hand_over(to, first, rest...);
+        if (theirs.holder() == nullptr) return {{}, first.no_view_reason(to)};
+        const charge_status s = transfer_charge(to, first, rest...);
         if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed))
             return {{}, s}; // meanwhile; blocks that went before fall to who inherits
         mine = {};
