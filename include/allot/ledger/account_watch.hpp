@@ -56,12 +56,12 @@ inline account_stats account::stats_locked() const noexcept {
 inline bool account::verify() const noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
-    bool good = valid();
+    bool ok = valid();
     walk([&](const tree_node& n) {
         const account& a = *of(&n);
-        good = good && a.items_.valid() && (a.log() == nullptr || !a.credit().word().open());
+        ok = ok && a.items_.valid() && (a.log() == nullptr || !a.credit().word().open());
     });
-    return good;
+    return ok;
 }
 
 // ---- listeners, items, logs

@@ -14,9 +14,9 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
     using Ledger::Ledger;
 
     bool try_charge(std::size_t bytes) noexcept {
-        const bool good = Ledger::try_charge(bytes);
-        if (!good) counters_.refused(bytes);
-        return good;
+        const bool charged = Ledger::try_charge(bytes);
+        if (!charged) counters_.refused(bytes);
+        return charged;
     }
     void confirm(std::size_t bytes) noexcept {
         Ledger::confirm(bytes);

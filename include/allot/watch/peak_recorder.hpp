@@ -41,7 +41,7 @@ class peak_recorder : public charge_counters {
     // What was charged has found its place: now a census sees it.
     void settled() noexcept {
         const std::size_t now = held();
-        if (ALLOT_UNLIKELY(now > next_.load(std::memory_order_relaxed))) look(now);
+        if (ALLOT_UNLIKELY(now > next_.load(std::memory_order_relaxed))) take_snapshot(now);
     }
     void refunded(std::size_t bytes) noexcept {
         charge_counters::refunded(bytes);
@@ -54,8 +54,8 @@ class peak_recorder : public charge_counters {
     std::size_t held() const noexcept { return held_.load(std::memory_order_relaxed); }
 
   private:
-    ALLOT_COLD void look(std::size_t held) noexcept {
-        if (source_ == nullptr || looking_.exchange(true, std::memory_order_acquire)) return;
+    ALLOT_COLD void take_snapshot(std::size_t held) noexcept {
+        if (source_ == nullptr || taking_snapshot_.exchange(true, std::memory_order_acquire)) return;
         if (held > next_.load(std::memory_order_relaxed)) {
             peak_usage now;
             now.charged = held;
@@ -66,14 +66,14 @@ class peak_recorder : public charge_counters {
             }
             next_.store(held + held / 16, std::memory_order_relaxed);
         }
-        looking_.store(false, std::memory_order_release);
+        taking_snapshot_.store(false, std::memory_order_release);
     }
 
     std::atomic<std::size_t> held_{0};
     std::atomic<std::size_t> next_{0}; // a snapshot is taken above this
     histogram_source source_ = nullptr;
     void* manager_ = nullptr;
-    std::atomic<bool> looking_{false};
+    std::atomic<bool> taking_snapshot_{false};
     mutable spin_lock lock_;
     peak_usage kept_;
 };
