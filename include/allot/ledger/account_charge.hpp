@@ -1,4 +1,4 @@
-// How an account charges, refunds, holds and reserves where its own credit does not suffice. Part of account.hpp.
+// Charges, refunds, holds and reservations of an account that its own credit does not cover. Part of account.hpp.
 #pragma once
 
 #include <allot/ledger/account.hpp>
@@ -51,18 +51,18 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
         if (!is_open()) return refused_here(charge_outcome::closed, bytes);
         const detail::credit_word w = credit().word();
         if (w.credit() != 0 && (!w.open() || credit().is_recalled())) {
-            take_back(true, false); // bytes that were refunded into a closed credit
+            take_back(true, false); // refunds deferred into a closed credit, or a recalled one
             continue;
         }
         const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
         const bool opens = !held && may_take_credit();
-        if (opens)
+        if (opens) // whole steps, if they fit
             if (const std::size_t more = credit().growth_to_whole_steps(bytes, w.credit());
                 more > need && check_levels(this, more).fitted()) {
                 if (grant(w, more, bytes, held, opens)) return {};
                 continue;
             }
-        limit_check found = check_levels(this, need);
+        limit_check found = check_levels(this, need); // else the request alone
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         if (!grant(w, need, bytes, held, opens)) continue;
@@ -74,7 +74,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
 inline bool account::may_take_credit() const noexcept {
     return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr && may_hold_credit();
 }
-// A request was charged beyond a limit: it is counted, and no leaf has credit there.
+// Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void account::charged_beyond(const limit_check& found) noexcept {
     found.at->totals().count_beyond();
     tree().close_credits_where_exceeded(*this);
@@ -106,24 +106,24 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
         lock.lock();
     }
     const locked scope(*this, detail::adopt_lock);
-    lower(bytes);
+    tree_node::refund(bytes);
     settle();
     if (credit().one_thread() && credit().is_recalled()) take_back(true, false);
     end_if_drained();
 }
-// The lock is taken: the bytes go into the credit, and the next holder settles them. False: it must wait for the lock.
-// The account is closing, so the last refund ends it under the lock; or 2 GiB wait to be settled.
+// Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
+// and its last refund ends it, or the credit would exceed 2 GiB.
 inline bool account::defer_refund(std::size_t bytes) noexcept {
     const bool done = life_.enter_refund() && credit().defer_refund(bytes);
     if (done) tree().lock.add_deferred(*this);
-    life_.leave_refund(); // the last access where it is done
+    life_.leave_refund(); // if done, the last access
     return done;
 }
-// `now` returns the bytes; it may end a closing account, so listeners are called before it there.
+// `now` returns the bytes. It may end a closing account, so listeners are called before it then.
 template <class Now, class OnRefunded>
 ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
                                                     OnRefunded on_refunded) noexcept {
-    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: the account may end
+    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // first, since the account may end
     if (!tree().listeners.has_listeners()) return now(), on_refunded();
     const auto notify = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
     {
@@ -133,7 +133,7 @@ ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_
             on_refunded();
             return calls.each(*this, notify);
         }
-        on_refunded(); // no request of this account can charge them any more
+        on_refunded(); // a closing account charges nothing more
         calls.each(*this, notify);
     }
     now();
@@ -162,7 +162,7 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
     const locked scope(*this);
     detail::charge_request request{scope.tree, *this, mode::checked};
     for (;;) {
-        scope.tree.recall_credit(*this, false); // the credit of leaves below is not reserved
+        scope.tree.recall_credit(*this, false); // the credit of leaves below counts in used()
         const std::size_t now = tree_node::used();
         if (!is_open()) return refused_here(charge_outcome::closed, bytes);
         if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())

@@ -1,4 +1,4 @@
-// How a charge moves from one account to another. Part of account.hpp.
+// Moves a charge from one account to another. Part of account.hpp.
 #pragma once
 
 #include <allot/ledger/account.hpp>
@@ -18,7 +18,7 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
     const bool notified = from.tree().listeners.has_listeners();
     if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
         return move_locked(from, to, bytes, how);
-    from.count_at(detail::open_counts::users, 1); // listeners and logs come after its last bytes
+    from.count_at(detail::open_counts::users, 1); // keeps `from` until listeners and logs are done with it
     const charge_status s = notified ? move_and_notify(from, to, bytes, how) : move_locked(from, to, bytes, how);
     from.log_event("transfer to another", bytes);
     to.log_event("transfer from another", bytes);

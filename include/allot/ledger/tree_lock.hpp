@@ -1,9 +1,9 @@
-// The lock of a tree of accounts, with the refunds that found it taken.
+// The lock of a tree of accounts, and the list of refunds that found it taken.
 //
-// A refund never waits: where the lock is taken it goes into the account's own credit (leaf_credit::defer_refund), and
-// the account is noted here. The next holder settles the notes first, so it sees every refund that has returned.
-// Invariant: an account is noted at most once. Cost: 16 bytes; without notes, one load more than the spin lock.
-// Threads: any; add_deferred() without the lock.
+// Such a refund is added to its account's own credit (leaf_credit::defer_refund), and the account to this list. The
+// next holder of the lock settles the list first, so it sees every refund that has returned.
+// Invariant: an account is in the list at most once. Cost: 16 bytes; one load more than the spin lock while the list is
+// empty. Threads: any; add_deferred() without the lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,13 +28,13 @@ class tree_lock {
         return true;
     }
     void unlock() noexcept { lock_.unlock(); }
-    // Lets other threads have the lock for a moment. Requires the lock.
+    // Lets other threads take the lock for a moment. Requires the lock.
     void unlock_and_relock() noexcept {
         unlock();
         yield();
         lock();
     }
-    // The node's credit holds a refund that the next holder is to settle.
+    // Has the next holder settle the refund that was added to the node's credit.
     void add_deferred(tree_node& node) noexcept {
         if (!node.has_deferred_.exchange(true, std::memory_order_acq_rel)) deferred_.push(&node);
     }
@@ -43,7 +43,7 @@ class tree_lock {
     ALLOT_NOINLINE void settle_deferred() noexcept {
         for (tree_node* n = deferred_.take_all(); n != nullptr;) {
             tree_node* const following = n->next_deferred_.load(std::memory_order_relaxed);
-            n->has_deferred_.exchange(false, std::memory_order_acq_rel); // a refund that found it set is settled below
+            n->has_deferred_.exchange(false, std::memory_order_acq_rel); // a refund that found it true is settled below
             n->settle();
             n = following;
         }

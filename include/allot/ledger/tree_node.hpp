@@ -1,9 +1,11 @@
-// One account's place in its tree: its numbers and those of all levels above are checked first, and then changed.
+// One account's place in its tree, and the requests' two phases: check every level, then change every level.
 //
-// A request calls check_levels() up to the root, which changes nothing, and then grant(), which changes every level. So
-// a request that fails was never visible, to no other request and in no peak.
-// Invariant: total = granted + the claims of the children. Complexity: O(depth) for what climbs. Cost: 182 bytes.
-// Threads: the holder of the tree's lock, unless a function says otherwise; the shape also requires the tree's mutex.
+//     check_levels()   from the account up to the root: changes nothing, finds the level that limits the request
+//     grant()          from the account up to the root: adds the bytes
+//
+// Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 182 bytes.
+// Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,7 +30,7 @@ namespace detail {
 class tree_node {
   public:
     using change = level_totals::change;
-    // The level that limits a request, if any.
+    // The result of check_levels(): the level that limits a request, if any.
     struct limit_check {
         charge_outcome outcome = charge_outcome::fits;
         bool overflows = false;
@@ -38,11 +40,11 @@ class tree_node {
 
         bool fitted() const noexcept { return outcome == charge_outcome::fits; }
         bool charged() const noexcept { return is_charged(outcome); }
-        // It would fit, were the held bytes not there.
+        // True: the request would fit without the held bytes.
         bool only_held_bytes_prevent() const noexcept {
             return !overflows && at->totals_.only_held_bytes_prevent(more);
         }
-        // Grace is for charges, not for reservations.
+        // For reservations, which grace does not cover.
         void without_grace() noexcept {
             if (outcome == charge_outcome::in_grace) outcome = charge_outcome::over_limit;
         }
@@ -63,7 +65,7 @@ class tree_node {
     level_totals& totals() noexcept { return totals_; }
     const level_totals& totals() const noexcept { return totals_; }
 
-    // ---- figures ---------------------------------------------------------------------------------------------
+    // ---- statistics ------------------------------------------------------------------------------------------
 
     tree_node* parent() const noexcept { return parent_; }
     std::uint32_t depth() const noexcept { return depth_; }
@@ -71,58 +73,58 @@ class tree_node {
     std::size_t peak() const noexcept { return totals_.peak(credit_.word().low_water()); }
     std::size_t headroom() const noexcept;
     account_stats stats() const noexcept;
-    // Bytes that were met and that no child counts.
+    // Own bytes that are confirmed: without those of children.
     std::size_t confirmed_own() const noexcept;
 
-    bool is_below(const tree_node& other) const noexcept;        // or the same
-    tree_node& common_ancestor(const tree_node& other) noexcept; // the lowest that both are below
+    bool is_below(const tree_node& other) const noexcept;        // or equal
+    tree_node& common_ancestor(const tree_node& other) noexcept; // the lowest
     bool has_children() const noexcept { return !below_.empty(); }
-    // The first from here upwards whose limit is exceeded; null: none.
+    // The first node from here upwards whose limit is exceeded; null if none.
     static const tree_node* first_over_limit(const tree_node* from) noexcept;
-    // No listener and no exceeded limit, here and above: a leaf may take credit.
+    // Whether a leaf may have credit: no listener and no exceeded limit, here and above.
     bool may_hold_credit() const noexcept;
 
     // ---- check -----------------------------------------------------------------------------------------------
 
-    // What limits `more` bytes at `from`, as own bytes or claims, up to and without `end`. Changes nothing.
+    // Checks whether the total of `from` may grow by `more`, and the levels above accordingly, up to and without `end`.
     static limit_check check_levels(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
-    // By how much the claim on `end` would change if this node's own bytes became `bytes` more, or fewer.
+    // By how much the subtree charge at `end` would change if this node's own bytes grew (`more`) or shrank by `bytes`.
     std::size_t subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept;
 
     // ---- commit ----------------------------------------------------------------------------------------------
 
-    // The grant grows by `more` on every level, and `bytes` of it are charged or held. False: the credit has changed
-    // meanwhile, and nothing else has.
+    // Grows the grant by `more` on every level, and charges or holds `bytes` of it. False: a charge or refund changed
+    // the credit meanwhile, so nothing is granted.
     bool grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept;
-    // Charged bytes leave every level. More than was charged is reported, and all that is charged leaves.
-    void lower(std::size_t bytes) noexcept;
-    // Unused credit leaves every level: all, or what exceeds whole steps. Returns bytes.
+    // Takes charged bytes off every level. More than was charged is reported, and only what was charged is taken off.
+    void refund(std::size_t bytes) noexcept;
+    // Takes unused credit off every level: all of it, or what exceeds whole steps. Returns bytes.
     std::size_t take_back(bool all, bool open) noexcept;
-    // After a refund: what does not stay here leaves. The credit stays open or closed.
+    // After a refund: keeps whole steps in an open credit, nothing in a closed one.
     void settle() noexcept {
         if (const credit_word w = credit_.word(); w.credit() != 0) take_back(!w.open(), w.open());
     }
-    // Other threads want the credit, or its account may not have one now.
+    // The account may not have credit now, or other accounts need it.
     void close_credit() noexcept {
-        if (credit_.one_thread()) credit_.recall(); // its thread returns it with its next request
+        if (credit_.one_thread()) credit_.recall(); // returned by its thread's next request
         else take_back(true, false);
     }
-    void confirm(std::size_t bytes) noexcept; // held bytes are in use now
-    void cancel(std::size_t bytes) noexcept;  // held bytes leave
+    void confirm(std::size_t bytes) noexcept; // held bytes are in use
+    void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
     void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
     void release_reservation() noexcept { climb(parent_, totals_.release_reservation()); }
-    // Own bytes change on every level below `end`; returns the change that is left for `end`.
+    // Changes own bytes, on every level below `end`; returns the change for `end`.
     change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
-    // A change of claims goes up, to and without `end`; returns what is left of it.
+    // Adds a change of a child's subtree charge to each level, up to and without `end`; returns the change for `end`.
     static change climb(tree_node* from, change by, const tree_node* end = nullptr) noexcept;
 
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
-    // Requires a parent, which has room for the reservation.
+    // Requires a parent with room for the reservation.
     void attach(std::size_t reservation) noexcept;
-    // Returns the claim, and gives the children to the parent. Requires a parent.
+    // Returns the subtree charge to the parent, which gets the children. Requires a parent.
     void detach() noexcept;
-    // This node and all below, parents first; the lock is not needed.
+    // Visits this node and all below, parents first. Does not require the lock.
     template <class Visit> void walk(Visit visit) const {
         visit(*this);
         for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->walk(visit);
@@ -130,7 +132,7 @@ class tree_node {
     template <class Visit> void each_child(Visit visit) const {
         for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) visit(*c);
     }
-    // The figures and links of this node and all below.
+    // Checks the numbers and links of this node and all below.
     bool valid() const noexcept;
 
   private:
@@ -141,7 +143,7 @@ class tree_node {
     std::size_t at_most_held(std::size_t bytes) const noexcept;
     void decrement_depths() noexcept;
     void report_over_refunded() const noexcept {
-        if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has reported it
+        if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else close() has reported it
     }
 
     ALLOT_NO_UNIQUE_ADDRESS leaf_credit credit_;
@@ -150,22 +152,22 @@ class tree_node {
     account* const root_;
     tree_node* parent_;
     account_listener::list listeners_;
-    std::atomic<tree_node*> next_deferred_{nullptr}; // the next noted refund
-    list_place<tree_node> leaf_;                     // among the tree's leaves with steps
+    std::atomic<tree_node*> next_deferred_{nullptr}; // in the lock's list
+    list_place<tree_node> leaf_;                     // in account_tree::leaves
 
     const char* name_;
     list_place<tree_node> sibling_;
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     std::uint32_t children_ = 0;
     std::atomic<bool> has_deferred_{false};
-    bool detached_; // no child of its parent, or not any more: refunds that come late are ignored
+    bool detached_; // not, or no longer, a child of its parent: late refunds are ignored
 
   public:
     using leaves = intrusive_list<tree_node, &tree_node::leaf_>;
     using deferred_nodes = mpsc_stack<tree_node, &tree_node::next_deferred_>;
 };
 
-// ---- figures -----------------------------------------------------------------------------------------------------
+// ---- statistics --------------------------------------------------------------------------------------------------
 
 inline bool tree_node::is_below(const tree_node& other) const noexcept {
     const tree_node* n = this;
@@ -187,7 +189,7 @@ inline bool tree_node::may_hold_credit() const noexcept {
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
-    std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below: only what exceeds them climbs
+    std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below `n`: a charge within them does not climb
     for (const tree_node* n = this; n != nullptr; n = n->parent_) {
         const level_totals& t = n->totals_;
         const std::size_t here = t.limit() > t.total() ? t.limit() - t.total() : 0;
@@ -240,8 +242,8 @@ inline std::size_t tree_node::subtree_charge_change(const tree_node& end, std::s
 
 // ---- commit ------------------------------------------------------------------------------------------------------
 
-// Before a change of what is used. Returns the credit, to note the peak with after the change: later refunds into a
-// closed credit do not show in its minimum.
+// Notes the peak before a change. Returns the credit, for note_peak() after it: later refunds deferred into a closed
+// credit do not show in its low water.
 inline std::size_t tree_node::begin_change() noexcept {
     const credit_word was = credit_.reset_low_water();
     totals_.note_peak(was.low_water());
@@ -265,7 +267,7 @@ inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t byt
     if (open) credit_.open();
     return true;
 }
-inline void tree_node::lower(std::size_t bytes) noexcept {
+inline void tree_node::refund(std::size_t bytes) noexcept {
     if (ALLOT_UNLIKELY(bytes > credit_.charged())) {
         report_over_refunded();
         bytes = credit_.charged();
@@ -284,7 +286,7 @@ inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
     climb(parent_, totals_.add({by, by}));
     return r.bytes;
 }
-// At most what is held; after the account's end that is nothing.
+// Clamps to what is held, which is 0 after the account's end.
 inline std::size_t tree_node::at_most_held(std::size_t bytes) const noexcept {
     if (ALLOT_LIKELY(bytes <= totals_.held())) return bytes;
     report_over_refunded();

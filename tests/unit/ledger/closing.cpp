@@ -47,8 +47,8 @@ TEST_CASE("close tells what was not refunded, and gives everything back", "[acco
     CHECK(query.close()); // again: nothing
     CHECK_FALSE(query.is_open());
     CHECK(leaks.has("account query 7 closed with 4 KiB not refunded, 2 buffers"));
-    CHECK(leaks.has("open below it: scan, 10 bytes used"));
-    CHECK(leaks.has("open in it: pool orders"));
+    CHECK(leaks.has("open child: scan, 10 bytes used"));
+    CHECK(leaks.has("open item: pool orders"));
     CHECK(root.used() == 10); // scan's, which is root's child now
     CHECK(scan.parent() == &root);
     CHECK(root.verify());
@@ -87,7 +87,7 @@ TEST_CASE("leaks are told with the sites of the log", "[accounts][closing]") {
     });
     CHECK(numbers == "0 10 12 14 16 18 20 ");
     root.close();
-    CHECK(leaks.has("first and last events, of 21"));
+    CHECK(leaks.has("first and last of 21 events"));
     CHECK(leaks.has("#0 charge of 100 bytes, 100 bytes used"));
     CHECK(leaks.has("#20 refund of 100 bytes"));
     CHECK(leaks.has("0x"));
