@@ -1,10 +1,9 @@
-// Host memory for the records of buffers' blocks, with a free list in each thread.
+// Host memory for the records of blocks, with a free list in each thread.
 //
-// Invariant: a free_record has buffer_record bytes and is in at most one thread's list; any thread may free it. Checked
-// builds keep no list, so that a use after free is found. Cost: about ten instructions a pair; at most 6.5 KiB per
-// thread.
-// Threads: any, also in the last destructors of a thread that ends.
-// Source: free lists per thread, as in Hoard, 2000; bounded, since another thread may free what one allocates.
+// Invariant: a record has buffer_record bytes and is in at most one thread's list; any thread may free it. Checked builds
+// keep no list, so that a use after free is found.
+// Cost: about ten instructions per pair; at most 6.5 KiB per thread. Threads: any, also in the last destructors of a
+// thread that ends. Source: free lists per thread, as in Hoard, 2000; bounded, since any thread may free a record.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,14 +18,14 @@ namespace detail {
 
 inline constexpr std::size_t buffer_record = 104;
 
-// Constant at first and without a destructor, so that it can be used to the thread's very end.
+// Constant-initialized and without a destructor, so that it is usable until the thread ends.
 struct record_list {
     struct free_record {
         free_record* next;
     };
     free_record* first = nullptr;
     std::uint32_t places_left = 0;
-    bool exit_registered = false; // its end is seen to
+    bool exit_registered = false; // start() has run: the list is freed at the thread's end
 };
 inline constinit thread_local record_list records_here{};
 
@@ -34,7 +33,7 @@ class buffer_records {
   public:
     static constexpr std::uint32_t most = 64; // in a thread's list
 
-    // Null: the host has no memory.
+    // Returns null if the host has no memory.
     static void* take() noexcept {
         record_list& mine = records_here;
         record_list::free_record* const p = mine.first;
@@ -60,8 +59,9 @@ class buffer_records {
             }
         }
     };
+    // False: free the record. The list is full, its thread ends, or this is a checked build.
     static ALLOT_COLD bool start(record_list& mine) noexcept {
-        if (ALLOT_CHECKED != 0 || std::exchange(mine.exit_registered, true)) return false; // it is full, or has ended
+        if (ALLOT_CHECKED != 0 || std::exchange(mine.exit_registered, true)) return false; // full, or the thread ends
         static thread_local end at_end;
         static_cast<void>(at_end);
         mine.places_left = most;

@@ -1,4 +1,4 @@
-// How buffers come to other accounts, and who shares a block. Part of buffer.hpp.
+// Gives buffers to other accounts, and queries who shares a block. Part of buffer.hpp.
 #pragma once
 
 #include <allot/buffer/buffer.hpp>

@@ -2,9 +2,9 @@
 //
 //     root (limit) -- query (reservation, limit) -- operator (limit) -- leaf (credit_step)     any depth, any limits
 //
-// An account counts its `subtree_charge` at its parent: what it uses, at least its reservation. A leaf with a credit
-// step is granted more than it uses; the unused part is its credit. A request that the credit does not cover checks
-// every level under the tree's lock, then changes all levels or none.
+// A leaf with a credit step is granted more than it uses; the unused part is its credit. An account counts its
+// `subtree_charge` at its parent: used and credit, at least its reservation. A request that the credit does not cover
+// checks every level under the tree's lock, then changes all levels or none.
 //
 //   charge, try_charge, force_charge
 //     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
@@ -21,8 +21,8 @@
 // Invariant: used <= limit at every account after each charge that fitted; used = own + the subtree charges of the
 // children; peak = the most that was used by requests that succeeded.
 // Cost: 448 bytes per account (512 in checked builds), no other memory; a request that climbs takes O(depth).
-// Threads: any, but for construction and destruction. A refund never waits for a request; it takes the tree's lock itself
-// only with one_thread, a log or listeners, in a closing account, or if the deferred bytes would exceed 2 GiB.
+// Threads: any, but for construction and destruction. A refund does not wait for the tree's lock, but with
+// one_thread, a log or listeners, in a closing account, or if the deferred bytes would exceed 2 GiB.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
 #pragma once
 
