@@ -8,7 +8,7 @@
 //     try_allocate(bytes, align) -> void*, or a struct {address, bytes}     and deallocate(p, bytes), or deallocate(p)
 // or is a row manager of counted rows (or any_rows). It may also have
 //     capacity(p)             bytes that a block may use
-//     capacity_for(bytes)     bytes that a block for so many will have
+//     capacity_for(bytes)     bytes that a block for a request will have
 //     host_access             a constant; false if the host must not touch the memory
 // Invariant: an account is charged for the whole block that the source returned.
 // Cost: two words; two indirect calls per block. Threads: those of the source.

@@ -1,7 +1,7 @@
 // Counts that keep a closing account beside its charges: open buffers, open reservations, threads that use it.
 //
 // While the account is open, counting is one atomic addition. close() moves the counts to numbers under the tree's
-// lock; then the atomic words only say so. So the thread that counts down to 0 knows it, and may end the account.
+// lock; the atomic words then only mark it. So the thread that counts down to 0 knows that, and may end the account.
 // Invariant: a count is in its word or in `left_`, as the word's upper bit says. Cost: 24 bytes.
 // Threads: add and add_if_open by any; the rest requires the tree's lock.
 #pragma once

@@ -338,7 +338,7 @@ TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     const std::string page{out.view()};
     CHECK(page.find("\n  engine: 8 MiB used of 64 MiB, peak 8 MiB\n") != std::string::npos);
     CHECK(page.find("\n    query \"7\": 3 MiB used of 32 MiB, peak 3 MiB, reserved 8 MiB\n") != std::string::npos);
-    CHECK(page.find("\n      scan: 3 bytes used, peak 3 bytes, ahead 1048573 bytes\n") != std::string::npos);
+    CHECK(page.find("\n      scan: 3 bytes used, peak 3 bytes, credit 1048573 bytes\n") != std::string::npos);
     CHECK(page.find("\n      join: 2 MiB used, peak 2 MiB, committed 8 KiB, resident 2 KiB\n") != std::string::npos);
     CHECK(page.find("- pool orders: 4 KiB\n") != std::string::npos);
     out.clear();
