@@ -16,8 +16,8 @@
 // releases the last view of the account that is charged next waits for the move, which waits for nothing. Inside a call
 // of the mover's own thread it leaves the end of the ledger to the mover.
 // Cost: 104 bytes per block, its first ledger included, 32 for each other ledger. Threads: any.
-// Source: Drill's BufferLedger and AllocationManager, 2014, which lock for every release, and leave it to a hash table's
-// order which account is charged next.
+// Source: Drill's BufferLedger and AllocationManager, 2014, which lock for every release, and let a hash table's order
+// decide which account is charged next.
 #pragma once
 
 #include <allot/buffer/buffer_memory.hpp>

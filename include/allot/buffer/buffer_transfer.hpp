@@ -1,4 +1,4 @@
-// Gives buffers to other accounts, and queries who shares a block. Part of buffer.hpp.
+// Retains and transfers buffers for other accounts, and queries of shared blocks. Part of buffer.hpp.
 #pragma once
 
 #include <allot/buffer/buffer.hpp>

@@ -1,4 +1,4 @@
-// The state of an account: open, closing or closed, and what delays its end (deferred refunds, open counts).
+// The state of an account: open, closing or closed, and what delays its end (refunds that run, open counts).
 //
 //     open -> closing (charges are refused; the last refund may end it) -> closed
 //

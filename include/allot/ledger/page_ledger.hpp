@@ -1,4 +1,4 @@
-// The states behind ledger::counter and ledger::none: count the pages that an object charges.
+// The states behind ledger::counter and ledger::none: count the bytes of pages that an object uses.
 //
 // A charge is checked and committed by one compare-and-swap, so a charge that does not fit is never visible, neither to
 // another request nor in the peak.
