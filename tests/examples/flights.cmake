@@ -103,7 +103,7 @@ flights_test(explain.json OUT "\"accounts_at_peak\": {" "\"name\": \"load/read\"
 flights_test(operator.refused CODE 12
     OUT "No answer: delays/join is refused [0-9]+ KiB, it uses [0-9]+ KiB of 300 KiB" "4 of 4 answers equal" "afterwards: 0 rows, charged 0 B"
     ERR "^out of memory: operator delays/join is refused [0-9]+ KiB: it uses [0-9]+ KiB of 300 KiB\n" "row manager delays/join/[a-z]+ "
-        "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; most is held by\n    load/read/flights: [0-9.]+ MiB charged"
+        "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; largest holders:\n    load/read/flights: [0-9.]+ MiB charged"
         "    delays/join/[a-z]+: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit delays/join=300K)
 flights_test(operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\": \"sorted/sort\",\n      \"asked\": [0-9]+,\n      \"used\": [0-9]+,\n      \"limit\": 102400\n"

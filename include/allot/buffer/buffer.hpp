@@ -1,17 +1,18 @@
 // A buffer: one view, with offset and length, of a block of memory that views of several accounts share.
 //
-//     buffer part = b.slice(100, 50);            the same account's;  one atomic addition
-//     buffer theirs = b.retain(join);            join's view: the charge stays
-//     auto [mine, how] = std::move(b).transfer(sort);   sort's view, and sort is charged, by force where it must be
+//     buffer part = b.slice(100, 50);                   a view of the same account; one atomic addition
+//     buffer theirs = b.retain(join);                   a view of join; the charge stays
+//     auto [mine, how] = std::move(b).transfer(sort);   a view of sort; sort is charged, by force if it must be
 //
-// Invariant: while a view lives its block does, and exactly one account is charged for all of it. Cost: 24 bytes; slice
-// and release are one atomic operation each. Threads: release, slice, retain by any (if a `one_thread` account has a
-// view of the block: by its thread); each view by one thread at a time; access to the bytes is up to the caller.
-// Accounts outlive their views.
-// Source: Drill's DrillBuf, 2014; Netty's ByteBuf, where one release too many ends the siblings' memory: here a view is
-// an object that is released once.
+// Invariant: a block lives as long as its views, and exactly one account is charged for all of it.
+// Cost: 24 bytes per view; slice and release are one atomic operation each.
+// Threads: one thread at a time per view; any thread may slice, retain, transfer and release. If a one_thread account has
+// a view of the block, its thread releases and transfers all views of it. The caller synchronizes access to the bytes.
+// Source: Drill's DrillBuf, 2014; Netty's ByteBuf, where an extra release ends the memory of siblings: here a view is an
+// object that is released once.
 //
-// Use: docs/buffers.md. Parts: buffer_block.hpp (the block and its ledgers), buffer_allocate.hpp, buffer_transfer.hpp.
+// Use: docs/buffers.md. Parts: buffer_block.hpp (blocks and ledgers), buffer_allocate.hpp, buffer_transfer.hpp. The
+// path of each call: buffers.hpp.
 #pragma once
 
 #include <allot/buffer/buffer_block.hpp>
@@ -31,9 +32,11 @@ namespace detail {
 struct vector_parts;
 }
 
+/// A view of a block. Move-only; slice() makes another view.
+/// Requires: the view's account, and the memory that the block came from, outlive the view.
 class buffer {
   public:
-    // The empty buffer: no memory, no charge, never a leak. Every query of it returns null, 0 or false.
+    /// Makes the empty buffer: no memory, no charge. Its queries return null, 0 or false.
     buffer() noexcept = default;
     buffer(buffer&& other) noexcept
         : ledger_(std::exchange(other.ledger_, nullptr)), data_(std::exchange(other.data_, nullptr)),
@@ -43,7 +46,7 @@ class buffer {
         return *this;
     }
     ~buffer() {
-        if (ledger_ != nullptr) detail::drop_view(*ledger_);
+        if (ledger_ != nullptr) detail::release_view(*ledger_);
     }
     void swap(buffer& other) noexcept {
         std::swap(ledger_, other.ledger_);
@@ -51,16 +54,17 @@ class buffer {
         std::swap(size_, other.size_);
     }
 
-    // Makes the caller's memory a block, whose bytes are charged to the account. `release` is called once, when the
-    // last view is released. Returns the empty buffer, and never calls `release`, for 0 bytes, and if the account
-    // refuses or is closed, or the host has no memory for the block's record (`why` is no_memory then). host_access:
-    // whether the host may read and write it.
+    /// Makes the caller's memory a block, whose bytes are charged to the account. `release` is called once, when the
+    /// last view is released. host_access: whether the host may read and write the memory.
+    /// Returns: the empty buffer, and never calls `release`, for 0 bytes, if the account refuses or is closed, or if the
+    /// host has no memory for the record (`why` is no_memory then).
     static buffer of_foreign(account& by, void* address, std::size_t bytes, foreign_release release,
                              void* context = nullptr, bool host_access = true, charge_status* why = nullptr) noexcept;
 
     // ---- views ----------------------------------------------------------------------------------------------
 
-    // One more view of the same account. Returns the empty buffer for 0 bytes, and, reported as misuse, beyond the end.
+    /// Makes another view of the same account.
+    /// Returns: the empty buffer for 0 bytes, and beyond the end, which is reported as misuse.
     ALLOT_ALWAYS_INLINE buffer slice(std::size_t offset, std::size_t bytes) const noexcept {
         if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);
         if (bytes == 0) return {};
@@ -68,15 +72,18 @@ class buffer {
         return {ledger_, data_ + offset, bytes};
     }
     buffer slice() const noexcept { return slice(0, size_); }
-    // A view of the same bytes for another account of the same tree; the charge stays where it is. Returns the empty
-    // buffer if that account is closed or of another tree (misuse), or the host has no memory for its ledger.
+    /// Makes a view of the same bytes for another account of the same tree. The charge stays.
+    /// Returns: the empty buffer if that account is closed, is of another tree (reported as misuse), or the host has no
+    /// memory for its ledger.
     buffer retain(account& by) const noexcept;
-    // The same, and if this view's account is charged, `to` is charged instead, by force. The second overload gives
-    // this view up, which is cheaper: it needs no memory if the view is the block's only one, or its account's only one
-    // while another account is charged. Returns an empty view if retain would; then this view is unchanged.
+    /// As retain(); if this view's account is charged, `to` is charged instead, even beyond limits. The && overload
+    /// gives this view up. It needs no memory if the view is the block's only one, or its account's only one while
+    /// another account is charged.
+    /// Returns: an empty view if retain() would; this view is unchanged then. Inside a listener's call about this block's
+    /// charge the charge stays, and the status is misused.
     transfer_result transfer(account& to) const& noexcept;
     transfer_result transfer(account& to) && noexcept;
-    // Makes this view the empty buffer.
+    /// Releases the view; it is the empty buffer then. The last view of a block frees the memory, then refunds.
     void release() noexcept { buffer{std::move(*this)}; }
 
     // ---- bytes ----------------------------------------------------------------------------------------------
@@ -87,8 +94,8 @@ class buffer {
     explicit operator bool() const noexcept { return ledger_ != nullptr; }
     std::span<std::byte> bytes() const noexcept { return touches(0, size_), std::span<std::byte>{data_, size_}; }
 
-    // Numbers as little-endian bytes, at any offset. Requires that they lie inside, and host access; checked builds
-    // report a violation.
+    /// Read and write numbers as little-endian bytes, at any offset.
+    /// Requires: the bytes lie inside the view, and the host may access them. Checked builds report a violation.
     template <plain_number T> ALLOT_ALWAYS_INLINE T get(std::size_t offset) const noexcept {
         touches(offset, sizeof(T));
         return detail::load_little<T>(data_ + offset);
@@ -98,34 +105,34 @@ class buffer {
         detail::store_little<T>(data_ + offset, value);
     }
 
-    // Bytes from this view's start that it can use without another block: more than size() if the block has no other
-    // view.
+    /// Bytes from this view's start that it could use: to the end of the block if it has no other view, else size().
     std::size_t room() const noexcept;
-    // Makes the view at least this long: in place if there is room(), else in a new block of the same memory, charged
-    // to this view's account; contents are not copied. Returns false, and changes nothing, if there is none, or the
-    // memory is foreign.
+    /// Makes the view at least this long: in place within room(), else in a new block of the same memory, charged to
+    /// this view's account. Contents are not copied to a new block.
+    /// Returns: false, with no effect, if the account or the memory refuses, or the view is foreign or empty.
     bool reallocate_if_needed(std::size_t bytes, charge_status* why = nullptr) noexcept;
 
     // ---- accounts -------------------------------------------------------------------------------------------
 
-    // The account of this view; null for the empty buffer.
+    /// The account of this view; null for the empty buffer.
     account* holder() const noexcept { return ledger_ != nullptr ? ledger_->by : nullptr; }
-    // The account that is charged for the block now.
+    /// The account that is charged for the block now.
     account* charged() const noexcept;
-    // Bytes of the block, and the part that this view's account is charged: all of them or 0.
+    /// Bytes of the block.
     std::size_t block_bytes() const noexcept { return ledger_ != nullptr ? ledger_->block->memory.bytes : 0; }
+    /// Bytes of the block that this view's account is charged: all or 0.
     std::size_t charged_bytes() const noexcept {
         return ledger_ != nullptr && charged() == ledger_->by ? block_bytes() : 0;
     }
-    // Whether the block has another view.
+    /// Whether the block has another view.
     bool is_shared() const noexcept;
     bool host_access() const noexcept { return ledger_ == nullptr || ledger_->block->host_access; }
-    // Records the block's events (retain, transfer, end) there from now on; null: no longer. The log outlives the
-    // block.
+    /// Records the block's events (retain, transfer, end) from now on; null ends it. Requires: the log outlives the
+    /// block.
     void set_log(account_log* log) const noexcept {
         if (ledger_ != nullptr) ledger_->block->log.store(log, std::memory_order_release);
     }
-    // Checks the block's ledgers. For tests.
+    /// Checks the block's ledgers. For tests.
     bool valid() const noexcept;
 
   private:
@@ -134,7 +141,8 @@ class buffer {
     friend struct detail::vector_parts;
     buffer(detail::buffer_ledger* ledger, std::byte* data, std::size_t size) noexcept
         : ledger_(ledger), data_(data), size_(size) {}
-    // A block of memory that is allocated and charged. Empty: no memory for its record, and nothing has changed.
+    // Makes a block of memory that is allocated and charged. Empty, with no effect: the host has no memory for its
+    // record.
     static buffer over(const memory_block& m, std::size_t bytes, account& by, const detail::buffer_source& from,
                        bool foreign, bool host) noexcept;
 
@@ -152,17 +160,17 @@ class buffer {
                 report_misuse({.kind = misuse::no_host_access, .heap = ledger_->by->name(), .address = data_ + offset});
         }
     }
-    bool may_have(const account& a) const noexcept;
-    // Why retain returned no view.
-    charge_status no_view(const account& to) const noexcept;
+    bool can_receive(const account& a) const noexcept;
+    // Why retain() returned no view.
+    charge_status no_view_reason(const account& to) const noexcept;
 
     detail::buffer_ledger* ledger_ = nullptr;
     std::byte* data_ = nullptr;
     std::size_t size_ = 0;
 };
 
-/// The receiver's view, and the status of the charge; fitted() is false if a limit was exceeded. Without a view the
-/// status says why: closed, misused (another tree), or no_memory (the host has none for its record).
+/// The result of a transfer: the receiver's view, and the status of the charge. fitted() is false if a limit is
+/// exceeded. Without a view the status says why: closed, misused, or no_memory (the host has none for a ledger).
 struct transfer_result {
     buffer view;
     charge_status status;

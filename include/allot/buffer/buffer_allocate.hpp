@@ -1,4 +1,4 @@
-// How buffers get memory: allocated, foreign, or more of it. Part of buffer.hpp.
+// Allocates buffers: from a memory, over foreign memory, and larger ones. Part of buffer.hpp.
 #pragma once
 
 #include <allot/buffer/buffer.hpp>
@@ -32,9 +32,8 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     }
     return b;
 }
-// The memory is asked first, since only it knows how much a block takes, and the account is asked for that. If the
-// account refuses, the memory is returned, and no account has seen the request. Before a large block the account is
-// asked, too, so that a request beyond all limits takes no memory from others.
+// Takes the memory first, since only then the size to charge is known, and returns it if the account refuses. Asks the
+// account before a large block, too, so that a request beyond its limits takes no memory from others.
 inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge_status* why) const noexcept {
     constexpr std::size_t large = std::size_t{64} << 10;
     const auto report_status = [why](const charge_status& s) {
@@ -43,9 +42,9 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
     report_status({});
     if (bytes == 0) return {};
     if (bytes >= large &&
-        !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is hardly more than twice as large
+        !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is rarely more than twice the request
         const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? capacity_for(bytes) : bytes;
-        if (!by.fits(least)) { // its listeners may make room
+        if (!by.fits(least)) { // a request calls listeners, which may free memory
             const charge_status s = by.try_hold(least);
             if (!s) return report_status(s), buffer{};
             by.cancel(least);
@@ -54,7 +53,7 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
     const memory_block m = take(bytes);
     if (m.address == nullptr) return report_status(detail::no_memory(bytes)), buffer{};
     const charge_status s = by.try_charge(m.bytes);
-    if (ALLOT_UNLIKELY(!s.fitted())) report_status(s); // else it was not, and nothing is copied
+    if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {
         if (buffer b = buffer::over(m, bytes, by, *this, false, host_access())) return b;
         by.refund(m.bytes);

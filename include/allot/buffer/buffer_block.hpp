@@ -1,24 +1,23 @@
 // The state behind a buffer: a block of memory, and a ledger for each account that shares it.
 //
 //     view, view ... -- ledger of scan (number of views) --+
-//     view ------------ ledger of join --------------------+-- block: address, bytes, charged account, ledgers by
-//     arrival
+//     view ------------ ledger of join --------------------+-- block: address, bytes, charged account, list of ledgers
 //
-// All of it is host memory beside the block, so the block may be a device's. Adding or releasing a view is one atomic
-// operation on its ledger's count. The rest requires the block's lock: a new ledger, the charged account, a ledger's
-// end.
-// Invariant: exactly one account is charged for the block until it is freed; a ledger is listed from its first view to
-// its end; its count reaches 0 once, and the thread that brought it there ends it.
+// All of it is host memory outside the block, so the block may be a device's. Adding or releasing a view is one atomic
+// operation on its ledger's count. Adding or ending a ledger and changing the charged account require the block's lock.
+// Invariant: exactly one account is charged for the block until it is freed; a ledger is in the list, by arrival, from
+// its first view to its end; its count reaches 0 once, and the thread that did that ends it.
 //
-// The next_charged of the charge, when the last view of the charged account is released, is the first of these:
-//   1. of the accounts with views, the one whose ledger arrived first; closed accounts are skipped. It is forced
-//   2. an account whose last view is being released just now
+// When the last view of the charged account is released, the first of these is charged next, by force:
+//   1. the account with views whose ledger arrived first; closed accounts are skipped
+//   2. an account whose last view is being released by another thread
 //   3. none: the charge stays until the block is freed
-// The charge moves without the lock, since listeners are called, while `mover` is the moving thread. A thread that
-// releases the next_charged's last view waits for the move, which waits for nothing; inside a call of the mover's own
-// thread it leaves the end to the mover.
-// Cost: 104 bytes a block, its first ledger included, 32 for each other. Threads: any. Source: Drill's BufferLedger and
-// AllocationManager, 2014, which lock for every release and leave the next_charged to a hash table's order.
+// The charge moves without the lock, since listeners are called; `mover` is the moving thread meanwhile. A thread that
+// releases the last view of the account that is charged next waits for the move, which waits for nothing. Inside a call
+// of the mover's own thread it leaves the end of the ledger to the mover.
+// Cost: 104 bytes per block, its first ledger included, 32 for each other ledger. Threads: any.
+// Source: Drill's BufferLedger and AllocationManager, 2014, which lock for every release, and let a hash table's order
+// decide which account is charged next.
 #pragma once
 
 #include <allot/buffer/buffer_memory.hpp>
@@ -38,21 +37,21 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Foreign memory is given back by this, once, when its last view goes.
+/// Frees foreign memory. Called once, when the last view of its block is released.
 using foreign_release = void (*)(void* context, std::byte* address, std::size_t bytes) noexcept;
 
 namespace detail {
 
 struct buffer_block;
 
-// What one account has of a block.
+// The views of one account of a block.
 struct buffer_ledger {
     std::atomic<std::uint32_t> views{1};
-    bool passed = false; // it was to inherit, and was closed
-    bool left = false;   // its last view went in a call about the charge coming here: the mover ends it
-    account* by;         // changed by its only view, under the lock
+    bool skipped = false;      // could not be charged: its account is closed
+    bool end_deferred = false; // its last view was released in a call of the mover, which ends it
+    account* by;               // changed by relabel() only, under the lock
     buffer_block* block;
-    buffer_ledger* next = nullptr; // arrived later
+    buffer_ledger* next = nullptr; // the next to arrive
 
     bool alive() const noexcept { return views.load(std::memory_order_relaxed) != 0; }
     bool add_view() noexcept {
@@ -76,7 +75,7 @@ union buffer_source {
 
 struct buffer_block {
     memory_block memory;
-    account* charged;                     // by the lock, as all that follows
+    account* charged;                     // requires the lock, as all that follows
     std::atomic<std::uintptr_t> mover{0}; // the thread that moves the charge to `charged`; set under the lock
     buffer_ledger* ledgers = nullptr;
     buffer_source source;
@@ -84,7 +83,7 @@ struct buffer_block {
     spin_lock lock;
     bool is_foreign;
     bool host_access;
-    bool met_others = false; // there was a second ledger; written once, by who has a view of the first
+    bool was_shared = false; // had a second ledger; set once, by an owner of a view of the first
     buffer_ledger first;
 
     buffer_block(const memory_block& m, account& by, const buffer_source& from, bool foreign, bool host) noexcept
@@ -95,7 +94,7 @@ struct buffer_block {
     }
 
     bool is_moving() const noexcept { return mover.load(std::memory_order_acquire) != 0; }
-    bool moved_concurrently() const noexcept {
+    bool is_moved_by_another_thread() const noexcept {
         const std::uintptr_t by = mover.load(std::memory_order_acquire);
         return by != 0 && by != sys::thread_token();
     }
@@ -104,32 +103,31 @@ struct buffer_block {
         while (*at != nullptr) at = &(*at)->next;
         *at = &l;
         l.next = nullptr;
-        if (&l != &first && !met_others) met_others = true;
+        if (&l != &first && !was_shared) was_shared = true;
     }
     void remove(buffer_ledger& l) noexcept {
         buffer_ledger** at = &ledgers;
         while (*at != &l) at = &(*at)->next;
         *at = l.next;
     }
-    // With one view more; null: the account has none.
+    // Adds a view to the ledger of the account; null if it has none.
     buffer_ledger* view_of(const account& by) noexcept {
         for (buffer_ledger* l = ledgers; l != nullptr; l = l->next)
             if (l->by == &by && l->add_view()) return l;
         return nullptr;
     }
-    // Whom the charge falls to when `gone` goes: that account itself, where it came back, else the first that has
-    // views. Where none has, the first whose end is on its way: it is here, and its account with it, until its own
-    // thread comes for the lock.
+    // The ledger that is charged after `gone`: another one of the same account, else the first with views, else the
+    // first that is ending. An ending ledger, and its account, live until its own thread takes the lock.
     buffer_ledger* next_charged(const buffer_ledger& gone) const noexcept {
         buffer_ledger *found = nullptr, *ending = nullptr;
         for (buffer_ledger* l = ledgers; l != nullptr; l = l->next) {
             if (l == &gone) continue;
             if (!l->alive()) {
-                if (ending == nullptr && !l->passed) ending = l;
+                if (ending == nullptr && !l->skipped) ending = l;
                 continue;
             }
             if (l->by == gone.by) return l;
-            if (found == nullptr && !l->passed) found = l;
+            if (found == nullptr && !l->skipped) found = l;
         }
         return found != nullptr ? found : ending;
     }
@@ -143,14 +141,14 @@ struct buffer_block {
 };
 
 static_assert(sizeof(buffer_block) == buffer_record &&
-              std::is_trivially_destructible_v<buffer_block>); // its record goes as it is
+              std::is_trivially_destructible_v<buffer_block>); // its record is freed without a destructor
 
 inline void unlock_and_relock(buffer_block& b) noexcept {
     b.lock.unlock();
     yield();
     b.lock.lock();
 }
-// The lock is held before, and not after; `mover` stays set. Both accounts have somebody who keeps them here.
+// Enter with b.lock held; returns unlocked, with `mover` set. Requires a view or ledger of each account that stays.
 inline charge_status begin_move(buffer_block& b, account& from, account& to) noexcept {
     b.charged = &to;
     b.mover.store(sys::thread_token(), std::memory_order_relaxed);
@@ -160,12 +158,12 @@ inline charge_status begin_move(buffer_block& b, account& from, account& to) noe
     if (s.charged()) b.note("transfer", to);
     return s;
 }
-// By the lock's holder.
+// Requires b.lock, or that the charge was moved.
 inline void end_move(buffer_block& b, account& from, const charge_status& s) noexcept {
     if (!s.charged()) b.charged = &from;
     b.mover.store(0, std::memory_order_release);
 }
-// The lock is held before, and not after. One that was done ends without it: nobody waits for more than that.
+// Enter with b.lock held; returns unlocked. A move that succeeded ends without the lock: others wait only for `mover`.
 inline charge_status move_charge(buffer_block& b, account& from, account& to) noexcept {
     const charge_status s = begin_move(b, from, to);
     if (ALLOT_LIKELY(s.charged())) end_move(b, from, s);
@@ -180,7 +178,7 @@ constexpr charge_status no_memory(std::size_t bytes) noexcept {
     return {charge_outcome::no_memory, nullptr, bytes, 0, 0};
 }
 
-// The ledger's account gets a view: its ledger, or null where it cannot be made.
+// Adds a view for the account. Returns its ledger; null if the account is closing or the host has no memory.
 ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) noexcept {
     {
         const detail::lock_guard hold(b.lock);
@@ -188,7 +186,8 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
     }
     auto* const fresh = new (std::nothrow) buffer_ledger{.by = &by, .block = &b};
     if (fresh == nullptr) return nullptr;
-    if (!by.count_if_open(counted::buffers)) return delete fresh, nullptr; // before anybody can let go of it
+    if (!by.count_if_open(counted::buffers))
+        return delete fresh, nullptr; // before another thread can release a view of it
     b.lock.lock();
     buffer_ledger* const has = b.view_of(by);
     if (has == nullptr) b.append(*fresh);
@@ -198,18 +197,18 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
     return fresh;
 }
 
-// The charge goes to `to` if the ledger's account has it; `to` has a view that stays meanwhile.
-inline charge_status hand_over(buffer_ledger& from, account& to) noexcept {
+// Charges `to`, if the ledger's account is charged. Requires a view of `to` that stays.
+inline charge_status transfer_charge(buffer_ledger& from, account& to) noexcept {
     buffer_block& b = *from.block;
     b.lock.lock();
-    while (b.charged == from.by && b.moved_concurrently()) unlock_and_relock(b);
+    while (b.charged == from.by && b.is_moved_by_another_thread()) unlock_and_relock(b);
     const bool has_it = b.charged == from.by && from.by != &to, in_a_call = b.is_moving();
     if (has_it && !in_a_call) return move_charge(b, *from.by, to);
     b.lock.unlock();
     if (!has_it) return {};
-    return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // in a call about this block's charge
+    return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // inside a call about this block's charge
 }
-// Frees the memory, and then takes it off who is charged.
+// Frees the block, then refunds the charged account.
 ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     account& charged = *b.charged;
     const memory_block m = b.memory;
@@ -221,20 +220,20 @@ ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {
     else from.memory.give(m);
     charged.refund(m.bytes);
 }
-// Ends one whose views are gone; returns another that its mover has to end.
-inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
+// Ends a ledger without views, or leaves that to the mover. Returns another ledger that this thread must end, or null.
+inline buffer_ledger* end_ledger_or_defer(buffer_ledger& gone) noexcept {
     buffer_block& b = *gone.block;
     account& mine = *gone.by;
     const bool own_node = &gone != &b.first;
     buffer_ledger* also = nullptr;
     b.lock.lock();
     while (b.charged == &mine) {
-        if (b.moved_concurrently()) {
+        if (b.is_moved_by_another_thread()) {
             unlock_and_relock(b);
             continue;
         }
         if (b.is_moving()) {
-            gone.left = true;
+            gone.end_deferred = true;
             b.lock.unlock();
             return nullptr;
         }
@@ -242,37 +241,36 @@ inline buffer_ledger* end_one(buffer_ledger& gone) noexcept {
         if (next == nullptr || next->by == &mine) break;
         const charge_status s = begin_move(b, mine, *next->by);
         b.lock.lock();
-        end_move(b, mine, s); // under the lock: until it is given back `next` is there
-        if (!s.charged()) next->passed = true;
-        else if (next->left) also = next;
+        end_move(b, mine, s); // `next` lives until the lock is released
+        if (!s.charged()) next->skipped = true;
+        else if (next->end_deferred) also = next;
     }
     b.remove(gone);
     const bool last = b.ledgers == nullptr;
     b.lock.unlock();
     if (own_node) delete &gone;
-    mine.count(counted::buffers, -1); // the account may end with it, or, if it is charged, with its last refund
+    mine.count(counted::buffers, -1); // may end the account, unless it is charged
     if (last) end_block(b);
     return also;
 }
 ALLOT_NOINLINE inline void end_ledger(buffer_ledger& gone) noexcept {
-    for (buffer_ledger* l = &gone; l != nullptr;) l = end_one(*l);
+    for (buffer_ledger* l = &gone; l != nullptr;) l = end_ledger_or_defer(*l);
 }
-// The only view of a block that never had a second ledger: nobody else can come to it, so neither the count nor the
-// lock is asked.
-inline bool is_alone(const buffer_ledger& l) noexcept {
-    return l.views.load(std::memory_order_acquire) == 1 && !l.block->met_others && !l.block->is_moving();
+// True: no other thread can reach the block, so its end needs neither the count nor the lock.
+inline bool is_sole_view(const buffer_ledger& l) noexcept {
+    return l.views.load(std::memory_order_acquire) == 1 && !l.block->was_shared && !l.block->is_moving();
 }
-ALLOT_NOINLINE inline void end_alone(buffer_ledger& l) noexcept {
-    l.by->count(counted::buffers, -1); // the account may end with its last refund
+ALLOT_NOINLINE inline void end_sole_view(buffer_ledger& l) noexcept {
+    l.by->count(counted::buffers, -1); // the account is charged, so end_block() may end it
     end_block(*l.block);
 }
-ALLOT_ALWAYS_INLINE void drop_view(buffer_ledger& l) noexcept {
-    if (is_alone(l)) end_alone(l);
+ALLOT_ALWAYS_INLINE void release_view(buffer_ledger& l) noexcept {
+    if (is_sole_view(l)) end_sole_view(l);
     else if (ALLOT_UNLIKELY(l.views.fetch_sub(1, std::memory_order_acq_rel) == 1)) end_ledger(l);
 }
 
-// Whether the ledger may become that of `to`: it has one view, `to` has none, and no other view could come to it while
-// the charge moves. Requires b.lock.
+// Whether the ledger may become that of `to`: it has one view, `to` has none, and no other view can be added while the
+// charge moves. Requires b.lock.
 inline bool may_relabel(const buffer_block& b, const buffer_ledger& l, const account& to) noexcept {
     if (l.views.load(std::memory_order_acquire) != 1 || b.is_moving()) return false;
     if (b.charged == l.by && (b.ledgers != &l || l.next != nullptr)) return false;
@@ -280,8 +278,8 @@ inline bool may_relabel(const buffer_block& b, const buffer_ledger& l, const acc
         if (x->by == &to && x->alive()) return false;
     return true;
 }
-// As hand_over, without a second ledger: this one becomes that of `to`, unless the status says that `to` could not be
-// charged. False: nothing has changed, and another ledger is needed. Requires that `to` counts this view.
+// As transfer_charge, without a second ledger: this ledger becomes that of `to`, unless the status says that `to` was
+// not charged. False: nothing has changed; use a second ledger. Requires that `to` counts this buffer.
 inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
@@ -289,25 +287,26 @@ inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status
     if (!may_relabel(b, l, to)) return b.lock.unlock(), false;
     if (l.next != nullptr) b.remove(l), b.append(l);
     l.by = &to;
-    l.passed = false;
-    bool left = false; // a call about the move released this very view
+    l.skipped = false;
+    bool end_it = false; // a call about the move released this view
     if (b.charged == &from) {
         status = begin_move(b, from, to);
-        if (ALLOT_UNLIKELY(!status.charged())) { // it was closed meanwhile, and no listener was called
+        if (ALLOT_UNLIKELY(!status.charged())) { // `to` was closed meanwhile; no listener was called
             const detail::lock_guard again(b.lock);
             l.by = &from;
             end_move(b, from, status);
             return true;
         }
-        left = l.left;
-        end_move(b, from, status); // another thread may end the block now, if a call gave it a view
+        end_it = l.end_deferred;
+        end_move(b, from, status); // if a call added a view, another thread may end the block now
     } else {
         b.lock.unlock();
     }
-    from.count(counted::buffers, -1); // `from` may end, and report: without the lock
-    if (ALLOT_UNLIKELY(left)) end_ledger(l);
+    from.count(counted::buffers, -1); // may end `from` and call its listeners, so without the lock
+    if (ALLOT_UNLIKELY(end_it)) end_ledger(l);
     return true;
 }
+// As relabel_counted; counts the buffer for `to`. False also if `to` is closing.
 inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
     if (!to.count_if_open(counted::buffers)) return false;
     const bool done = relabel_counted(l, to, status);

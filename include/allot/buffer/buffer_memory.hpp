@@ -1,16 +1,18 @@
-// Where buffers' memory comes from: a row manager, a chunk arena, a device allocator at a stream, the process' heap,
-// with its type forgotten.
+// The memory source of buffers: a row manager, a chunk arena, a device allocator at a stream, or the process' heap,
+// behind one type.
 //
-//     allot::buffer_memory memory{rows};      allot::buffer b = memory.allocate(scan, 64_KiB);      charged to the
-//     account `scan`
+//     allot::buffer_memory memory{rows};
+//     allot::buffer b = memory.allocate(scan, 64_KiB);          charged to the account `scan`
 //
-// A reference of two words; what it refers to must outlive the buffers. A memory is one of
-//     try_allocate(bytes, align) -> void*, or a struct {address, bytes}     deallocate(p, bytes), or deallocate(p)
-//     a row manager of counted rows                                          (or any_rows)
-// and may tell capacity(p), what a block may use, capacity_for(bytes), what one of so many bytes will have, and a
-// constant host_access, false where the host must not touch it.
-// Invariant: an account is charged for the whole block that the memory gave. Cost: two indirect calls a block.
-// Threads: those of the memory. Source: Arrow Java's AllocationManager.Factory, 2019.
+// A source has
+//     try_allocate(bytes, align) -> void*, or a struct {address, bytes}     and deallocate(p, bytes), or deallocate(p)
+// or is a row manager of counted rows (or any_rows). It may also have
+//     capacity(p)             bytes that a block may use
+//     capacity_for(bytes)     bytes that a block for a request will have
+//     host_access             a constant; false if the host must not touch the memory
+// Invariant: an account is charged for the whole block that the source returned.
+// Cost: two words; two indirect calls per block. Threads: those of the source.
+// Source: Arrow Java's AllocationManager.Factory, 2019.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,7 +30,7 @@ namespace allot::inline ALLOT_ABI {
 
 class buffer;
 
-/// Memory as it was given, and all that it takes; none: null.
+/// A block as a source returned it, with its whole size in bytes; null if there is none.
 struct memory_block {
     std::byte* address = nullptr;
     std::size_t bytes = 0;
@@ -36,62 +38,65 @@ struct memory_block {
 
 namespace detail {
 
-inline constexpr std::size_t buffer_align = 64; // of every block that this library takes
+inline constexpr std::size_t buffer_align = 64; // of every block, in bytes
 inline constexpr row_type buffer_row{"buffer", nullptr, buffer_align};
 
 template <class M>
-concept gives_rows = requires(M& m, void* p, std::size_t n) {
+concept allocates_rows = requires(M& m, void* p, std::size_t n) {
     { m.try_allocate(n, buffer_row) } -> std::same_as<void*>;
     { m.capacity(p) } -> std::same_as<std::size_t>;
     m.link(p);
     m.release(p);
 };
 template <class M>
-concept gives_back =
+concept deallocates =
     requires(M& m, void* p, std::size_t n) { m.deallocate(p, n); } || requires(M& m, void* p) { m.deallocate(p); };
 template <class M>
-concept gives_addresses = gives_back<M> && requires(M& m, std::size_t n) {
+concept allocates_addresses = deallocates<M> && requires(M& m, std::size_t n) {
     { m.try_allocate(n, n) } -> std::same_as<void*>;
 };
 template <class M>
-concept gives_blocks = gives_back<M> && requires(M& m, std::size_t n) {
+concept allocates_blocks = deallocates<M> && requires(M& m, std::size_t n) {
     { m.try_allocate(n, n).address } -> std::convertible_to<void*>;
     { m.try_allocate(n, n).bytes } -> std::convertible_to<std::size_t>;
 };
 
 } // namespace detail
 
-/// What buffers may be made of; see above.
+/// A memory source for buffers; see above.
 template <class M>
-concept block_memory = detail::gives_rows<M> || detail::gives_addresses<M> || detail::gives_blocks<M>;
+concept block_memory = detail::allocates_rows<M> || detail::allocates_addresses<M> || detail::allocates_blocks<M>;
 
+/// A reference to a memory source. Requires: the source outlives the buffers.
 class buffer_memory {
   public:
     template <class M>
         requires(block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
     buffer_memory(M& memory) noexcept : memory_(&memory), calls_(&calls_of<M>) {}
-    // What is no memory: told.
+    /// Rejected at compile time: not a memory source.
     template <class M>
         requires(!block_memory<M> && !std::same_as<std::remove_cv_t<M>, buffer_memory>)
     explicit buffer_memory(M&) noexcept {
-        static_assert(block_memory<M>,
-                      "allot: buffers take memory from what has try_allocate(bytes, align) and deallocate(p), from row "
-                      "managers that count "
-                      "their rows' holders, and from a device allocator at a stream: on_stream{allocator, stream}");
+        static_assert(
+            block_memory<M>,
+            "allot: this is no memory source for buffers; pass a type with try_allocate(bytes, align) and "
+            "deallocate(p), a row manager whose rows have link counts, or on_stream{device allocator, stream}");
     }
 
-    // A buffer of so many bytes, aligned to 64, contents unspecified, charged to the account by what the memory takes
-    // for it. 0 bytes are the empty buffer. Failure: out_of_memory with the account's page; the second gives the empty
-    // buffer, and why.
+    /// Allocates a buffer of these bytes, aligned to 64, contents unspecified. The account is charged for the whole
+    /// block.
+    /// Returns: the empty buffer for 0 bytes.
+    /// Throws: out_of_memory if the account refuses or the source has no memory; its report names the top holders.
     buffer allocate(account& by, std::size_t bytes) const;
+    /// As allocate(), but returns the empty buffer on failure, and why.
     buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept;
 
-    // What a block of so many bytes, PTRDIFF_MAX at most, will take; the bytes themselves where the memory does not
-    // tell before.
+    /// Bytes that a block for the request will take; the request itself if the source does not say.
+    /// Requires: bytes <= PTRDIFF_MAX.
     std::size_t capacity_for(std::size_t bytes) const noexcept { return calls_->capacity_for(memory_, bytes); }
     bool host_access() const noexcept { return calls_->host_access; }
 
-    // Blocks as they are, charged to nobody.
+    /// Take and return blocks without an account.
     memory_block take(std::size_t bytes) const noexcept { return calls_->take(memory_, bytes); }
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
 
@@ -104,12 +109,12 @@ class buffer_memory {
     };
     template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
     template <class M> static ALLOT_ALWAYS_INLINE memory_block take_from(M& m, std::size_t bytes) noexcept {
-        if constexpr (detail::gives_blocks<M>) {
+        if constexpr (detail::allocates_blocks<M>) {
             const auto b = m.try_allocate(bytes, detail::buffer_align);
             return {static_cast<std::byte*>(b.address), static_cast<std::size_t>(b.bytes)};
         } else {
             void* p = nullptr;
-            if constexpr (detail::gives_rows<M>) p = m.try_allocate(bytes, detail::buffer_row);
+            if constexpr (detail::allocates_rows<M>) p = m.try_allocate(bytes, detail::buffer_row);
             else p = m.try_allocate(bytes, detail::buffer_align);
             if (p == nullptr) return {};
             if constexpr (requires { m.capacity(p); }) return {static_cast<std::byte*>(p), m.capacity(p)};
@@ -117,7 +122,7 @@ class buffer_memory {
         }
     }
     template <class M> static ALLOT_ALWAYS_INLINE void give_to(M& m, memory_block b) noexcept {
-        if constexpr (detail::gives_rows<M>) m.release(b.address);
+        if constexpr (detail::allocates_rows<M>) m.release(b.address);
         else if constexpr (requires { m.deallocate(b.address, b.bytes); }) m.deallocate(b.address, b.bytes);
         else m.deallocate(b.address);
     }
@@ -126,7 +131,7 @@ class buffer_memory {
                           { M::host_access } -> std::convertible_to<bool>;
                       })
             return M::host_access;
-        else if constexpr (detail::gives_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
+        else if constexpr (detail::allocates_rows<M>) return requires(M& m, void* p) { m.finalize(p); };
         else return true;
     }
     template <class M>
@@ -134,7 +139,7 @@ class buffer_memory {
         [](void* m, std::size_t n) noexcept { return take_from(as<M>(m), n); },
         [](void* m, memory_block b) noexcept { give_to(as<M>(m), b); },
         []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
-            std::size_t has = 0; // 0 is said of what can never be had
+            std::size_t has = 0; // a source returns 0 for what it can never allocate
             if constexpr (requires { as<M>(m).capacity_for(n); }) has = as<M>(m).capacity_for(n);
             return has > n ? has : n;
         },
@@ -147,7 +152,7 @@ class buffer_memory {
 
 static_assert(sizeof(buffer_memory) == 2 * sizeof(void*));
 
-/// The process' heap, where nothing better is at hand. Blocks are multiples of 64 bytes.
+/// The process' heap (operator new) as a memory source. Blocks are multiples of 64 bytes.
 struct heap_memory {
     static constexpr std::size_t capacity_for(std::size_t bytes) noexcept {
         return align_up(bytes, detail::buffer_align);

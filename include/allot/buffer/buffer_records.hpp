@@ -1,10 +1,9 @@
-// Host memory for the records of buffers' blocks, with a free list in each thread.
+// Host memory for the records of blocks, with a free list in each thread.
 //
-// Invariant: a piece has buffer_record bytes and is in at most one thread's list; any thread may free it. Checked
-// builds keep no list, so that a use after free is found. Cost: about ten instructions a pair; at most 6.5 KiB per
-// thread.
-// Threads: any, also in the last destructors of a thread that ends.
-// Source: free lists per thread, as in Hoard, 2000; bounded, since another thread may free what one allocates.
+// Invariant: a record has buffer_record bytes and is in at most one thread's list; any thread may free it. Checked builds
+// keep no list, so that a use after free is found.
+// Cost: about ten instructions per pair; at most 6.5 KiB per thread. Threads: any, also in the last destructors of a
+// thread that ends. Source: free lists per thread, as in Hoard, 2000; bounded, since any thread may free a record.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,14 +18,14 @@ namespace detail {
 
 inline constexpr std::size_t buffer_record = 104;
 
-// Constant at first and without a destructor, so that it can be used to the thread's very end.
+// Constant-initialized and without a destructor, so that it is usable until the thread ends.
 struct record_list {
-    struct piece {
-        piece* next;
+    struct free_record {
+        free_record* next;
     };
-    piece* first = nullptr;
-    std::uint32_t room = 0;
-    bool known = false; // its end is seen to
+    free_record* first = nullptr;
+    std::uint32_t places_left = 0;
+    bool exit_registered = false; // start() has run: the list is freed at the thread's end
 };
 inline constinit thread_local record_list records_here{};
 
@@ -34,37 +33,38 @@ class buffer_records {
   public:
     static constexpr std::uint32_t most = 64; // in a thread's list
 
-    // Null: the host has no memory.
+    // Returns null if the host has no memory.
     static void* take() noexcept {
         record_list& mine = records_here;
-        record_list::piece* const p = mine.first;
+        record_list::free_record* const p = mine.first;
         if (ALLOT_UNLIKELY(p == nullptr)) return ::operator new(buffer_record, std::nothrow);
         mine.first = p->next;
-        ++mine.room;
+        ++mine.places_left;
         return p;
     }
     static void give(void* record) noexcept {
         record_list& mine = records_here;
-        if (ALLOT_UNLIKELY(mine.room == 0 && !open(mine))) return ::operator delete(record);
-        mine.first = ::new (record) record_list::piece{mine.first};
-        --mine.room;
+        if (ALLOT_UNLIKELY(mine.places_left == 0 && !start(mine))) return ::operator delete(record);
+        mine.first = ::new (record) record_list::free_record{mine.first};
+        --mine.places_left;
     }
 
   private:
     struct end {
         ~end() {
-            records_here.room = 0;
-            while (record_list::piece* const p = records_here.first) {
+            records_here.places_left = 0;
+            while (record_list::free_record* const p = records_here.first) {
                 records_here.first = p->next;
                 ::operator delete(p);
             }
         }
     };
-    static ALLOT_COLD bool open(record_list& mine) noexcept {
-        if (ALLOT_CHECKED != 0 || std::exchange(mine.known, true)) return false; // it is full, or has ended
+    // False: free the record. The list is full, its thread ends, or this is a checked build.
+    static ALLOT_COLD bool start(record_list& mine) noexcept {
+        if (ALLOT_CHECKED != 0 || std::exchange(mine.exit_registered, true)) return false; // full, or the thread ends
         static thread_local end at_end;
         static_cast<void>(at_end);
-        mine.room = most;
+        mine.places_left = most;
         return true;
     }
 };

@@ -1,12 +1,12 @@
-// Bytes that are charged now for one buffer that is allocated later: add up the sizes, and be refused early.
+// A reservation: bytes that are charged now for one buffer that is allocated later, so that a refusal comes early.
 //
 //     allot::buffer_reservation r{memory, sort};
 //     if (!r.add(keys) || !r.add(rows)) spill();
 //     allot::buffer b = r.allocate();
 //
-// Invariant: charged() bytes are charged to the account until allocate() has moved them to a buffer, or close() has
-// refunded them; never both. If the memory has none, allocate() returns the empty buffer and the reservation is
-// unchanged. Cost: 48 bytes; one charge per addition. Threads: one at a time.
+// Invariant: charged() bytes are charged to the account until allocate() has moved them to a buffer or close() has
+// refunded them, never both. If the source has no memory, allocate() returns the empty buffer and changes nothing.
+// Cost: 48 bytes; one charge per addition. Threads: one at a time.
 // Source: Drill's AllocationReservation, 2015, whose close() refunded again what a failed allocation had refunded.
 #pragma once
 
@@ -21,6 +21,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Adds up sizes, each charged at once, for one buffer.
+/// Requires: the memory source and the account outlive the reservation.
 class buffer_reservation {
   public:
     buffer_reservation(buffer_memory memory, account& by) noexcept : memory_(memory), by_(&by) {
@@ -28,14 +30,16 @@ class buffer_reservation {
     }
     buffer_reservation(const buffer_reservation&) = delete;
     buffer_reservation& operator=(const buffer_reservation&) = delete;
+    /// Calls close().
     ~buffer_reservation() { close(); }
 
-    // So many bytes more, charged at once, by what the memory says it will take. Refused: nothing has changed.
+    /// Adds bytes to the sum, and charges as many more as a block for the new sum will take.
+    /// Returns: false if refused; nothing has changed then. Misused, and reported, after allocate() or close().
     [[nodiscard]] charge_status add(std::size_t bytes) noexcept {
         if (!open()) return {charge_outcome::misused, by_, bytes, 0, 0};
         std::size_t sum = 0;
-        const bool absurd = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
-        if (absurd) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
+        const bool overflows = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
+        if (overflows) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
         const std::size_t whole = sum != 0 ? memory_.capacity_for(sum) : 0,
                           more = whole > charged_ ? whole - charged_ : 0;
         const charge_status s = by_->try_charge(more);
@@ -45,8 +49,9 @@ class buffer_reservation {
         note("add", more);
         return s;
     }
-    // One buffer of the sum, once; of nothing, the empty buffer. Empty otherwise: the memory has none, or takes more
-    // than it told and the account refuses the rest (`why`); then it may be tried again.
+    /// Allocates one buffer of the sum, once. The charge becomes the buffer's.
+    /// Returns: the empty buffer if the sum is 0; else if the source has no memory, or its block is larger than it said
+    /// and the account refuses the rest (`why`). Then the reservation is unchanged.
     [[nodiscard]] buffer allocate(charge_status* why = nullptr) noexcept {
         charge_status unused;
         charge_status& s = why != nullptr ? *why : unused;
@@ -71,7 +76,7 @@ class buffer_reservation {
         if (less != 0) by.refund(less);
         return b;
     }
-    // What is not used goes back. Idempotent.
+    /// Refunds what was not used. Idempotent.
     void close() noexcept {
         if (by_ == nullptr) return;
         account& by = *by_;
@@ -81,10 +86,10 @@ class buffer_reservation {
         if (back != 0) by.refund(back);
     }
 
-    std::size_t bytes() const noexcept { return bytes_; }     // asked for
-    std::size_t charged() const noexcept { return charged_; } // 0 when it was used or closed
+    std::size_t bytes() const noexcept { return bytes_; }     // requested
+    std::size_t charged() const noexcept { return charged_; } // 0 after allocate() or close()
     bool is_open() const noexcept { return by_ != nullptr; }
-    // Its events are kept there from now on; null: no longer.
+    /// Records the events of the reservation from now on; null ends it. Requires: the log outlives the reservation.
     void set_log(account_log* log) noexcept { log_ = log; }
 
   private:
@@ -92,7 +97,7 @@ class buffer_reservation {
         if (ALLOT_UNLIKELY(by_ == nullptr)) report_misuse({.kind = misuse::used_up});
         return by_ != nullptr;
     }
-    // By who has its charge now; the account may end with its next refund.
+    // The caller owns the charge then, and refunds it or moves it to a buffer. The refund may end the account.
     void end() noexcept {
         by_->count(counted::reservations, -1);
         by_ = nullptr;

@@ -1,4 +1,4 @@
-// How buffers come to other accounts, and who shares a block. Part of buffer.hpp.
+// Retains and transfers buffers for other accounts, and queries of shared blocks. Part of buffer.hpp.
 #pragma once
 
 #include <allot/buffer/buffer.hpp>
@@ -8,7 +8,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-inline bool buffer::may_have(const account& a) const noexcept {
+inline bool buffer::can_receive(const account& a) const noexcept {
     if (ALLOT_UNLIKELY(&a.root() != &ledger_->by->root())) {
         report_misuse({.kind = misuse::other_tree, .heap = a.name(), .address = data_});
         return false;
@@ -18,11 +18,11 @@ inline bool buffer::may_have(const account& a) const noexcept {
 inline buffer buffer::retain(account& by) const noexcept {
     if (ledger_ == nullptr) return {};
     if (&by == ledger_->by) return slice();
-    if (!may_have(by)) return {};
+    if (!can_receive(by)) return {};
     detail::buffer_ledger* const its = detail::retain_for(*ledger_->block, by);
     return its != nullptr ? buffer{its, data_, size_} : buffer{};
 }
-inline charge_status buffer::no_view(const account& to) const noexcept {
+inline charge_status buffer::no_view_reason(const account& to) const noexcept {
     if (ledger_ == nullptr) return {};
     const bool same_tree = &to.root() == &ledger_->by->root();
     if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
@@ -30,13 +30,13 @@ inline charge_status buffer::no_view(const account& to) const noexcept {
 }
 inline transfer_result buffer::transfer(account& to) const& noexcept {
     buffer theirs = retain(to);
-    if (!theirs) return {buffer{}, no_view(to)};
-    const charge_status s = detail::hand_over(*ledger_, to);
+    if (!theirs) return {buffer{}, no_view_reason(to)};
+    const charge_status s = detail::transfer_charge(*ledger_, to);
     if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
     return {std::move(theirs), s};
 }
 inline transfer_result buffer::transfer(account& to) && noexcept {
-    if (ledger_ != nullptr && &to != ledger_->by && may_have(to)) {
+    if (ledger_ != nullptr && &to != ledger_->by && can_receive(to)) {
         charge_status s;
         if (detail::relabel(*ledger_, to, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
     }

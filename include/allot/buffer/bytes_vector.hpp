@@ -1,14 +1,15 @@
-// A value vector of strings, or of any bytes: each value as long as it likes, there or null.
+// A value vector of strings, or of any bytes: values of any length, each there or null.
 //
-//     auto names = allot::bytes_vector::allocate(memory, scan, 1000, 64_KiB);      names.append("Ada");
-//     names.append_null(); allot::bytes_vector part = names.slice(3, 100);      part[4] optional<string_view>
+//     auto names = allot::bytes_vector::allocate(memory, scan, 1000, 64_KiB);
+//     names.append("Ada");      names.append_null();
+//     allot::bytes_vector part = names.slice(3, 100);      part[4]: optional<string_view>
 //
 //   offsets   o0 o1 o2 ... on            32 bits each, little-endian: value i is data [oi - base, oi+1 - base)
-//   data      the values' bytes one behind the other; a null has none. A slice has only its own, so base is its o0
+//   data      the bytes of the values in order; a null has none. A slice has only its own, so its base is its o0
 //   validity  as in value_vector.hpp
 //
-// Invariant: offsets never fall; the three are views of the same account. Cost: 104 bytes; one block for all three.
-// Threads: as for the buffers; appending is for one thread, and slices made before stay as they were.
+// Invariant: offsets never decrease; the three are views of the same account. Cost: 104 bytes; one block for all three.
+// Threads: as for the buffers; one thread appends, and slices made before do not change.
 // Source: Drill's variable-width vectors, 2013; Arrow's variable-size binary layout, 2016.
 #pragma once
 
@@ -24,14 +25,17 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// A column of strings. Move-only; a moved-from vector is empty.
 class bytes_vector {
   public:
     struct transferred;
     static constexpr std::size_t most_data = UINT32_MAX;
 
     bytes_vector() noexcept = default;
-    // Over buffers of somebody else, of one account: size + 1 offsets, the data from offset 0 on, bit `first` is value
-    // 0's. Offsets that fall, or lead beyond the data, and too few bytes are told, and the vector is empty. O(size).
+    /// Makes a vector over buffers of one account: size + 1 offsets, the data from offset 0 on; `first` is the bit of
+    /// value 0. The vector is empty, and misuse is reported, if offsets decrease or lead beyond the data, or bytes are
+    /// missing.
+    /// Complexity: O(size).
     bytes_vector(buffer offsets, buffer data, std::size_t size, buffer validity = {}, std::size_t first = 0) noexcept {
         bool fits =
             size < offsets.size() / offset_bytes &&
@@ -49,22 +53,24 @@ class bytes_vector {
         validity_ = detail::validity_bits{std::move(validity), 0}.slice(first, size);
         size_ = most_ = size;
     }
-    // Empty, with room for so many values and bytes of data, in one block. The first raises out_of_memory; the second
-    // gives nothing, and why.
+    /// Allocates an empty vector for up to `values` values and `data` bytes, in one block, charged to the account.
+    /// Throws: out_of_memory, as buffer_memory::allocate.
     static bytes_vector allocate(const buffer_memory& memory, account& by, std::size_t values, std::size_t data) {
         return cut(memory.allocate(by, bytes_for(values, data)), values, data);
     }
+    /// As allocate(), but returns nothing on failure, and why.
     static std::optional<bytes_vector> try_allocate(const buffer_memory& memory, account& by, std::size_t values,
                                                     std::size_t data, charge_status* why = nullptr) noexcept {
         buffer whole = memory.try_allocate(by, bytes_for(values, data), why);
         if (!whole) return {};
         return cut(std::move(whole), values, data);
     }
-    // What to add to a reservation for it, and the vector in what was reserved.
+    /// Bytes to add to a reservation for such a vector.
     static constexpr std::size_t bytes_for(std::size_t values, std::size_t data) noexcept {
-        if (values > SIZE_MAX / 16 || data > most_data) return SIZE_MAX / 2; // nobody has them
+        if (values > SIZE_MAX / 16 || data > most_data) return SIZE_MAX / 2; // more than any source has
         return bits_at(values) + align_up(detail::bytes_of_bits(0, values), 8) + data;
     }
+    /// Makes such a vector in a buffer of bytes_for(values, data) bytes, as a reservation allocates it.
     static bytes_vector cut(buffer whole, std::size_t values, std::size_t data) noexcept {
         if (!detail::in_bounds(0, bytes_for(values, data), whole.size(), whole)) return {};
         bytes_vector v;
@@ -81,7 +87,7 @@ class bytes_vector {
     std::size_t size() const noexcept { return size_; }
     bool empty() const noexcept { return size_ == 0; }
 
-    // One value more. False: there is no room for it, or it is a slice; nothing has changed.
+    /// Appends a value. Returns: false, with no effect, if there is no space for it, or this is a slice.
     bool append(std::string_view value) noexcept {
         if (size_ == most_) return false;
         const std::uint32_t at = offset(size_);
@@ -91,7 +97,7 @@ class bytes_vector {
     }
     bool append_null() noexcept { return size_ != most_ && end_value(offset(size_), false); }
 
-    // i below size(), as checked builds tell.
+    /// Whether the value is there. Requires: i < size(), here and below; checked builds report a violation.
     bool is_valid(std::size_t i) const noexcept { return check(i), validity_.is_valid(i); }
     std::string_view get(std::size_t i) const noexcept {
         check(i);
@@ -103,7 +109,8 @@ class bytes_vector {
     }
     std::size_t null_count() const noexcept { return size_ - validity_.valid_among(size_); }
 
-    // Values [from, from + n), of the same account, with their data alone. Beyond the end: told, and empty.
+    /// Makes a view of values [from, from + n) and their data, of the same account. Empty beyond the end, which is
+    /// reported as misuse.
     bytes_vector slice(std::size_t from, std::size_t n) const noexcept {
         if (!detail::in_bounds(from, n, size_, offsets_) || n == 0) return {};
         bytes_vector v;
@@ -114,8 +121,9 @@ class bytes_vector {
         v.size_ = v.most_ = n;
         return v;
     }
-    // As the buffers': the charge stays, or goes along. Empty where a buffer's view cannot be had; then the vector is
-    // as it was. The room for more values is one vector's: a retained one has none, a transferred one has it.
+    /// As buffer::retain and buffer::transfer. Only one vector can append: a transferred one can, a retained one
+    /// cannot.
+    /// Returns: an empty vector if a buffer's view cannot be made; this vector is unchanged then.
     bytes_vector retain(account& by) const noexcept { return view_for(by, size_); }
     transferred transfer(account& to) && noexcept;
 
@@ -123,7 +131,7 @@ class bytes_vector {
     const buffer& offsets() const noexcept { return offsets_; } // size() + 1; the first is base()
     const buffer& data() const noexcept { return data_; }
     std::uint32_t base() const noexcept { return base_; }
-    const buffer& validity() const noexcept { return validity_.bits(); } // bit first_bit() + i is value i's
+    const buffer& validity() const noexcept { return validity_.bits(); } // bit first_bit() + i is that of value i
     std::size_t first_bit() const noexcept { return validity_.first(); }
 
   private:
@@ -154,10 +162,11 @@ class bytes_vector {
 
     buffer offsets_, data_;
     detail::validity_bits validity_;
-    detail::moved_number<std::size_t> size_, most_; // values, and how many there may be
+    detail::moved_number<std::size_t> size_, most_; // values now, and at most
     detail::moved_number<std::uint32_t> base_;
 };
 
+/// The result of a transfer, as transfer_result.
 struct bytes_vector::transferred {
     bytes_vector view;
     charge_status status;

@@ -1,7 +1,7 @@
 // Numbers in memory as little-endian bytes, at any address, on any machine.
 //
-// Cost: one plain load or store on little-endian machines; a swap more on others. Threads: as for the bytes.
-// Source: Arrow's column format, 2016: what is written here may be read there.
+// Cost: one plain load or store on little-endian machines, and a byte swap on others. Threads: those of the bytes.
+// Source: Arrow's column format, 2016, which can share these bytes.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,15 +14,15 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// What a buffer holds as one number: integers, floating point, enums, bool. Long double has no fixed format.
+/// A number that a buffer can hold: integer, floating point, enum, bool. Not long double, which has no fixed format.
 template <class T>
 concept plain_number = (std::is_arithmetic_v<T> || std::is_enum_v<T>) && !std::is_const_v<T> &&
                        !std::is_volatile_v<T> && !std::is_same_v<T, long double>;
 
 namespace detail {
 
-// The machine's order is a parameter so that the other one is tested, too.
-template <std::endian Machine, plain_number T> ALLOT_ALWAYS_INLINE T turned(T value) noexcept {
+// The machine's byte order is a parameter, so that tests run both.
+template <std::endian Machine, plain_number T> ALLOT_ALWAYS_INLINE T in_little_endian(T value) noexcept {
     if constexpr (Machine == std::endian::little || sizeof(T) == 1) return value;
     else {
         auto bytes = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);
@@ -38,11 +38,11 @@ template <plain_number T, std::endian Machine = std::endian::native>
 ALLOT_ALWAYS_INLINE T load_little(const std::byte* from) noexcept {
     T value;
     std::memcpy(&value, from, sizeof value);
-    return turned<Machine>(value);
+    return in_little_endian<Machine>(value);
 }
 template <plain_number T, std::endian Machine = std::endian::native>
 ALLOT_ALWAYS_INLINE void store_little(std::byte* to, T value) noexcept {
-    const T its = turned<Machine>(value);
+    const T its = in_little_endian<Machine>(value);
     std::memcpy(to, &its, sizeof its);
 }
 

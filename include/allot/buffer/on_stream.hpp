@@ -1,11 +1,11 @@
-// A device allocator at one stream, as memory for buffers.
+// A device allocator at one stream, as a memory source of buffers.
 //
 //     allot::on_stream uploads{gpu, stream};      allot::buffer_memory memory{uploads};
 //
-// A block may be used by this stream's work at once. The last release frees it at that point of this stream: what other
-// streams, or the host, do with it comes before that point, by events or waits of the user, as with
-// device_allocator::deallocate. So the view that is kept longest belongs to who has ordered that.
-// Invariant: the host never touches a block. Cost: two words. Threads: those of the allocator.
+// Work of this stream may use a block at once. The last release frees it at that point of this stream, so order the
+// work of other streams and of the host before that point, by events or waits, as with device_allocator::deallocate.
+// Let the view that lives longest belong to the code that does so.
+// Invariant: the host never accesses a block. Cost: two words. Threads: those of the allocator.
 #pragma once
 
 #include <allot/buffer/buffer_memory.hpp>
@@ -17,6 +17,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// A memory source for buffer_memory. Requires: outlives the buffers, as do the allocator and the stream.
 template <class Device> class on_stream {
   public:
     static constexpr bool host_access = false;

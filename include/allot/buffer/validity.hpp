@@ -1,7 +1,7 @@
-// Bits that say which values of a vector are there, lowest bit of a byte first, from any bit on.
+// Validity bits: whether a value of a vector is there or null; lowest bit of a byte first, from any bit on.
 //
-// Cost: a shift and a mask a bit; counting takes 8 bytes at a time. Threads: neighbours share a byte, so writers of one
-// vector's bits are one thread. Source: Arrow's validity bitmaps, 2016.
+// Cost: a shift and a mask per bit; counting takes 8 bytes at a time. Threads: values share bytes, so only one thread may
+// write the bits of a vector. Source: Arrow's validity bitmaps, 2016.
 #pragma once
 
 #include <allot/buffer/little_endian.hpp>
@@ -27,7 +27,7 @@ inline void set_bit(std::byte* bits, std::size_t i, bool value) noexcept {
     const std::byte mask{static_cast<unsigned char>(1U << i % 8)};
     bits[i / 8] = value ? bits[i / 8] | mask : bits[i / 8] & ~mask;
 }
-// Set bits among [first, first + n); no byte beyond those that hold them is read.
+// Set bits among [first, first + n). Reads no other bytes than those that hold them.
 inline std::size_t count_bits(const std::byte* bits, std::size_t first, std::size_t n) noexcept {
     std::size_t count = 0, i = first;
     const std::size_t end = first + n;

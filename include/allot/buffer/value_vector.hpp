@@ -1,15 +1,15 @@
-// A value vector: a typed column of values of one width over buffers, each there or null.
+// A value vector: a typed column of values of one width over buffers, each value there or null.
 //
 //     auto prices = allot::value_vector<double>::allocate(memory, scan, 1000);      prices.set(7, 9.5);
 //     allot::value_vector<double> part = prices.slice(3, 100);                      no copy; any bound
 //     auto [theirs, how] = std::move(part).transfer(sort);                          or part.retain(join)
 //
-//   values    v0 v1 v2 v3 ...            little-endian, size() * sizeof(T)
-//   validity  bit b + i says that value i is there, from byte 0 on; b in 0..7. No validity buffer: all are there
+//   values    v0 v1 v2 v3 ...            little-endian, size() * sizeof(T) bytes
+//   validity  bit b + i, from byte 0 on, is 1 if value i is there; b in 0..7. Without a validity buffer all are there
 //
-// Invariant: values and validity are views of the same account. Cost: 64 bytes; one block for both buffers; a slice
-// costs two
-// atomic additions. Threads: as for the buffers; two slices may share a byte of validity.
+// Invariant: values and validity are views of the same account.
+// Cost: 64 bytes; one block for both buffers; a slice takes two atomic additions.
+// Threads: as for the buffers; two slices may share a byte of validity.
 // Source: Drill's value vectors, 2013; Arrow's fixed-size primitive layout, 2016.
 #pragma once
 
@@ -26,7 +26,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// A number that is 0 where it was moved from, as a buffer is empty there.
+// A number that is 0 after a move, as a moved-from buffer is empty.
 template <class T> class moved_number {
   public:
     constexpr moved_number(T value = 0) noexcept : value_(value) {}
@@ -42,14 +42,14 @@ template <class T> class moved_number {
     T value_;
 };
 
-// The validity of a vector: bits of a buffer from any bit on.
+// The validity of a vector: bits of a buffer, from any bit on.
 class validity_bits {
   public:
     validity_bits() = default;
     validity_bits(buffer bits, std::size_t first) noexcept : bits_(std::move(bits)), first_(first) {}
 
     bool is_valid(std::size_t i) const noexcept { return !bits_ || bit_at(bits_.bytes().data(), first_ + i); }
-    // False: there are no bits to say that it is null.
+    // False: there are no bits, so the value cannot be null.
     bool set(std::size_t i, bool valid) const noexcept {
         if (!bits_) return valid;
         set_bit(bits_.bytes().data(), first_ + i, valid);
@@ -68,34 +68,36 @@ class validity_bits {
 
   private:
     buffer bits_;
-    moved_number<std::size_t> first_; // of the buffer's bits; below 8
+    moved_number<std::size_t> first_; // the bit of value 0, below 8
 };
 
-// How a vector's buffers go to another account.
+// Moves the buffers of a vector to another account.
 struct vector_parts {
-    // The charge of each part's block goes to an account that has views of all of them; the rest stays when that one is
-    // closed meanwhile. How the worst of them went.
-    template <class... Parts> static charge_status hand_over(account& to, const Parts&... parts) noexcept {
+    // Charges `to` for the block of each part, until `to` is closed. Returns the worst status. Requires views of all
+    // parts for `to`.
+    template <class... Parts> static charge_status transfer_charge(account& to, const Parts&... parts) noexcept {
         charge_status worst;
-        const auto goes = [&](const buffer& part) {
-            const charge_status s = part.ledger_ != nullptr ? detail::hand_over(*part.ledger_, to) : charge_status{};
+        const auto move_part = [&](const buffer& part) {
+            const charge_status s =
+                part.ledger_ != nullptr ? detail::transfer_charge(*part.ledger_, to) : charge_status{};
             const bool closed = s.outcome == charge_outcome::closed;
             if (closed || worst.outcome < s.outcome) worst = s;
             return !closed;
         };
-        static_cast<void>((goes(parts) && ...));
+        static_cast<void>((move_part(parts) && ...));
         return worst;
     }
-    // `view` makes one of the vector for `to`.
+    // `view` makes a view of the vector for `to`.
     template <class Vector, class View, class... Rest>
     static typename Vector::transferred transfer(Vector& mine, account& to, View view, const buffer& first,
                                                  const Rest&... rest) noexcept {
         if (!first || &to == first.holder()) return {std::move(mine), {}};
         Vector theirs = view();
-        if (theirs.holder() == nullptr) return {{}, first.no_view(to)};
-        const charge_status s = hand_over(to, first, rest...);
-        if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed))
-            return {{}, s}; // meanwhile; blocks that went before fall to who inherits
+        if (theirs.holder() == nullptr) return {{}, first.no_view_reason(to)};
+        const charge_status s = transfer_charge(to, first, rest...);
+        // `to` was closed meanwhile: releasing `theirs` charges the parts that moved to the next account
+        // (next_charged).
+        if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {{}, s};
         mine = {};
         return {std::move(theirs), s};
     }
@@ -109,13 +111,14 @@ inline bool in_bounds(std::size_t from, std::size_t n, std::size_t size, const b
 
 } // namespace detail
 
+/// A column of numbers or enums. Move-only; a moved-from vector is empty.
 template <plain_number T> class value_vector {
   public:
     struct transferred;
 
     value_vector() noexcept = default;
-    // Over buffers of somebody else, of one account: `first` is the bit of value 0. Too few bytes are told, and the
-    // vector is empty.
+    /// Makes a vector over buffers of one account; `first` is the bit of value 0. With too few bytes, which is reported
+    /// as misuse, the vector is empty.
     value_vector(buffer values, std::size_t size, buffer validity = {}, std::size_t first = 0) noexcept {
         const bool fits =
             size <= values.size() / sizeof(T) &&
@@ -130,22 +133,24 @@ template <plain_number T> class value_vector {
         validity_ = detail::validity_bits{std::move(validity), 0}.slice(first, size);
         size_ = size;
     }
-    // `size` nulls in one block, charged to the account. The first raises out_of_memory; the second gives nothing, and
-    // why.
+    /// Allocates a vector of `size` nulls in one block, charged to the account.
+    /// Throws: out_of_memory, as buffer_memory::allocate.
     static value_vector allocate(const buffer_memory& memory, account& by, std::size_t size) {
         return cut(memory.allocate(by, bytes_for(size)), size);
     }
+    /// As allocate(), but returns nothing on failure, and why.
     static std::optional<value_vector> try_allocate(const buffer_memory& memory, account& by, std::size_t size,
                                                     charge_status* why = nullptr) noexcept {
         buffer whole = memory.try_allocate(by, bytes_for(size), why);
         if (!whole && size != 0) return {};
         return cut(std::move(whole), size);
     }
-    // What to add to a reservation for it, and the vector in what was reserved.
+    /// Bytes to add to a reservation for a vector of this size.
     static constexpr std::size_t bytes_for(std::size_t size) noexcept {
         const std::size_t values = size <= SIZE_MAX / 2 / sizeof(T) ? align_up(size * sizeof(T), 8) : SIZE_MAX / 2;
         return values + detail::bytes_of_bits(0, size);
     }
+    /// Makes a vector of `size` nulls in a buffer of bytes_for(size) bytes, as a reservation allocates it.
     static value_vector cut(buffer whole, std::size_t size) noexcept {
         if (size == 0 || !detail::in_bounds(0, bytes_for(size), whole.size(), whole)) return {};
         buffer bits = whole.slice(align_up(size * sizeof(T), 8), detail::bytes_of_bits(0, size));
@@ -156,9 +161,9 @@ template <plain_number T> class value_vector {
     std::size_t size() const noexcept { return size_; }
     bool empty() const noexcept { return size_ == 0; }
 
-    // i below size(), as checked builds tell.
+    /// Whether the value is there. Requires: i < size(), here and below; checked builds report a violation.
     bool is_valid(std::size_t i) const noexcept { return check(i), validity_.is_valid(i); }
-    // The value's bytes, valid or not.
+    /// The value's bytes, also if it is null.
     T get(std::size_t i) const noexcept { return check(i), values_.template get<T>(i * sizeof(T)); }
     std::optional<T> operator[](std::size_t i) const noexcept {
         return is_valid(i) ? std::optional<T>{get(i)} : std::nullopt;
@@ -168,23 +173,23 @@ template <plain_number T> class value_vector {
         values_.template set<T>(i * sizeof(T), value);
         static_cast<void>(validity_.set(i, true));
     }
-    // False: the vector has no validity, so all its values are there.
+    /// Returns: false, with no effect, if the vector has no validity buffer.
     bool set_null(std::size_t i) const noexcept { return check(i), validity_.set(i, false); }
     std::size_t null_count() const noexcept { return size_ - validity_.valid_among(size_); }
 
-    // Values [from, from + n), of the same account. Beyond the end: told, and empty.
+    /// Makes a view of values [from, from + n), of the same account. Empty beyond the end, which is reported as misuse.
     value_vector slice(std::size_t from, std::size_t n) const noexcept {
         if (!detail::in_bounds(from, n, size_, values_) || n == 0) return {};
         return {values_.slice(from * sizeof(T), n * sizeof(T)), validity_.slice(from, n), n};
     }
-    // As the buffers': the charge stays, or goes along. Empty where a buffer's view cannot be had; then the vector is
-    // as it was.
+    /// As buffer::retain and buffer::transfer.
+    /// Returns: an empty vector if a buffer's view cannot be made; this vector is unchanged then.
     value_vector retain(account& by) const noexcept;
     transferred transfer(account& to) && noexcept;
 
     account* holder() const noexcept { return values_.holder(); }
     const buffer& values() const noexcept { return values_; }
-    // Bit first_bit() + i is value i's.
+    /// The validity bits; bit first_bit() + i is that of value i.
     const buffer& validity() const noexcept { return validity_.bits(); }
     std::size_t first_bit() const noexcept { return validity_.first(); }
 
@@ -200,6 +205,7 @@ template <plain_number T> class value_vector {
     detail::moved_number<std::size_t> size_;
 };
 
+/// The result of a transfer, as transfer_result.
 template <plain_number T> struct value_vector<T>::transferred {
     value_vector view;
     charge_status status;

@@ -1,4 +1,4 @@
-// What an account is constructed with: a name first, then values in any order. A wrong argument gives one error.
+// The arguments of an account's constructor: a name first, then values in any order. A wrong argument gives one error.
 //
 // Cost: none at run time. Threads: values.
 #pragma once
@@ -41,15 +41,17 @@ struct account_arguments {
 
 template <class... Values> constexpr void check_account_values() noexcept {
     []<class... Known>(types<Known...>) {
-        static_assert(
-            (account_value<Values> && ...),
-            "allot: an account takes limit, reservation, grace, credit_step, one_thread, leak_sink, std::nothrow");
-        static_assert(((times_given<Known, Values...> <= 1) && ...), "allot: a value was given twice");
+        static_assert((account_value<Values> && ...),
+                      "allot: an account takes only limit, reservation, grace, credit_step, one_thread, leak_sink and "
+                      "std::nothrow; remove any other argument");
+        static_assert(((times_given<Known, Values...> <= 1) && ...),
+                      "allot: an account was given two values of one type; pass each value once");
     }(account_values{});
 }
 template <class First> allot::name account_name_missing(const First&) noexcept {
     static_assert(!account_value<First>,
-                  "allot: an account's name comes first: account{name{...}, ...}, or account{parent, name{...}, ...}");
+                  "allot: the first argument of an account must be a name: account{name{...}, ...}, or "
+                  "account{parent, name{...}, ...}");
     return {""};
 }
 

@@ -1,4 +1,4 @@
-// How an account charges, refunds, holds and reserves where its own credit does not suffice. Part of account.hpp.
+// Charges, refunds, holds and reservations of an account that its own credit does not cover. Part of account.hpp.
 #pragma once
 
 #include <allot/ledger/account.hpp>
@@ -50,19 +50,19 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
     for (;;) {
         if (!is_open()) return refused_here(charge_outcome::closed, bytes);
         const detail::credit_word w = credit().word();
-        if (w.credit() != 0 && (!w.open() || credit().is_shut())) {
-            take_back(true, false); // bytes that were refunded into a closed credit
+        if (w.credit() != 0 && (!w.open() || credit().is_recalled())) {
+            take_back(true, false); // refunds deferred into a closed credit, or a recalled one
             continue;
         }
         const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
         const bool opens = !held && may_take_credit();
-        if (opens)
-            if (const std::size_t more = credit().to_whole_steps(bytes, w.credit());
-                more > need && look(this, more).fitted()) {
+        if (opens) // whole steps, if they fit
+            if (const std::size_t more = credit().growth_to_whole_steps(bytes, w.credit());
+                more > need && check_levels(this, more).fitted()) {
                 if (grant(w, more, bytes, held, opens)) return {};
                 continue;
             }
-        finding found = look(this, need);
+        limit_check found = check_levels(this, need); // else the request alone
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         if (!grant(w, need, bytes, held, opens)) continue;
@@ -74,8 +74,8 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
 inline bool account::may_take_credit() const noexcept {
     return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr && may_hold_credit();
 }
-// A request was charged beyond a limit: it is counted, and no leaf has credit there.
-inline void account::charged_beyond(const finding& found) noexcept {
+// Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
+inline void account::charged_beyond(const limit_check& found) noexcept {
     found.at->totals().count_beyond();
     tree().close_credits_where_exceeded(*this);
 }
@@ -83,19 +83,19 @@ inline bool account::fits(std::size_t bytes) noexcept {
     if (bytes != 0 && has_credit(bytes)) return true;
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return false;
     const locked scope(*this);
-    for (unsigned called_in = 0;; ++called_in) {
+    for (unsigned recalls = 0;; ++recalls) {
         const std::size_t unused = credit().unused();
-        const finding found = look(this, bytes > unused ? bytes - unused : 0);
-        if (found.charged() || called_in == detail::charge_request::most_call_ins(*this) ||
-            scope.tree.call_in(*found.at, false) == 0)
+        const limit_check found = check_levels(this, bytes > unused ? bytes - unused : 0);
+        if (found.charged() || recalls == detail::charge_request::max_recalls(*this) ||
+            scope.tree.recall_credit(*found.at, false) == 0)
             return is_open() && found.charged();
     }
 }
 
 // ---- refund ------------------------------------------------------------------------------------------------------
 
-template <class Landed> inline void account::refund_slow(std::size_t bytes, Landed landed) noexcept {
-    return_and_notify("refund", bytes, [&] { refund_locked(bytes); }, landed);
+template <class OnRefunded> inline void account::refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept {
+    return_and_notify("refund", bytes, [&] { refund_locked(bytes); }, on_refunded);
 }
 inline void account::refund_locked(std::size_t bytes) noexcept {
     detail::tree_lock& lock = tree().lock;
@@ -106,34 +106,34 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
         lock.lock();
     }
     const locked scope(*this, detail::adopt_lock);
-    lower(bytes);
+    tree_node::refund(bytes);
     settle();
-    if (credit().one_thread() && credit().is_shut()) take_back(true, false);
+    if (credit().one_thread() && credit().is_recalled()) take_back(true, false);
     end_if_drained();
 }
-// The lock is taken: the bytes go into the credit, and the next holder settles them. False: it must wait for the lock.
-// The account is closing, so the last refund ends it under the lock; or 2 GiB wait to be settled.
+// Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
+// and its last refund ends it, or the credit would exceed 2 GiB.
 inline bool account::defer_refund(std::size_t bytes) noexcept {
-    const bool done = life_.enter_refund() && credit().put(bytes);
-    if (done) tree().lock.note(*this);
-    life_.leave_refund(); // the last access where it is done
+    const bool done = life_.enter_refund() && credit().defer_refund(bytes);
+    if (done) tree().lock.add_deferred(*this);
+    life_.leave_refund(); // if done, the last access
     return done;
 }
-// `now` returns the bytes; it may end a closing account, so listeners are called before it there.
-template <class Now, class Landed>
+// `now` returns the bytes. It may end a closing account, so listeners are called before it then.
+template <class Now, class OnRefunded>
 ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
-                                                    Landed landed) noexcept {
-    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // before: the account may end
-    if (!tree().listeners.has_listeners()) return now(), landed();
+                                                    OnRefunded on_refunded) noexcept {
+    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // first, since the account may end
+    if (!tree().listeners.has_listeners()) return now(), on_refunded();
     const auto notify = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
     {
         detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
         if (is_open()) {
             now();
-            landed();
+            on_refunded();
             return calls.each(*this, notify);
         }
-        landed(); // no request of this account can charge them any more
+        on_refunded(); // a closing account charges nothing more
         calls.each(*this, notify);
     }
     now();
@@ -142,12 +142,12 @@ ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_
 // ---- hold --------------------------------------------------------------------------------------------------------
 
 inline void account::confirm(std::size_t bytes) noexcept {
-    by_its_thread();
+    check_thread();
     const locked scope(*this);
     tree_node::confirm(bytes);
 }
 inline void account::cancel(std::size_t bytes) noexcept {
-    by_its_thread();
+    check_thread();
     const auto now = [&] {
         const locked scope(*this);
         tree_node::cancel(bytes);
@@ -162,14 +162,14 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
     const locked scope(*this);
     detail::charge_request request{scope.tree, *this, mode::checked};
     for (;;) {
-        scope.tree.call_in(*this, false); // the credit of leaves below is not reserved
+        scope.tree.recall_credit(*this, false); // the credit of leaves below counts in used()
         const std::size_t now = tree_node::used();
         if (!is_open()) return refused_here(charge_outcome::closed, bytes);
         if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())
             return totals().count_refusal(), refused_here(charge_outcome::over_limit, bytes);
         const std::size_t whole = now + bytes > totals().reserved() ? now + bytes : totals().reserved();
-        finding found = look(tree_node::parent(),
-                             (whole > totals().total() ? whole : totals().total()) - totals().subtree_charge());
+        limit_check found = check_levels(tree_node::parent(), (whole > totals().total() ? whole : totals().total()) -
+                                                                  totals().subtree_charge());
         found.without_grace();
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
@@ -184,7 +184,7 @@ inline void account::release_reservation() noexcept {
 inline void account::set_limit(std::size_t bytes) noexcept {
     const locked scope(*this);
     totals().set_limit(bytes);
-    if (totals().total() > bytes) scope.tree.call_in(*this, true);
+    if (totals().total() > bytes) scope.tree.recall_credit(*this, true);
 }
 inline void account::set_grace(std::size_t bytes) noexcept {
     const locked scope(*this);

@@ -1,4 +1,4 @@
-// How an account opens below its parent, closes, and what it reports then. Part of account.hpp.
+// How an account opens below its parent, drains, closes, and reports leaks. Part of account.hpp.
 #pragma once
 
 #include <allot/ledger/account.hpp>
@@ -24,52 +24,53 @@ inline account::account(account* parent, const detail::account_arguments& asked)
         if (credit().has_step()) tree_.leaves.add(*this);
         return;
     }
-    while (!begin_below(*parent, asked.reservation)) yield();
+    while (!try_open_below(*parent, asked.reservation)) yield();
     if (is_open()) notify_child_change(*parent, true);
 }
-// The reservation is charged, or it is refused and the account is closed. False: held bytes prevent it, and the thread
-// that holds them may need the mutex, so try again without it.
-inline bool account::begin_below(account& parent, std::size_t reserved) noexcept {
+// Attaches the account and charges its reservation, or closes it. False: held bytes prevent it, and the thread that
+// holds them may need the mutex; release the mutex and retry.
+inline bool account::try_open_below(account& parent, std::size_t reserved) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
-    for (unsigned called_in = 0;; ++called_in) {
-        const finding found = find_place(parent, reserved);
+    for (unsigned recalls = 0;; ++recalls) {
+        const limit_check found = check_parent(parent, reserved);
         if (found.fitted()) break;
         if (found.outcome == charge_outcome::over_limit && found.at != this) {
-            if (called_in < detail::charge_request::most_call_ins(parent) && scope.tree.call_in(*found.at, false) != 0)
+            if (recalls < detail::charge_request::max_recalls(parent) &&
+                scope.tree.recall_credit(*found.at, false) != 0)
                 continue;
-            if (found.only_pending() && !detail::charge_request::is_inside_a_call(scope.tree)) return false;
+            if (found.only_held_bytes_prevent() && !detail::charge_request::is_inside_a_call(scope.tree)) return false;
             found.at->totals().count_refusal();
         }
         refusal_ = status_of(found, reserved);
         life_.close();
         return true;
     }
-    join(reserved);
+    attach(reserved);
     if (credit().has_step()) scope.tree.leaves.add(*this);
     return true;
 }
-inline account::finding account::find_place(account& parent, std::size_t reserved) noexcept {
+inline account::limit_check account::check_parent(account& parent, std::size_t reserved) noexcept {
     const auto refused = [](charge_outcome why, account& at) {
-        return finding{why, false, &at, at.tree_node::used(), at.limit(), 0};
+        return limit_check{why, false, &at, at.tree_node::used(), at.limit(), 0};
     };
     if (parent.credit().one_thread()) return refused(charge_outcome::misused, parent);
     if (!parent.is_open()) return refused(charge_outcome::closed, parent);
     if (reserved > SIZE_MAX / 2 || reserved > limit()) return refused(charge_outcome::over_limit, *this);
-    finding found = look(&parent, reserved);
+    limit_check found = check_levels(&parent, reserved);
     found.without_grace();
     return found;
 }
 
 // ---- drain -------------------------------------------------------------------------------------------------------
 
-// The counts become the lock's. Requires the lock.
+// Refuses charges from now on; counting requires the lock from now on. Requires the lock.
 inline void account::begin_closing() noexcept {
     life_.begin_closing();
     close_credit();
 }
 ALLOT_COLD inline void account::count_closing(unsigned at, int by) noexcept {
-    const locked scope(*this); // the account may end after it
+    const locked scope(*this); // its destructor may end the account
     life_.counts().add_left(at, by);
     end_if_drained();
 }
@@ -77,7 +78,7 @@ ALLOT_COLD inline void account::count_closing(unsigned at, int by) noexcept {
 inline bool account::is_drained() const noexcept {
     return tree_node::used() == 0 && !has_children() && items_.empty() && life_.counts().none();
 }
-// Requires the lock, whose holder ends the account when it releases it.
+// Queues a drained account, to be ended after the unlock. Requires the lock.
 inline void account::end_if_drained() noexcept {
     if (!life_.ends_by_itself() || !is_drained()) return;
     life_.queue_before(tree().drained);
@@ -86,24 +87,24 @@ inline void account::end_if_drained() noexcept {
 ALLOT_COLD inline void account::end_drained(account* first) noexcept {
     while (first != nullptr) std::exchange(first, first->life_.next_in_queue())->end_by_itself();
 }
-// A parent that ends with it is ended after it, since one object may own both.
+// Ends this account, then its parent if that is drained now; one object may own both.
 inline void account::end_by_itself() noexcept {
     const detail::account_lifetime::last_call last = life_.at_end();
-    account* const above = keep_parent();
+    account* const above = pin_parent();
     close();
-    account* const next = above != nullptr ? above->take_closed_parent() : nullptr;
-    last.ended(*this, last.context); // nothing is used after it but the accounts that wait to be ended
+    account* const next = above != nullptr ? above->unpin() : nullptr;
+    last.ended(*this, last.context); // may destroy this account
     end_drained(next);
 }
-// Returns the parent, which does not end by itself until take_closed_parent(); null for a root.
-inline account* account::keep_parent() noexcept {
+// Keeps the parent from ending by itself until unpin(); returns it, null for a root.
+inline account* account::pin_parent() noexcept {
     const locked scope(*this);
     account* const above = parent();
     if (above != nullptr) above->life_.counts().add_locked(detail::open_counts::users, 1);
     return above;
 }
-// Returns the accounts that the caller is to end.
-inline account* account::take_closed_parent() noexcept {
+// Undoes pin_parent() of a child. Returns drained accounts, which the caller must end.
+inline account* account::unpin() noexcept {
     const locked scope(*this, false);
     life_.counts().add_locked(detail::open_counts::users, -1);
     end_if_drained();
@@ -114,14 +115,14 @@ inline account* account::take_closed_parent() noexcept {
 
 inline bool account::close() noexcept {
     if (life_.is_closed()) return true;
-    account* const above = keep_parent(); // it may wait for this child alone, and end the tree with it
+    account* const above = pin_parent(); // it may wait for this child alone
     char page[8192];
     text_writer leaks{page};
     const bool ended = end(leaks);
     life_.wait_for_refunds();
     {
         const locked scope(*this, false);
-    } // their notes are settled: no list knows this account any more
+    } // taking the lock settled their deferred refunds: no list names this account any more
     tree().listeners.wait_for_rounds(*this, tree().lock);
     if (ended && above != nullptr) notify_child_change(*above, false);
     if (leaks.size() != 0) leaks_.write(leaks_.context, leaks.view());
@@ -164,7 +165,7 @@ inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept,
     if (now) close();
     return now;
 }
-// False: it was closed before. Writes what is to be reported.
+// False: it was closed before. Writes the leak report.
 inline bool account::end(text_writer& leaks) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
@@ -180,11 +181,11 @@ inline bool account::leave_tree() noexcept {
     credit().end();
     account* const above = parent();
     if (above == nullptr) return true;
-    leave();
+    detach();
     above->end_if_drained();
     return true;
 }
-// False: there is nothing to report. Requires the mutex and the lock.
+// False: there are no leaks. Requires the mutex and the lock.
 inline bool account::write_leaks(text_writer& out) const noexcept {
     const std::size_t left = credit().charged();
     const std::uint32_t buffers = life_.counts().now(detail::open_counts::buffers),
@@ -195,11 +196,11 @@ inline bool account::write_leaks(text_writer& out) const noexcept {
     if (reservations != 0) out.put(", ").number(reservations).put(" reservations");
     out.newline();
     each_child([&](const tree_node& c) {
-        out.put("  open below it: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();
+        out.put("  open child: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();
     });
-    each_item([&](const account_item& i) { out.put("  open in it: ").put(i.kind()).put(' ').put(i.name()).newline(); });
+    each_item([&](const account_item& i) { out.put("  open item: ").put(i.kind()).put(' ').put(i.name()).newline(); });
     if (const account_log* l = log()) {
-        out.put("  its first and last events, of ").number(l->events()).newline();
+        out.put("  first and last of ").number(l->events()).put(" events").newline();
         l->visit([&](const account_event& e) { write(out, e, "    ", 6); });
     }
     return true;

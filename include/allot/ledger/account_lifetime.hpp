@@ -1,9 +1,9 @@
-// The states of an account, and what delays its end: refunds that found the lock taken, and open counts.
+// The state of an account: open, closing or closed, and what delays its end (refunds that run, open counts).
 //
-//     open -> closing (charges are refused, the last refund may end it) -> closed
+//     open -> closing (charges are refused; the last refund may end it) -> closed
 //
-// Invariant: no refund is between enter_refund() and leave_refund() once wait_for_refunds() has returned on an account
-// that is not open. Cost: 56 bytes. Threads: see each function.
+// Invariant: once wait_for_refunds() has returned on an account that is not open, no refund is between enter_refund()
+// and leave_refund(). Cost: 56 bytes. Threads: see each function.
 #pragma once
 
 #include <allot/config.hpp>
@@ -35,14 +35,14 @@ class account_lifetime {
     open_counts& counts() noexcept { return counts_; }
     const open_counts& counts() const noexcept { return counts_; }
 
-    // A refund without the lock. False: the account closes, so the refund must take the lock. In both cases the caller
-    // calls leave_refund(), as its last access unless something else keeps the account.
+    // Begins a refund without the lock. False: the account is closing, so the refund must take the lock. In both cases
+    // the caller calls leave_refund(), as its last access unless something else keeps the account.
     bool enter_refund() noexcept {
         refunding_.fetch_add(1, std::memory_order_seq_cst);
         return state_.load(std::memory_order_seq_cst) == state::open;
     }
     void leave_refund() noexcept { refunding_.fetch_sub(1, std::memory_order_release); }
-    // Without the lock, which those refunds may be waiting for.
+    // Call without the lock: those refunds may wait for it.
     void wait_for_refunds() const noexcept {
         while (refunding_.load(std::memory_order_seq_cst) != 0) yield();
     }
@@ -53,15 +53,15 @@ class account_lifetime {
         state_.store(state::closing, std::memory_order_seq_cst);
         counts_.close();
     }
-    // False: it was closed already.
+    // False: it was closed before.
     bool close() noexcept { return state_.exchange(state::closed, std::memory_order_seq_cst) != state::closed; }
     void call_at_end(call ended, void* context) noexcept { last_call_ = {ended, context}; }
-    // Whether the account is to end by itself once it is drained, and has no place in the queue of those that do.
+    // Whether the account ends by itself once it is drained, and is not queued for that yet.
     bool ends_by_itself() const noexcept {
         return state_.load(std::memory_order_relaxed) == state::closing && last_call_.ended != nullptr && !queued_;
     }
     last_call at_end() const noexcept { return last_call_; }
-    // The queue of drained accounts, through a place in each.
+    // The queue of drained accounts, linked through each.
     void queue_before(account* rest) noexcept { queued_ = true, next_ = rest; }
     account* next_in_queue() const noexcept { return next_; }
 

@@ -1,11 +1,11 @@
-// A listener is called for requests of the account that it was added to, and of every account below.
+// A listener: called for requests of the account that it was added to, and of all accounts below.
 //
 // No lock is held in a call, so a listener may charge, refund, transfer, and add or remove listeners and accounts. Its
-// own requests, in this tree and on this thread, call no listener: so no call is inside another.
+// own requests in this tree call no listener: no call is inside another.
 // Invariant: a removed listener gets no call that begins after remove() has returned.
-// Cost: 0 without one; with one, the account and those below take no credit, and each request takes the tree's lock.
-// Threads: calls come on the thread that charges, several at a time where several charge.
-// Source: Arrow Java's AllocationListener, 2016, which is asked for one retry, and not told of transfers.
+// Cost: 0 without a listener. With one, the account and those below keep no credit, and each request takes the lock.
+// Threads: calls come on the thread that charges, several at a time if several charge.
+// Source: Arrow Java's AllocationListener, 2016, which may ask for one retry, and gets no call for transfers.
 #pragma once
 
 #include <allot/config.hpp>
@@ -22,21 +22,24 @@ class tree_node;
 class listener_dispatch;
 } // namespace detail
 
+/// Derive from it and override the calls that you need.
+/// Requires: removed before the listener or its account ends.
 class account_listener {
   public:
     account_listener() = default;
     account_listener(const account_listener&) = delete;
     account_listener& operator=(const account_listener&) = delete;
 
-    /// Before a charge that is not forced. False: the charge is refused, as vetoed.
+    /// Before a charge that is not forced. Returns: false refuses the charge as vetoed.
     virtual bool before(const account&, std::size_t) noexcept { return true; }
-    /// The bytes are charged; the status says how.
+    /// After the bytes were charged.
     virtual void after(const account&, std::size_t, const charge_status&) noexcept {}
-    /// The bytes were refunded.
+    /// After bytes were refunded, or held bytes cancelled; in a closing account just before.
     virtual void released(const account&, std::size_t) noexcept {}
-    /// The charge was refused. Returns how often to try again; the maximum of all listeners counts.
+    /// After an account refused the charge. Called once per request.
+    /// Returns: how often to retry; the maximum over all listeners applies.
     virtual unsigned failed(const account&, const charge_status&) noexcept { return 0; }
-    /// The bytes were charged to `from`, and are charged to `to` now.
+    /// After the charge moved from one account to the other.
     virtual void transferred(const account& from, const account& to, std::size_t, const charge_status&) noexcept {
         static_cast<void>(from), static_cast<void>(to);
     }
@@ -49,8 +52,8 @@ class account_listener {
   private:
     friend class detail::listener_dispatch;
     list_place<account_listener> place_;
-    unsigned running_ = 0;                    // calls under way, by the tree's lock
-    bool gone_ = false;                       // removed meanwhile
+    unsigned running_calls_ = 0;              // requires the tree's lock
+    bool removed_ = false;                    // while calls of it run
     const detail::tree_node* home_ = nullptr; // the account that it was added to
 
   public:

@@ -1,10 +1,11 @@
-// The first and the last events of an account, a buffer or a reservation, with stack traces.
+// A log: the first and the last events of an account, a buffer or a reservation, with stack traces.
 //
 //     allot::account_log log{16};    account.set_log(&log);        every 16th event; 1: all; the first one always
 //
-// Invariant: at most one first and six last events are kept; a visited event is whole.
-// Cost: 1.3 KiB a log; a kept event costs a walk up the stack (some microseconds), any other an addition; no memory.
-// Threads: any. Source: Drill's HistoricalLog, 2014, on for all allocators of a process or for none.
+// Invariant: it keeps at most one first and six last events; a visited event is whole.
+// Cost: 1.3 KiB per log, no other memory; a kept event costs a walk up the stack (some microseconds), any other one
+// atomic addition. Threads: any.
+// Source: Drill's HistoricalLog, 2014, which is on for all allocators of a process or for none.
 #pragma once
 
 #include <allot/config.hpp>
@@ -22,28 +23,32 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// One recorded event.
 struct account_event {
     const char* what = ""; // "charge", "refund", ...
     std::size_t bytes = 0;
-    std::size_t used = 0;     // of the account, after a charge and before a refund
-    std::uint64_t number = 0; // among all events of the log, 0 the first
-    std::uint64_t ns = 0;     // sys::fine_clock
+    std::size_t used = 0;     // by the account, after a charge or before a refund
+    std::uint64_t number = 0; // among all events of the log, from 0
+    std::uint64_t ns = 0;     // nanoseconds of sys::fine_clock
     std::uintptr_t thread = 0;
     unsigned frames = 0;
     std::array<void*, 16> stack{};
 };
 
+/// A log for account::set_log, buffer::set_log or buffer_reservation::set_log.
 class account_log {
   public:
     static constexpr std::size_t last_events = 6;
 
+    /// Keeps every n-th event; 0 counts as 1.
     explicit account_log(std::uint32_t every = 1) noexcept : every_(every != 0 ? every : 1) {}
     account_log(const account_log&) = delete;
     account_log& operator=(const account_log&) = delete;
 
+    /// Events so far, those that were not kept included.
     std::uint64_t events() const noexcept { return events_.load(std::memory_order_relaxed); }
 
-    // `what` must outlive the log.
+    /// Records an event. Requires: `what` outlives the log.
     ALLOT_NOINLINE void record(const char* what, std::size_t bytes, std::size_t used) noexcept {
         const std::uint64_t number = events_.fetch_add(1, std::memory_order_relaxed);
         if (number % every_ != 0) return;
@@ -53,7 +58,7 @@ class account_log {
         if (number == 0) first_ = e;
         else last_[kept_++ % last_events] = e;
     }
-    // Visits (account_event) the first and the last ones, in the order in which they were kept. Takes a copy of each.
+    /// Calls visit(account_event) for a copy of each kept event, oldest first. Skips those overwritten meanwhile.
     template <class Visit> void visit(Visit visit) const {
         std::uint64_t kept = 0;
         account_event e;
@@ -67,7 +72,7 @@ class account_log {
         for (std::uint64_t i = kept > last_events ? kept - last_events : 0; i != kept; ++i) {
             {
                 const detail::lock_guard hold(lock_);
-                if (kept_ > i + last_events) continue; // written over meanwhile
+                if (kept_ > i + last_events) continue; // overwritten meanwhile
                 e = last_[i % last_events];
             }
             visit(static_cast<const account_event&>(e));
@@ -78,12 +83,12 @@ class account_log {
     const std::uint32_t every_;
     std::atomic<std::uint64_t> events_{0};
     mutable spin_lock lock_;
-    std::uint64_t kept_ = 0; // beside the first
+    std::uint64_t kept_ = 0; // without the first
     account_event first_;
     std::array<account_event, last_events> last_;
 };
 
-// "charge of 4096 bytes, 8192 bytes used, thread 0x7f.., at", then a line a frame.
+/// Writes "#0 charge of 4 KiB, 8 KiB used, thread 0x7f..", then one line per frame.
 inline void write(text_writer& out, const account_event& e, const char* indent = "      ",
                   unsigned most_frames = 16) noexcept {
     out.put(indent)

@@ -1,15 +1,15 @@
-// All accounts of a tree as they were when most was used at its root, including those that have ended since.
+// A copy of all accounts of a tree at its peak, including accounts that have ended since.
 //
 //     allot::account_line lines[64];   allot::account_peak fullest{lines};   root.keep_peak(&fullest);   ...
 //     root.keep_peak(nullptr);
 //
-// The holder of the tree's lock copies the figures at each new peak of the root since it was set, before it releases
-// the lock. So the copy is no sample: no request of another thread comes between the peak and the copy.
-// Invariant: in every line used = own + the claims of the children; the first line is the root's, whose used is its
-// peak. Held bytes are in no line. A leaf of one thread returns its credit with its next request: until then it counts
-// as used. Parents come first, as many lines as fit; missing() is the number of accounts that did not.
-// Cost: a copy of each account, under the lock, at each new peak; while it is set leaves take no credit. Without one, a
-// load per request that climbs. Threads: read it when it is no longer set.
+// Each time the root reaches a new peak, the holder of the tree's lock copies the statistics before it unlocks. So the
+// copy is exact: no request of another thread comes between the peak and the copy.
+// Invariant: in every line used = own + the subtree charges of the children; the first line is the root's, and its used
+// is its peak. Held bytes are in no line. A one_thread leaf returns its credit with its next request; until then the
+// credit counts as used.
+// Cost: a copy of each account, under the lock, at each new peak; leaves keep no credit meanwhile. Without a copy, one
+// load per request that climbs. Threads: read it after keep_peak(nullptr).
 #pragma once
 
 #include <allot/config.hpp>
@@ -21,23 +21,26 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Room for one account's figures and its name, which may be cut.
+/// One account's statistics and name; a longer name is cut.
 struct account_line {
     account_stats stats;
     char name[48];
 };
 
+/// The copy that account::keep_peak fills. Parents come first, as many accounts as there are lines.
 class account_peak {
   public:
+    /// Requires: the lines outlive this object.
     explicit account_peak(std::span<account_line> room) noexcept : room_(room) {}
     account_peak(const account_peak&) = delete;
     account_peak& operator=(const account_peak&) = delete;
 
-    // 0 until something is charged.
+    /// Bytes used at the root at its peak; 0 until something is charged.
     std::size_t used() const noexcept { return used_; }
     std::size_t size() const noexcept { return n_; }
+    /// Accounts without a line.
     std::size_t missing() const noexcept { return missing_; }
-    // Visits (account_stats) the root and all below, parents first. Committed and resident bytes are 0.
+    /// Calls visit(account_stats) for the root and all below, parents first. Committed and resident bytes are 0.
     template <class Visit> void visit(Visit visit) const {
         for (const account_line& line : room_.first(n_)) {
             account_stats f = line.stats;
@@ -61,7 +64,7 @@ class account_peak {
     std::size_t used_ = 0, n_ = 0, missing_ = 0;
 };
 
-// Copies the tree if its root has a new peak. Requires the lock, at the end of what its holder did: the tree is whole.
+// Copies the tree if its root has a new peak. Requires the lock, and that the holder has finished its changes.
 inline void account::copy_peak(const account& root, account_peak& to) noexcept {
     if (root.totals().confirmed() <= to.used_) return;
     to.begin(root.totals().confirmed());
@@ -78,7 +81,7 @@ inline void account::copy_peak(const account& root, account_peak& to) noexcept {
 inline void account::keep_peak(account_peak* copy) noexcept {
     const locked scope(*this);
     scope.tree.peak_copy = copy;
-    if (copy != nullptr) scope.tree.call_in(root(), true); // credit is no charge
+    if (copy != nullptr) scope.tree.recall_credit(root(), true); // else credit would count as used
 }
 
 } // namespace allot::inline ALLOT_ABI

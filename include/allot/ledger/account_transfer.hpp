@@ -1,4 +1,4 @@
-// How a charge moves from one account to another. Part of account.hpp.
+// Moves a charge from one account to another. Part of account.hpp.
 #pragma once
 
 #include <allot/ledger/account.hpp>
@@ -14,11 +14,11 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
         return {charge_outcome::misused, &to, bytes, to.used(), to.limit()};
     }
     if (&from == &to || bytes == 0) return {};
-    from.by_its_thread(), to.by_its_thread();
+    from.check_thread(), to.check_thread();
     const bool notified = from.tree().listeners.has_listeners();
     if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
         return move_locked(from, to, bytes, how);
-    from.count_at(detail::open_counts::users, 1); // listeners and logs come after its last bytes
+    from.count_at(detail::open_counts::users, 1); // keeps `from` until listeners and logs are done with it
     const charge_status s = notified ? move_and_notify(from, to, bytes, how) : move_locked(from, to, bytes, how);
     from.log_event("transfer to another", bytes);
     to.log_event("transfer from another", bytes);
@@ -47,10 +47,12 @@ inline charge_status account::move_locked(account& from, account& to, std::size_
         if (!to.is_open()) return to.refused_here(charge_outcome::closed, bytes);
         if (bytes > from.credit().charged()) return from.refused_here(charge_outcome::misused, bytes);
         tree_node& top = from.common_ancestor(to);
-        const std::size_t up = to.reach(top, bytes, true), down = from.reach(top, bytes, false);
-        finding found = look(&to, bytes, &top);
+        const std::size_t up = to.subtree_charge_change(top, bytes, true),
+                          down = from.subtree_charge_change(top, bytes, false);
+        limit_check found = check_levels(&to, bytes, &top);
         if (found.charged() && up > down)
-            if (const finding above = look(&top, up - down); !above.charged() || found.fitted()) found = above;
+            if (const limit_check above = check_levels(&top, up - down); !above.charged() || found.fitted())
+                found = above;
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
         const auto by = static_cast<std::ptrdiff_t>(bytes);

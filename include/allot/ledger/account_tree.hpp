@@ -1,8 +1,8 @@
-// What a tree of accounts has once, in its root: the lock, the leaves with steps, the listeners' calls.
+// The shared state of a tree of accounts, in its root: the lock, the leaves with a credit step, the listeners.
 //
-// The mutex `shape` is held by the thread that opens or closes an account, adds an item, or walks the tree; it is taken
-// before the lock. Everything else but the listeners' count requires the lock.
-// Invariant: every account with a step that is in the tree is in `leaves`. Cost: 104 bytes. Threads: any.
+// The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
+// taken before the lock. All else requires the lock, but for the listeners' count.
+// Invariant: every open account with a credit step is in `leaves`. Cost: 104 bytes. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -25,26 +25,26 @@ struct account_tree {
     tree_lock lock;
     std::uint32_t waiting = 0; // requests that wait until held bytes are confirmed or cancelled
     listener_dispatch listeners;
-    tree_node::leaves leaves;   // with steps
-    account* drained = nullptr; // to end when the lock is released
+    tree_node::leaves leaves;   // with a credit step
+    account* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape;
 
-    // The leaves at and below `within` return their credit. With `closes` they take none until a charge climbs and
-    // fits. Returns bytes. Requires the lock.
-    std::size_t call_in(const tree_node& within, bool closes) noexcept {
+    // Returns the credit of the leaves at and below `within`, in bytes. With `closes` they are granted none until a
+    // charge climbs and fits. Requires the lock.
+    std::size_t recall_credit(const tree_node& within, bool closes) noexcept {
         std::size_t bytes = 0;
         for (tree_node* n = leaves.first(); n != nullptr; n = leaves.after(*n)) {
             if (!n->is_below(within)) continue;
-            if (n->credit().one_thread()) n->credit().shut(); // its thread returns it with its next request
+            if (n->credit().one_thread()) n->credit().recall(); // returned by its thread's next request
             else bytes += n->take_back(true, n->credit().word().open() && !closes);
         }
         return bytes;
     }
-    // No leaf has credit below an exceeded limit, at or above `from`. Requires the lock.
+    // Closes the credit of all leaves below an exceeded limit at or above `from`. Requires the lock.
     void close_credits_where_exceeded(const tree_node& from) noexcept {
         for (const tree_node* n = &from; (n = tree_node::first_over_limit(n)) != nullptr; n = n->parent())
-            call_in(*n, true);
+            recall_credit(*n, true);
     }
 };
 

@@ -1,4 +1,4 @@
-// What an account shows, and how it is watched: figures, listeners, items, logs. Part of account.hpp.
+// Statistics, listeners, items and logs of an account. Part of account.hpp.
 #pragma once
 
 #include <allot/ledger/account.hpp>
@@ -10,7 +10,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// ---- figures: also from an item's tell, which may hold the mutex ---------------------------------------------------
+// ---- statistics: an item may ask for them, with the mutex held, so none ends drained accounts
+// ------------------------
 
 inline std::size_t account::used() const noexcept {
     const locked scope(*this, false);
@@ -56,20 +57,19 @@ inline account_stats account::stats_locked() const noexcept {
 inline bool account::verify() const noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
-    bool good = valid();
+    bool ok = valid();
     walk([&](const tree_node& n) {
         const account& a = *of(&n);
-        good = good && a.items_.valid() && (a.log() == nullptr || !a.credit().word().open());
+        ok = ok && a.items_.valid() && (a.log() == nullptr || !a.credit().word().open());
     });
-    return good;
+    return ok;
 }
 
-// ---- listeners, items, logs
-// ------------------------------------------------------------------------------------------
+// ---- listeners, items, logs --------------------------------------------------------------------------------------
 
 inline void account::add(account_listener& listener) noexcept {
     const locked scope(*this);
-    if (scope.tree.listeners.add(listener, *this)) scope.tree.call_in(*this, true);
+    if (scope.tree.listeners.add(listener, *this)) scope.tree.recall_credit(*this, true);
 }
 inline bool account::remove(account_listener& listener) noexcept {
     using removal = detail::listener_dispatch::removal;
@@ -93,7 +93,7 @@ inline void account::remove(account_item& item) noexcept {
         end_if_drained();
         drained = std::exchange(scope.tree.drained, nullptr);
     }
-    end_drained(drained); // without the mutex, which it takes; this account may be among them
+    end_drained(drained); // takes the mutex; may destroy this account
 }
 inline void account::set_log(account_log* log) noexcept {
     const locked scope(*this);

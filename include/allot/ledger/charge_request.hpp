@@ -1,8 +1,8 @@
-// One request that looks at the levels of a tree under its lock, and may have to look again.
+// Retries of one request that a limit refuses, under the tree's lock.
 //
-// Before it is refused, or goes beyond a limit, the leaves below the limiting level return their credit. A request that
-// only held bytes prevent waits until they are confirmed or cancelled; a new request that holds lets it pass first.
-// Invariant: it counts in `waiting` at most once. Cost: on the stack. Threads: requires the tree's lock.
+// First the leaves below the limiting level return their credit. Then a request that only held bytes prevent waits
+// until these are confirmed or cancelled; a new request that holds bytes lets waiting requests pass.
+// Invariant: a request counts at most once in `waiting`. Cost: on the stack. Threads: requires the tree's lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -27,40 +27,39 @@ class charge_request {
     charge_request& operator=(const charge_request&) = delete;
     ~charge_request() { tree_.waiting -= waits_; }
 
-    // A request that holds bytes comes after those that wait for such bytes; not inside a call, which they may wait
-    // for.
+    // Lets requests that wait for held bytes go first. Not inside a listener, since they may wait for its thread.
     void let_waiting_pass() noexcept {
         if (!is_inside_a_call(tree_))
             while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
     }
-    // True: something has changed, so look again. False: the finding is the request's answer; a refusal was counted.
-    ALLOT_ALWAYS_INLINE bool retry(tree_node::finding& found) noexcept {
+    // True: something has changed; check again. False: `found` is final, and a refusal was counted.
+    ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found) noexcept {
         return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found);
     }
-    // The leaves' credit was called in this often for one request at most: each level may refuse it once, and other
-    // threads may refund meanwhile.
-    static unsigned most_call_ins(const tree_node& by) noexcept { return by.depth() + 2; }
+    // The most recalls of credit for one request: each level may refuse it once, and other threads may refund
+    // meanwhile.
+    static unsigned max_recalls(const tree_node& by) noexcept { return by.depth() + 2; }
     static bool is_inside_a_call(const account_tree& tree) noexcept {
         return tree.listeners.is_inside_a_call(sys::thread_token());
     }
 
   private:
-    ALLOT_NOINLINE bool should_retry(tree_node::finding& found) noexcept {
-        if (called_in_ < most_call_ins(by_)) {
-            ++called_in_;
-            if (tree_.call_in(*found.at, false) != 0) return true;
+    ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found) noexcept {
+        if (recalls_ < max_recalls(by_)) {
+            ++recalls_;
+            if (tree_.recall_credit(*found.at, false) != 0) return true;
         }
         if (mode_ == charge_mode::forced) {
-            if (found.outcome == charge_outcome::over_limit && !found.absurd) found.outcome = charge_outcome::forced;
-        } else if (found.only_pending() && wait()) {
-            called_in_ = 0;
+            if (found.outcome == charge_outcome::over_limit && !found.overflows) found.outcome = charge_outcome::forced;
+        } else if (found.only_held_bytes_prevent() && wait()) {
+            recalls_ = 0;
             return true;
         }
         if (!found.charged()) found.at->totals().count_refusal();
         return false;
     }
-    // The thread that holds bytes takes pages meanwhile, and waits for no account. False: inside a call, since this
-    // thread may be the one that holds.
+    // Releases the lock for a moment, for the thread that holds bytes. False inside a listener: that thread may be this
+    // one.
     bool wait() noexcept {
         if (is_inside_a_call(tree_)) return false;
         if (!std::exchange(waits_, true)) ++tree_.waiting;
@@ -72,7 +71,7 @@ class charge_request {
     const tree_node& by_;
     const charge_mode mode_;
     bool waits_ = false;
-    unsigned called_in_ = 0; // since it waited
+    unsigned recalls_ = 0; // since it last waited
 };
 
 } // namespace detail

@@ -1,15 +1,14 @@
-// The credit of a leaf: bytes that its ancestors have granted and that nothing uses yet, in one word that a charge or
-// refund changes by one compare-and-swap.
+// The credit of a leaf: bytes granted and unused, in one word that a charge or refund changes by one compare-and-swap.
 //
 //   63 .......... 32  31      30 ......... 0
 //   spare             closed  credit               bytes, both below 2^31
 //
-// `spare` is the credit less its minimum since the grant last changed, so grant - (credit - spare) is the most that was
-// charged since then: a peak is exact without a second word. A charge within `spare` is one subtraction, and its check
-// one comparison. A closed credit serves no charge and has no spare; bytes refunded into it return with the next
-// request that climbs.
-// Invariant: spare <= credit; spare is 0 where it is closed. Cost: 8 bytes. Threads: a value.
-// Source: Velox's memory pools reserve ahead in steps under a lock, 2022; here only larger requests take the lock.
+// `spare` is the credit less its minimum since the grant last changed (its low water). So grant - (credit - spare) is
+// the most that was charged since then, and peaks are exact without a second word. A charge within `spare` is one
+// comparison and one subtraction. A closed credit covers no charge and has no spare; bytes refunded into it return with
+// the next request that takes the lock.
+// Invariant: spare <= credit; spare is 0 if closed. Cost: 8 bytes. Threads: a value.
+// Source: Velox's memory pools reserve in steps under a lock, 2022; here only larger requests take the lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -23,7 +22,7 @@ namespace detail {
 struct credit_word {
     static constexpr std::size_t most = (std::size_t{1} << 31) - 1;
     static constexpr std::uint64_t closed_bit = std::uint64_t{1} << 31;
-    static constexpr std::uint64_t both = (std::uint64_t{1} << 32) + 1; // of spare and credit
+    static constexpr std::uint64_t both = (std::uint64_t{1} << 32) + 1; // adds to spare and credit
 
     std::uint64_t bits = closed_bit;
 
@@ -33,28 +32,30 @@ struct credit_word {
     constexpr bool open() const noexcept { return (bits & closed_bit) == 0; }
     constexpr std::size_t credit() const noexcept { return bits & most; }
     constexpr std::size_t spare() const noexcept { return bits >> 32; }
-    constexpr std::size_t least() const noexcept { return credit() - spare(); }
-    // Whether the credit alone covers a charge.
-    ALLOT_ALWAYS_INLINE constexpr bool serves(std::size_t bytes) const noexcept {
+    constexpr std::size_t low_water() const noexcept { return credit() - spare(); }
+    // Whether the credit covers a charge.
+    ALLOT_ALWAYS_INLINE constexpr bool covers(std::size_t bytes) const noexcept {
         return ALLOT_LIKELY(spare() >= bytes) || (open() && credit() >= bytes);
     }
-    // Requires serves(bytes).
-    ALLOT_ALWAYS_INLINE constexpr credit_word taken(std::size_t bytes) const noexcept {
+    // Requires covers(bytes).
+    ALLOT_ALWAYS_INLINE constexpr credit_word after_charge(std::size_t bytes) const noexcept {
         if (ALLOT_LIKELY(spare() >= bytes)) return {bits - bytes * both};
         return of(credit() - bytes, true);
     }
-    // Whether a refund may stay here; `kept` is at most `most`.
-    ALLOT_ALWAYS_INLINE constexpr bool keeps(std::size_t bytes, std::size_t kept) const noexcept {
+    // Whether a refund may stay as credit, of `kept` bytes at most. Requires kept <= most.
+    ALLOT_ALWAYS_INLINE constexpr bool can_keep(std::size_t bytes, std::size_t kept) const noexcept {
         return bytes <= kept && (bits & UINT32_MAX) <= kept - bytes;
     }
     // Requires an open credit, and that the sum is at most `most`.
-    ALLOT_ALWAYS_INLINE constexpr credit_word given(std::size_t bytes) const noexcept { return {bits + bytes * both}; }
-    // The same for an open or a closed credit.
-    constexpr credit_word put(std::size_t bytes) const noexcept {
-        return open() ? given(bytes) : credit_word{bits + bytes};
+    ALLOT_ALWAYS_INLINE constexpr credit_word after_refund(std::size_t bytes) const noexcept {
+        return {bits + bytes * both};
     }
-    // A new grant begins: the minimum is the credit now.
-    constexpr credit_word anew() const noexcept { return of(credit(), open()); }
+    // The same for an open or a closed credit.
+    constexpr credit_word after_deferred_refund(std::size_t bytes) const noexcept {
+        return open() ? after_refund(bytes) : credit_word{bits + bytes};
+    }
+    // The minimum is the credit now.
+    constexpr credit_word with_low_water_reset() const noexcept { return of(credit(), open()); }
 };
 
 } // namespace detail

@@ -1,4 +1,4 @@
-// Names of the tree of accounts, for products that use it only where their set says ledger::tree.
+// Forward declarations of accounts, for products that use the tree only if their set names ledger::tree.
 #pragma once
 
 #include <allot/config.hpp>

@@ -1,14 +1,15 @@
-// An account's own grant: what its ancestors count as its own bytes, and the part of it that is not charged.
+// An account's own grant: bytes that all levels above count as its own, and the unused part of them, its credit.
 //
 //     granted  =  charged  +  credit (in credit_word)
 //
-// A leaf with a step is granted whole steps. Then a charge or refund is one compare-and-swap on this line, until the
-// credit is used up or exceeds a step. A leaf without a step never has an open credit: every request climbs.
-// The class knows neither the tree nor its lock. The holder of the lock changes the grant; charges and refunds of other
-// threads go on meanwhile.
+// A leaf with a credit step is granted whole steps. Then a charge or refund is one compare-and-swap on this cache line,
+// until the credit is used up or would exceed a step. A leaf without a step never has an open credit: every request
+// takes the lock.
+// The class knows neither the tree nor its lock. The holder of the lock changes the grant, while other threads charge
+// and refund.
 // Invariant: credit <= granted, once over-refunded bytes were removed (take_back). Cost: 32 bytes.
-// Threads: take, give, put and serves by any thread (with one_thread: take and give by its own); the rest require the
-// tree's lock.
+// Threads: take, give, defer_refund and covers by any thread (with one_thread: take and give by its own); the rest
+// requires the tree's lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -23,7 +24,7 @@ namespace detail {
 
 class leaf_credit {
   public:
-    // step: 0 for none; at most 64 MiB.
+    // `step` in bytes: 0 for none; larger ones count as 64 MiB.
     leaf_credit(std::size_t step, bool one_thread) noexcept
         : step_(static_cast<std::uint32_t>(step < longest_step ? step : longest_step)), one_thread_(one_thread) {}
 
@@ -32,62 +33,64 @@ class leaf_credit {
 
     // ---- without the lock ------------------------------------------------------------------------------------
 
-    // False: nothing has changed, and the request must climb.
+    // Charges within the credit, or refunds into it. False: nothing has changed; take the lock.
     ALLOT_ALWAYS_INLINE bool take(std::size_t bytes) noexcept {
-        std::uint64_t now = word_.load(std::memory_order_relaxed); // a plain number: compilers keep it in a register
+        std::uint64_t now =
+            word_.load(std::memory_order_relaxed); // not a credit_word: compilers keep a number in a register
         if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_shut() || !credit_word{now}.serves(bytes)) return false;
-            word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);
+            if (is_recalled() || !credit_word{now}.covers(bytes)) return false;
+            word_.store(credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed);
             return true;
         }
         do
-            if (ALLOT_UNLIKELY(!credit_word{now}.serves(bytes))) return false;
+            if (ALLOT_UNLIKELY(!credit_word{now}.covers(bytes))) return false;
         while (ALLOT_UNLIKELY(
-            !word_.compare_exchange_weak(now, credit_word{now}.taken(bytes).bits, std::memory_order_relaxed)));
+            !word_.compare_exchange_weak(now, credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed)));
         return true;
     }
     ALLOT_ALWAYS_INLINE bool give(std::size_t bytes) noexcept {
         std::uint64_t now = word_.load(std::memory_order_relaxed);
-        const std::size_t keep = keep_.load(std::memory_order_relaxed); // a step; 0 where none was ever taken
-        if (ALLOT_CHECKED != 0 && bytes > granted()) return false;      // the lock's holder reports it
+        const std::size_t keep = keep_.load(std::memory_order_relaxed); // 0 before the first grant of a step
+        if (ALLOT_CHECKED != 0 && bytes > granted()) return false;      // reported by the holder of the lock
         if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_shut() || !credit_word{now}.keeps(bytes, keep)) return false;
-            word_.store(credit_word{now}.given(bytes).bits, std::memory_order_release);
+            if (is_recalled() || !credit_word{now}.can_keep(bytes, keep)) return false;
+            word_.store(credit_word{now}.after_refund(bytes).bits, std::memory_order_release);
             return true;
         }
         do
-            if (ALLOT_UNLIKELY(!credit_word{now}.keeps(bytes, keep))) return false;
-        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.given(bytes).bits,
+            if (ALLOT_UNLIKELY(!credit_word{now}.can_keep(bytes, keep))) return false;
+        while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.after_refund(bytes).bits,
                                                            std::memory_order_release, std::memory_order_relaxed)));
         return true;
     }
-    // A refund into the credit, open or closed, for the next holder of the lock. False: the word has no room for it.
-    bool put(std::size_t bytes) noexcept {
+    // Adds a refund to the credit, open or closed; the next holder of the lock settles it. False: it does not fit the
+    // word.
+    bool defer_refund(std::size_t bytes) noexcept {
         credit_word w{word_.load(std::memory_order_relaxed)};
         while (bytes <= credit_word::most && w.credit() + bytes <= credit_word::most)
-            if (word_.compare_exchange_weak(w.bits, w.put(bytes).bits, std::memory_order_release,
+            if (word_.compare_exchange_weak(w.bits, w.after_deferred_refund(bytes).bits, std::memory_order_release,
                                             std::memory_order_relaxed))
                 return true;
         return false;
     }
-    ALLOT_ALWAYS_INLINE bool serves(std::size_t bytes) const noexcept { return !is_shut() && word().serves(bytes); }
-    // one_thread: another thread wants the credit; its own thread returns it at its next request.
-    bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
+    ALLOT_ALWAYS_INLINE bool covers(std::size_t bytes) const noexcept { return !is_recalled() && word().covers(bytes); }
+    // one_thread: others need the credit, and its own thread returns it with its next request.
+    bool is_recalled() const noexcept { return recalled_.load(std::memory_order_relaxed); }
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
 
-    // Acquire: the thread that sees everything refunded may end the account, so refunds release.
+    // Acquire, as refunds release: the thread that sees everything refunded may end the account.
     credit_word word() const noexcept { return {word_.load(std::memory_order_acquire)}; }
     std::size_t unused() const noexcept { return word().credit(); }
     std::size_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
     std::size_t charged() const noexcept { return granted() - unused(); }
 
-    // How much the grant must grow so that it is whole steps once the bytes are charged.
-    std::size_t to_whole_steps(std::size_t bytes, std::size_t credit) const noexcept {
-        const std::size_t used = granted() - credit + bytes, whole = in_steps(used, step_at(used));
+    // By how much the grant must grow to be whole steps once the bytes are charged.
+    std::size_t growth_to_whole_steps(std::size_t bytes, std::size_t credit) const noexcept {
+        const std::size_t used = granted() - credit + bytes, whole = round_up(used, step_at(used));
         return whole > granted() ? whole - granted() : 0;
     }
-    // The grant grows by `more`, and `bytes` of it are charged. False: a request of another thread changed the word.
+    // Grows the grant by `more` and charges `bytes` of it. False: another thread changed the word; nothing has changed.
     bool grow(credit_word from, std::size_t more, std::size_t bytes, bool open) noexcept {
         granted_.store(granted() + more, std::memory_order_relaxed);
         if (word_.compare_exchange_strong(from.bits, credit_word::of(from.credit() + more - bytes, open).bits,
@@ -96,17 +99,17 @@ class leaf_credit {
         granted_.store(granted() - more, std::memory_order_relaxed);
         return false;
     }
-    // After grow(..., open = true): refunds may stay.
+    // After grow(..., open = true): refunds may stay as credit.
     void open() noexcept {
         keep_at_most(step_at(granted()));
-        shut_.store(false, std::memory_order_relaxed);
+        recalled_.store(false, std::memory_order_relaxed);
     }
-    void shut() noexcept { shut_.store(true, std::memory_order_relaxed); }
-    // A new grant begins; returns the word of the last one.
-    credit_word renew() noexcept {
+    void recall() noexcept { recalled_.store(true, std::memory_order_relaxed); }
+    // Begins a new minimum of the credit; returns the word before.
+    credit_word reset_low_water() noexcept {
         credit_word w = word();
-        if (w.credit() != w.least())
-            while (!word_.compare_exchange_weak(w.bits, w.anew().bits, std::memory_order_relaxed)) {
+        if (w.credit() != w.low_water())
+            while (!word_.compare_exchange_weak(w.bits, w.with_low_water_reset().bits, std::memory_order_relaxed)) {
             }
         return w;
     }
@@ -117,11 +120,11 @@ class leaf_credit {
 
     struct returned {
         std::size_t bytes = 0;
-        credit_word before{};       // the word, where it has changed
+        credit_word before{};       // the word before, if changed
         bool changed = false;       // bytes were returned, or the credit was opened or closed
-        bool over_refunded = false; // more was refunded than charged; the excess is gone
+        bool over_refunded = false; // more was refunded than charged; the excess is removed
     };
-    // Takes the unused credit out of the grant: all of it, or what exceeds whole steps.
+    // Takes unused credit out of the grant: all of it, or what exceeds whole steps.
     returned take_back(bool all, bool open) noexcept {
         returned r;
         credit_word w = word();
@@ -130,7 +133,7 @@ class leaf_credit {
             r.over_refunded = remove_excess(w) || r.over_refunded;
             const std::size_t used = granted() - w.credit();
             step = all ? 0 : step_at(used);
-            const std::size_t whole = all ? used : in_steps(used, step);
+            const std::size_t whole = all ? used : round_up(used, step);
             r.bytes = granted() > whole ? granted() - whole : 0;
             if (r.bytes == 0 && open == w.open()) return r;
         } while (!word_.compare_exchange_weak(w.bits, credit_word::of(w.credit() - r.bytes, open).bits,
@@ -141,28 +144,28 @@ class leaf_credit {
         if (open && !all) keep_at_most(step);
         return r;
     }
-    // Ends the credit; the grant stays.
+    // Drops the credit; the grant stays, so all of it counts as charged.
     void end() noexcept { word_.store(credit_word{}.bits, std::memory_order_relaxed); }
     bool valid() const noexcept {
         const credit_word w = word();
-        return w.credit() <= granted() && w.least() <= w.credit() && (!w.open() || has_step());
+        return w.credit() <= granted() && w.low_water() <= w.credit() && (!w.open() || has_step());
     }
 
   private:
     static constexpr std::size_t longest_step = std::size_t{1} << 26;
 
-    // 1, 4 or 8 steps, by what the leaf uses.
+    // 1, 4 or 8 steps, in bytes.
     std::size_t step_at(std::size_t used) const noexcept {
         const std::size_t step = step_;
         return used < 16 * step ? step : used < 64 * step ? 4 * step : 8 * step;
     }
-    static std::size_t in_steps(std::size_t used, std::size_t step) noexcept { return (used + step - 1) / step * step; }
-    // A refund that leaves more credit than this takes the lock; at most the grant, so that more refunded than charged
-    // is always noticed.
+    static std::size_t round_up(std::size_t used, std::size_t step) noexcept { return (used + step - 1) / step * step; }
+    // Refunds that would leave more credit than this take the lock. Never above the grant, so over-refunding is
+    // noticed.
     void keep_at_most(std::size_t step) noexcept {
         keep_.store(static_cast<std::uint32_t>(step < granted() ? step : granted()), std::memory_order_relaxed);
     }
-    // More was refunded while the lock was taken than was ever charged.
+    // Deferred refunds may exceed what was charged.
     bool remove_excess(credit_word& w) noexcept {
         bool excess = false;
         while (ALLOT_UNLIKELY(w.credit() > granted()))
@@ -176,10 +179,10 @@ class leaf_credit {
 
     std::atomic<std::uint64_t> word_{credit_word{}.bits};
     std::atomic<std::size_t> granted_{0};
-    std::atomic<std::uint32_t> keep_{0}; // credit beyond this is returned
+    std::atomic<std::uint32_t> keep_{0}; // the most credit that a refund without the lock may leave
     const std::uint32_t step_;
     const bool one_thread_;
-    std::atomic<bool> shut_{false};
+    std::atomic<bool> recalled_{false};
 };
 
 } // namespace detail

@@ -1,10 +1,10 @@
 // The numbers of one level in a tree of accounts.
 //
-//     total    = the own grant and the claims of the children   what the limit bounds
-//     claim    = max(total, reserved)                           what the level counts at its parent
-//     pending  = the part of total that is held and not confirmed; without it: met
+//     total           own grant + subtree charges of the children     what the limit bounds
+//     subtree charge  max(total, reserved)                            what the level counts at its parent
+//     held            part of total that is not confirmed yet         confirmed = total - held
 //
-// Invariant: pending <= total; reserved >= the reservation of the start; peak = the highest noted confirmed() less credit.
+// Invariant: held <= total; reserved >= the constructor's reservation; peak = the highest noted confirmed() less credit.
 // Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace detail {
 
 class level_totals {
   public:
-    // Bytes that a total or a claim changes by, and the part of them that is confirmed.
+    // Change of a total or a subtree charge in bytes, and the confirmed part of it.
     struct change {
         std::ptrdiff_t all, confirmed;
     };
@@ -32,22 +32,22 @@ class level_totals {
     void set_grace(std::size_t bytes) noexcept { grace_ = bytes; }
 
     std::size_t total() const noexcept { return total_; }
-    std::size_t pending() const noexcept { return pending_; }
-    std::size_t confirmed() const noexcept { return total_ - pending_; }
+    std::size_t held() const noexcept { return held_; }
+    std::size_t confirmed() const noexcept { return total_ - held_; }
     std::size_t reserved() const noexcept { return reserved_; }
     std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
     std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
-    // The claim with `more` bytes in the total; 0 - n: n fewer.
+    // The subtree charge if the total had `more` bytes more; 0 - n for n fewer.
     std::size_t subtree_charge_with(std::size_t more) const noexcept { return at_least_reserved(total_ + more); }
 
     // ---- check
 
-    struct answer {
+    struct check_result {
         charge_outcome outcome;
-        bool absurd; // a sum that no size_t holds: force does not charge it
+        bool overflows; // the sum exceeds SIZE_MAX / 2: refused even by force
     };
-    // Whether the total may grow by `more`.
-    answer ask(std::size_t more) const noexcept {
+    // Checks whether the total may grow by `more`.
+    check_result check(std::size_t more) const noexcept {
         constexpr std::size_t most = SIZE_MAX / 2;
         if (total_ > most || more > most - total_) return {charge_outcome::over_limit, true};
         const std::size_t limit = this->limit();
@@ -55,15 +55,17 @@ class level_totals {
         const bool lenient = total_ + more - limit <= grace_;
         return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
     }
-    // It may not, but could if the held bytes were not there.
-    bool only_pending(std::size_t more) const noexcept { return pending_ != 0 && confirmed() + more <= limit(); }
+    // True: the total could grow by `more` without the held bytes.
+    bool only_held_bytes_prevent(std::size_t more) const noexcept {
+        return held_ != 0 && confirmed() + more <= limit();
+    }
 
-    // ---- commit: each returns the change of the claim
+    // ---- commit: each returns the change of the subtree charge
 
     change add(change by) noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
         total_ += static_cast<std::size_t>(by.all);
-        pending_ += static_cast<std::size_t>(by.all - by.confirmed);
+        held_ += static_cast<std::size_t>(by.all - by.confirmed);
         return since(was, was_confirmed);
     }
     change reserve(std::size_t bytes) noexcept {
@@ -71,24 +73,24 @@ class level_totals {
         reserved_ = bytes;
         return since(was, was_confirmed);
     }
-    change reserve_first(std::size_t bytes) noexcept { return first_reserved_ = bytes, reserve(bytes); }
-    change release_reservation() noexcept { return reserve(first_reserved_); }
+    change reserve_at_start(std::size_t bytes) noexcept { return reserved_at_start_ = bytes, reserve(bytes); }
+    change release_reservation() noexcept { return reserve(reserved_at_start_); }
     change end() noexcept {
         const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
-        total_ = pending_ = reserved_ = first_reserved_ = 0;
+        total_ = held_ = reserved_ = reserved_at_start_ = 0;
         return since(was, was_confirmed);
     }
 
-    // ---- what is reported
+    // ---- statistics
 
-    // The credit was not below `least` since that much was used.
-    void note_peak(std::size_t least) const noexcept {
-        if (const std::size_t all = confirmed(); all > least && all - least > peak_) peak_ = all - least;
+    // Notes a peak. `low_water`: the lowest credit since the total last changed.
+    void note_peak(std::size_t low_water) const noexcept {
+        if (const std::size_t all = confirmed(); all > low_water && all - low_water > peak_) peak_ = all - low_water;
     }
-    std::size_t peak(std::size_t least) const noexcept { return note_peak(least), peak_; }
+    std::size_t peak(std::size_t low_water) const noexcept { return note_peak(low_water), peak_; }
     void count_refusal() noexcept { ++refused_; }
     void count_beyond() noexcept { ++beyond_; }
-    // Without those of the credit and of the tree's shape.
+    // Without what the credit and the tree's shape add.
     account_stats stats() const noexcept {
         account_stats f;
         f.subtree_charge = subtree_charge();
@@ -99,7 +101,7 @@ class level_totals {
         f.beyond = beyond_;
         return f;
     }
-    bool valid() const noexcept { return pending_ <= total_ && reserved_ >= first_reserved_; }
+    bool valid() const noexcept { return held_ <= total_ && reserved_ >= reserved_at_start_; }
 
   private:
     std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
@@ -109,9 +111,9 @@ class level_totals {
     }
 
     std::size_t total_ = 0;
-    std::size_t pending_ = 0;
+    std::size_t held_ = 0;
     std::size_t reserved_ = 0;
-    std::size_t first_reserved_ = 0; // the constructor's
+    std::size_t reserved_at_start_ = 0; // by the constructor
     mutable std::size_t peak_ = 0;
     std::atomic<std::size_t> limit_;
     std::size_t grace_;

@@ -1,10 +1,10 @@
 // Calls the listeners of a tree of accounts: with no lock held, and never one call inside another.
 //
-// A round of calls has a place on its caller's stack, linked here. So a thread that charges from inside a call is
-// known: its rounds call nobody. A listener that is removed while calls of it run is unlinked by the last of these
-// calls.
+// A round is the calls for one event; it lives on its thread's stack and is linked here. So a thread that charges from
+// inside a call is known, and its own rounds call no listener. A listener that is removed while calls of it run is
+// unlinked after the last of them.
 // Invariant: a listener is in one list, its home's, from add() until it is unlinked. Cost: 16 bytes in the root; a
-// round takes the lock twice, and twice for each call. Threads: any.
+// round takes the lock twice, and twice more per call. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -29,30 +29,30 @@ class listener_dispatch {
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
 
-    // False: it has a home already.
+    // False: it is in a list already.
     bool add(account_listener& listener, tree_node& home) noexcept {
-        if (listener.home_ == &home) listener.gone_ = false; // removed in a call that still runs
+        if (listener.home_ == &home) listener.removed_ = false; // removed in a call that still runs
         if (listener.home_ != nullptr) return false;
         listener.home_ = &home;
-        listener.gone_ = false;
+        listener.removed_ = false;
         home.listeners_.add(listener);
         listeners_.fetch_add(1, std::memory_order_relaxed);
         return true;
     }
-    enum class removal : std::uint8_t { done, by_its_caller, wait };
-    // by_its_caller: a call of this thread runs, so it must not be waited for. wait: try again without the lock.
+    enum class removal : std::uint8_t { done, not_waited, wait };
+    // not_waited: this thread is inside a call itself, so it must not wait. wait: unlock and retry.
     removal remove(account_listener& listener, tree_node& home) noexcept {
         if (listener.home_ != &home) return removal::done;
-        listener.gone_ = true;
-        if (listener.running_ == 0) return forget(listener, home), removal::done;
-        return has_round(sys::thread_token()) ? removal::by_its_caller : removal::wait;
+        listener.removed_ = true;
+        if (listener.running_calls_ == 0) return forget(listener, home), removal::done;
+        return has_round(sys::thread_token()) ? removal::not_waited : removal::wait;
     }
-    // Whether a listener has this thread now.
+    // Whether the thread is inside a listener.
     bool is_inside_a_call(std::uintptr_t thread) const noexcept;
 
     // ---- without the lock ------------------------------------------------------------------------------------
 
-    // Returns once no other thread has a round about this node.
+    // Waits until no other thread has a round about this node.
     void wait_for_rounds(const tree_node& about, tree_lock& lock) const noexcept;
 
   private:
@@ -67,7 +67,7 @@ class listener_dispatch {
     round* rounds_ = nullptr;
 };
 
-// The calls of one event.
+// The calls for one event of `about`.
 class listener_dispatch::round {
   public:
     round(listener_dispatch& by, tree_lock& lock, const tree_node& about) noexcept
@@ -86,7 +86,8 @@ class listener_dispatch::round {
         while (*at != this) at = &(*at)->next_;
         *at = next_;
     }
-    // Calls what(listener, its home) for `from` and all above, up to and without `end`, until one returns false.
+    // Calls what(listener, home) for the listeners of `from` and all above, up to and without `end`, until one returns
+    // false.
     template <class What> void each(tree_node& from, What what, const tree_node* end = nullptr) noexcept {
         if (nested_) return;
         const lock_guard hold(lock_);
@@ -94,23 +95,23 @@ class listener_dispatch::round {
         for (tree_node* n = &from; n != end && more; n = n->parent_)
             for (account_listener* l = n->listeners_.first(); l != nullptr;) {
                 account_listener& it = *l;
-                if (!it.gone_ && more) more = call(it, [&] { return what(it, *n); });
+                if (!it.removed_ && more) more = call(it, [&] { return what(it, *n); });
                 l = n->listeners_.after(it);
-                if (it.gone_ && it.running_ == 0) by_.forget(it, *n);
+                if (it.removed_ && it.running_calls_ == 0) by_.forget(it, *n);
             }
     }
 
   private:
     friend class listener_dispatch;
-    // Requires the lock, and is without it during the call.
+    // Requires the lock, which it releases during the call.
     template <class Call> bool call(account_listener& it, Call call) noexcept {
-        ++it.running_;
+        ++it.running_calls_;
         inside_ = true;
         lock_.unlock();
         const bool more = call();
         lock_.lock();
         inside_ = false;
-        --it.running_;
+        --it.running_calls_;
         return more;
     }
     listener_dispatch& by_;
@@ -119,7 +120,7 @@ class listener_dispatch::round {
     const std::uintptr_t thread_;
     round* next_ = nullptr;
     bool nested_ = false; // this thread has a round already
-    bool inside_ = false; // a listener has the thread; by the lock
+    bool inside_ = false; // the thread is inside a listener; requires the lock
 };
 
 inline bool listener_dispatch::has_round(std::uintptr_t thread) const noexcept {

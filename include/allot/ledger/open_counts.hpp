@@ -1,10 +1,9 @@
-// What keeps a closing account beside its charges: open buffers, open reservations, and threads that still use it.
+// Counts that keep a closing account beside its charges: open buffers, open reservations, threads that use it.
 //
-// While the account is open a count is one atomic addition. close() takes the counts over to the tree's lock: from then
-// on the atomic words only say so, and counting requires the lock. So the thread that counts down to 0 knows it, and
-// may end the account there.
-// Invariant: a count is in its word or in `left_`, by the word's upper bit. Cost: 24 bytes.
-// Threads: add and add_if_open by any; the rest require the tree's lock.
+// While the account is open, counting is one atomic addition. close() moves the counts to numbers under the tree's
+// lock; the atomic words then only mark it. So the thread that counts down to 0 knows that, and may end the account.
+// Invariant: a count is in its word or in `left_`, as the word's upper bit says. Cost: 24 bytes.
+// Threads: add and add_if_open by any; the rest requires the tree's lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,21 +18,21 @@ class open_counts {
   public:
     enum what : unsigned { buffers, reservations, users };
 
-    // False: the account is closing, and add_locked must count.
+    // False: the account is closing; count by add_left() under the lock.
     ALLOT_ALWAYS_INLINE bool add(unsigned at, int by) noexcept {
         return ALLOT_LIKELY(open_[at].fetch_add(static_cast<std::uint32_t>(by), std::memory_order_release) < closed);
     }
-    // By 1. False: the account is closing, and nothing was counted.
+    // Adds 1. False: the account is closing, and nothing was counted.
     bool add_if_open(unsigned at) noexcept {
         if (ALLOT_LIKELY(open_[at].fetch_add(1, std::memory_order_relaxed) < closed)) return true;
-        open_[at].fetch_sub(1, std::memory_order_relaxed); // the word's number means nothing now
+        open_[at].fetch_sub(1, std::memory_order_relaxed); // the low bits mean nothing now
         return false;
     }
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
 
     void close() noexcept {
-        for (unsigned at = 0; at != 3; ++at) // the middle of the upper half: 2^30 additions to either end
+        for (unsigned at = 0; at != 3; ++at) // the middle of the upper half, 2^30 from either end
             left_[at] = open_[at].exchange(closed + closed / 2, std::memory_order_acquire);
     }
     // After add() returned false.

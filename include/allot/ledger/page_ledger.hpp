@@ -1,9 +1,10 @@
-// Who is charged for pages: the state behind the answers ledger::counter and ledger::none.
+// The states behind ledger::counter and ledger::none: count the bytes of pages that an object uses.
 //
-// Check, then commit: a charge that does not fit is never visible, neither to another request nor in the peak.
-// Invariant: used <= limit after every charge, whatever the interleaving (a limit set below what is used stops
-// charges until enough is refunded). Cost: one compare-and-swap a charge; 32 bytes, none for ledger::none.
-// Threads: any. Source: Drill's accountant charges first and checks then (2014): the mistake this avoids.
+// A charge is checked and committed by one compare-and-swap, so a charge that does not fit is never visible, neither to
+// another request nor in the peak.
+// Invariant: used <= limit after every charge. A limit set below used refuses charges until enough is refunded.
+// Cost: one compare-and-swap per charge; 32 bytes, none for ledger::none. Threads: any.
+// Source: Drill's accountant, 2014, which charges first and checks then: the mistake that this avoids.
 #pragma once
 
 #include <allot/config.hpp>
@@ -18,15 +19,15 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// Bytes charged against a hard limit.
+// Counts bytes against a hard limit. A page is charged, then taken, then confirmed, or cancelled if there is none.
 class page_ledger {
   public:
-    using values = types<allot::limit>; // that an object's constructor takes for it
+    using values = types<allot::limit>; // what an object's constructor takes for it
 
     explicit page_ledger(std::size_t limit = SIZE_MAX) noexcept : limit_(limit) {}
     template <class... Values> page_ledger(std::size_t limit, const char*, const Values&...) noexcept : limit_(limit) {}
 
-    // False, and nothing has changed, when used + bytes would exceed the limit.
+    // False if used + bytes would exceed the limit; nothing has changed then.
     bool try_charge(std::size_t bytes) noexcept {
         std::size_t used = used_.load(std::memory_order_relaxed);
         do {
@@ -41,19 +42,19 @@ class page_ledger {
         const std::size_t now = used(), most = limit();
         return now <= most && bytes <= most - now;
     }
-    // What was charged was also had: only now does it count for the peak.
+    // Charged bytes are in use now: they count in the peak.
     void confirm(std::size_t bytes) noexcept {
-        const std::size_t now = held_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        const std::size_t now = confirmed_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
         std::size_t peak = peak_.load(std::memory_order_relaxed);
         while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
         }
     }
-    // What was charged could not be had.
+    // Returns charged bytes that were not confirmed.
     void cancel(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-    // What was charged and confirmed is given back.
+    // Returns charged and confirmed bytes.
     void refund(std::size_t bytes) noexcept {
-        held_.fetch_sub(bytes, std::memory_order_relaxed);
-        used_.fetch_sub(bytes, std::memory_order_release); // whoever charges in this room sees held_ without it
+        confirmed_.fetch_sub(bytes, std::memory_order_relaxed);
+        used_.fetch_sub(bytes, std::memory_order_release); // a later charge of these bytes sees the lower confirmed_
     }
 
     std::size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
@@ -62,13 +63,13 @@ class page_ledger {
     void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
 
   private:
-    std::atomic<std::size_t> used_{0}; // charged
-    std::atomic<std::size_t> held_{0}; // of that, confirmed
+    std::atomic<std::size_t> used_{0};      // charged: held and confirmed
+    std::atomic<std::size_t> confirmed_{0}; // the confirmed part of used_
     std::atomic<std::size_t> peak_{0};
     std::atomic<std::size_t> limit_;
 };
 
-// Nobody is charged; only the arena bounds what can be had.
+// Charges nothing; only the arena bounds the pages.
 class no_ledger {
   public:
     using values = types<>;

@@ -1,7 +1,7 @@
-// The largest holders of memory in a tree of accounts, as out-of-memory pages name them.
+// The accounts of a tree that hold the most memory, for out-of-memory reports.
 //
-// Invariant: at most eight are kept, in order. Names are copied, since an account may end after it was visited.
-// Nothing allocates. Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
+// Invariant: at most eight are kept, the largest first; their names are copied, since an account may end after its
+// visit. Allocates nothing. Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,7 +14,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// "over the limit: query 7 uses 95 MiB of 100 MiB"
+/// Writes "over the limit: query 7 uses 95 MiB of 100 MiB".
 inline void write(text_writer& out, const charge_status& s) noexcept {
     out.put(text_of(s.outcome));
     if (s.at == nullptr) return;
@@ -23,6 +23,7 @@ inline void write(text_writer& out, const charge_status& s) noexcept {
     else out.bytes(s.limit);
 }
 
+/// Collects accounts, and writes one line for each of the eight largest.
 class top_holders {
   public:
     void add(const account_stats& f) noexcept {
@@ -51,7 +52,7 @@ class top_holders {
     const account_stats& operator[](std::size_t i) const noexcept { return kept_[i].stats; }
 
   private:
-    // Bytes that become free if the account ends: its own charges, or its unused reservation.
+    // Bytes that become free when the account ends: its own charges, or its reservation if that is larger.
     static std::size_t weight(const account_stats& f) noexcept {
         return f.children == 0 && f.reservation > f.own ? f.reservation : f.own;
     }
@@ -63,7 +64,7 @@ class top_holders {
     std::size_t n_ = 0, all_ = 0;
 };
 
-// "  accounts: root uses .. of .., peak ..", then a line for each of the largest.
+/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them.
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
     top_holders top;
     account_stats whole;
@@ -74,7 +75,7 @@ inline void write_top_holders(text_writer& out, const account& root) noexcept {
     out.put("  accounts of ").put(root.name()).put(": ").bytes(whole.used).put(" used of ");
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
-    out.put(", peak ").bytes(whole.peak).put("; most is held by").newline();
+    out.put(", peak ").bytes(whole.peak).put("; largest holders:").newline();
     top.write(out);
 }
 

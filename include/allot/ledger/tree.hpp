@@ -1,8 +1,8 @@
-// The state behind ledger::tree: the object's own account, a child of the account passed in, or a root.
+// ledger::tree: an object has its own account, a child of the account passed in, or a root without one.
 //
 // A page is held before it is taken and confirmed afterwards, so a page that could not be taken counts in no peak.
-// Invariant: that of the account, and nothing is charged to it but pages. Cost: an account, and one request that climbs
-// per page; nothing per row. Threads: any. Source: Velox's leaf pools, 2022.
+// Invariant: the account's; nothing but pages is charged to it. Cost: one account; per page one request under the tree's
+// lock, per row nothing. Threads: any. Source: Velox's leaf pools, 2022.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,14 +19,15 @@ namespace allot::inline ALLOT_ABI {
 
 namespace ledger {
 
+/// Pages are charged to a tree of accounts.
 struct tree {
     using category = category::ledger;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool charges = true;
     static constexpr std::string_view about =
-        "an account of the object's own, below the account given to its constructor (docs/accounts.md)";
-    static constexpr std::string_view cost = "a short lock a page";
+        "an account of the object, a child of the account passed to its constructor (docs/accounts.md)";
+    static constexpr std::string_view cost = "one short lock per page";
 };
 
 static_assert(category::ledger::takes<tree>);
@@ -35,7 +36,7 @@ static_assert(category::ledger::takes<tree>);
 
 namespace detail {
 
-// Outside of the class, where `account` is a member's name: nvcc would write it as that.
+// Outside the class, whose member `account` nvcc confuses with the type.
 template <class... Values>
 account account_for(std::size_t most, const char* text, [[maybe_unused]] Values&... values) noexcept {
     const name who{*text != 0 ? text : "pages"};
@@ -50,12 +51,12 @@ class tree_ledger {
     using values = types<allot::limit, allot::account>;
     static constexpr bool calls_listeners = true;
 
-    // The account that is among the values is the parent; the limit is this object's own.
+    // An account among the values is the parent.
     template <class... Values>
     tree_ledger(std::size_t limit, const char* name, Values&... given) noexcept
         : account_(detail::account_for(limit, name, given...)) {}
     explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(detail::account_for(limit, "")) {}
-    // What is left at an object's end was told by the object.
+    // The object has reported what is left at its end.
     ~tree_ledger() {
         set_stats_source(nullptr, nullptr);
         if (const std::size_t left = account_.used(); left != 0) account_.refund(left);
@@ -66,7 +67,9 @@ class tree_ledger {
     void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
     void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }
     void refund(std::size_t bytes) noexcept { account_.refund(bytes); }
-    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept { account_.refund(bytes, landed); }
+    template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
+        account_.refund(bytes, on_refunded);
+    }
 
     std::size_t used() const noexcept { return account_.used(); }
     std::size_t peak() const noexcept { return account_.peak(); }
@@ -74,14 +77,14 @@ class tree_ledger {
     void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
 
     allot::account& account() const noexcept { return account_; }
-    // Who is asked for committed and resident bytes when the tree is looked at; null: nobody any more.
+    // Sets the source of committed and resident bytes for reports of the tree; null removes it.
     void set_stats_source(const void* self, item_stats (*ask)(const void*) noexcept) noexcept {
         if (item_.self != nullptr) account_.remove(item_);
         item_.self = self;
         item_.ask = ask;
         if (self != nullptr) account_.add(item_);
     }
-    // The top holders of the whole tree, for the page of a request that was refused.
+    // Writes the top holders of the whole tree, for out-of-memory reports.
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
 
   private:

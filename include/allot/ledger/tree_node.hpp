@@ -1,9 +1,11 @@
-// One account's place in its tree: its numbers and those of all levels above are checked first, and then changed.
+// One account's place in its tree, and the requests' two phases: check every level, then change every level.
 //
-// A request calls look() up to the root, which changes nothing, and then grant(), which changes every level. So a
-// request that fails was never visible, to no other request and in no peak.
-// Invariant: total = granted + the claims of the children. Complexity: O(depth) for what climbs. Cost: 182 bytes.
-// Threads: the holder of the tree's lock, unless a function says otherwise; the shape also requires the tree's mutex.
+//     check_levels()   from the account up to the root: changes nothing, finds the level that limits the request
+//     grant()          from the account up to the root: adds the bytes
+//
+// Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 182 bytes.
+// Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,19 +30,21 @@ namespace detail {
 class tree_node {
   public:
     using change = level_totals::change;
-    // The level that limits a request, if any.
-    struct finding {
+    // The result of check_levels(): the level that limits a request, if any.
+    struct limit_check {
         charge_outcome outcome = charge_outcome::fits;
-        bool absurd = false;
+        bool overflows = false;
         tree_node* at = nullptr;
         std::size_t used = 0, limit = 0; // of `at`, before the request
         std::size_t more = 0;            // bytes that `at` refuses
 
         bool fitted() const noexcept { return outcome == charge_outcome::fits; }
         bool charged() const noexcept { return is_charged(outcome); }
-        // It would fit, were the held bytes not there.
-        bool only_pending() const noexcept { return !absurd && at->totals_.only_pending(more); }
-        // Grace is for charges, not for reservations.
+        // True: the request would fit without the held bytes.
+        bool only_held_bytes_prevent() const noexcept {
+            return !overflows && at->totals_.only_held_bytes_prevent(more);
+        }
+        // For reservations, which grace does not cover.
         void without_grace() noexcept {
             if (outcome == charge_outcome::in_grace) outcome = charge_outcome::over_limit;
         }
@@ -61,66 +65,66 @@ class tree_node {
     level_totals& totals() noexcept { return totals_; }
     const level_totals& totals() const noexcept { return totals_; }
 
-    // ---- figures ---------------------------------------------------------------------------------------------
+    // ---- statistics ------------------------------------------------------------------------------------------
 
     tree_node* parent() const noexcept { return parent_; }
     std::uint32_t depth() const noexcept { return depth_; }
     std::size_t used() const noexcept { return totals_.total() - credit_.unused(); }
-    std::size_t peak() const noexcept { return totals_.peak(credit_.word().least()); }
+    std::size_t peak() const noexcept { return totals_.peak(credit_.word().low_water()); }
     std::size_t headroom() const noexcept;
     account_stats stats() const noexcept;
-    // Bytes that were met and that no child counts.
+    // Own bytes that are confirmed: without those of children.
     std::size_t confirmed_own() const noexcept;
 
-    bool is_below(const tree_node& other) const noexcept;        // or the same
-    tree_node& common_ancestor(const tree_node& other) noexcept; // the lowest that both are below
+    bool is_below(const tree_node& other) const noexcept;        // or equal
+    tree_node& common_ancestor(const tree_node& other) noexcept; // the lowest
     bool has_children() const noexcept { return !below_.empty(); }
-    // The first from here upwards whose limit is exceeded; null: none.
+    // The first node from here upwards whose limit is exceeded; null if none.
     static const tree_node* first_over_limit(const tree_node* from) noexcept;
-    // No listener and no exceeded limit, here and above: a leaf may take credit.
+    // Whether a leaf may have credit: no listener and no exceeded limit, here and above.
     bool may_hold_credit() const noexcept;
 
     // ---- check -----------------------------------------------------------------------------------------------
 
-    // What limits `more` bytes at `from`, as own bytes or claims, up to and without `end`. Changes nothing.
-    static finding look(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
-    // By how much the claim on `end` would change if this node's own bytes became `bytes` more, or fewer.
-    std::size_t reach(const tree_node& end, std::size_t bytes, bool more) const noexcept;
+    // Checks whether the total of `from` may grow by `more`, and the levels above accordingly, up to and without `end`.
+    static limit_check check_levels(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
+    // By how much the subtree charge at `end` would change if this node's own bytes grew (`more`) or shrank by `bytes`.
+    std::size_t subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept;
 
     // ---- commit ----------------------------------------------------------------------------------------------
 
-    // The grant grows by `more` on every level, and `bytes` of it are charged or held. False: the credit has changed
-    // meanwhile, and nothing else has.
+    // Grows the grant by `more` on every level, and charges or holds `bytes` of it. False: a charge or refund changed
+    // the credit meanwhile, so nothing is granted.
     bool grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept;
-    // Charged bytes leave every level. More than was charged is reported, and all that is charged leaves.
-    void lower(std::size_t bytes) noexcept;
-    // Unused credit leaves every level: all, or what exceeds whole steps. Returns bytes.
+    // Takes charged bytes off every level. More than was charged is reported, and only what was charged is taken off.
+    void refund(std::size_t bytes) noexcept;
+    // Takes unused credit off every level: all of it, or what exceeds whole steps. Returns bytes.
     std::size_t take_back(bool all, bool open) noexcept;
-    // After a refund: what does not stay here leaves. The credit stays open or closed.
+    // After a refund: keeps whole steps in an open credit, nothing in a closed one.
     void settle() noexcept {
         if (const credit_word w = credit_.word(); w.credit() != 0) take_back(!w.open(), w.open());
     }
-    // Other threads want the credit, or its account may not have one now.
+    // The account may not have credit now, or other accounts need it.
     void close_credit() noexcept {
-        if (credit_.one_thread()) credit_.shut(); // its thread returns it with its next request
+        if (credit_.one_thread()) credit_.recall(); // returned by its thread's next request
         else take_back(true, false);
     }
-    void confirm(std::size_t bytes) noexcept; // held bytes are in use now
-    void cancel(std::size_t bytes) noexcept;  // held bytes leave
+    void confirm(std::size_t bytes) noexcept; // held bytes are in use
+    void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
     void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
     void release_reservation() noexcept { climb(parent_, totals_.release_reservation()); }
-    // Own bytes change on every level below `end`; returns the change that is left for `end`.
+    // Changes own bytes, on every level below `end`; returns the change for `end`.
     change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
-    // A change of claims goes up, to and without `end`; returns what is left of it.
+    // Adds a change of a child's subtree charge to each level, up to and without `end`; returns the change for `end`.
     static change climb(tree_node* from, change by, const tree_node* end = nullptr) noexcept;
 
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
-    // Requires a parent, which has room for the reservation.
-    void join(std::size_t reservation) noexcept;
-    // Returns the claim, and gives the children to the parent. Requires a parent.
-    void leave() noexcept;
-    // This node and all below, parents first; the lock is not needed.
+    // Requires a parent with room for the reservation.
+    void attach(std::size_t reservation) noexcept;
+    // Returns the subtree charge to the parent, which gets the children. Requires a parent.
+    void detach() noexcept;
+    // Visits this node and all below, parents first. Does not require the lock.
     template <class Visit> void walk(Visit visit) const {
         visit(*this);
         for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->walk(visit);
@@ -128,18 +132,18 @@ class tree_node {
     template <class Visit> void each_child(Visit visit) const {
         for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) visit(*c);
     }
-    // The figures and links of this node and all below.
+    // Checks the numbers and links of this node and all below.
     bool valid() const noexcept;
 
   private:
-    friend class tree_lock;         // notes
+    friend class tree_lock;         // deferred refunds
     friend class listener_dispatch; // listeners
 
-    std::size_t renew() noexcept;
-    std::size_t held_of(std::size_t bytes) const noexcept;
-    void lift() noexcept;
+    std::size_t begin_change() noexcept;
+    std::size_t at_most_held(std::size_t bytes) const noexcept;
+    void decrement_depths() noexcept;
     void report_over_refunded() const noexcept {
-        if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else its end has reported it
+        if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else close() has reported it
     }
 
     ALLOT_NO_UNIQUE_ADDRESS leaf_credit credit_;
@@ -148,22 +152,22 @@ class tree_node {
     account* const root_;
     tree_node* parent_;
     account_listener::list listeners_;
-    std::atomic<tree_node*> note_{nullptr}; // the next noted refund
-    list_place<tree_node> leaf_;            // among the tree's leaves with steps
+    std::atomic<tree_node*> next_deferred_{nullptr}; // in the lock's list
+    list_place<tree_node> leaf_;                     // in account_tree::leaves
 
     const char* name_;
     list_place<tree_node> sibling_;
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     std::uint32_t children_ = 0;
-    std::atomic<bool> noted_{false};
-    bool detached_; // no child of its parent, or not any more: refunds that come late are ignored
+    std::atomic<bool> has_deferred_{false};
+    bool detached_; // not, or no longer, a child of its parent: late refunds are ignored
 
   public:
     using leaves = intrusive_list<tree_node, &tree_node::leaf_>;
-    using notes = mpsc_stack<tree_node, &tree_node::note_>;
+    using deferred_nodes = mpsc_stack<tree_node, &tree_node::next_deferred_>;
 };
 
-// ---- figures -----------------------------------------------------------------------------------------------------
+// ---- statistics --------------------------------------------------------------------------------------------------
 
 inline bool tree_node::is_below(const tree_node& other) const noexcept {
     const tree_node* n = this;
@@ -185,7 +189,7 @@ inline bool tree_node::may_hold_credit() const noexcept {
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
-    std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below: only what exceeds them climbs
+    std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below `n`: a charge within them does not climb
     for (const tree_node* n = this; n != nullptr; n = n->parent_) {
         const level_totals& t = n->totals_;
         const std::size_t here = t.limit() > t.total() ? t.limit() - t.total() : 0;
@@ -213,19 +217,21 @@ inline account_stats tree_node::stats() const noexcept {
 
 // ---- check -------------------------------------------------------------------------------------------------------
 
-inline tree_node::finding tree_node::look(tree_node* from, std::size_t more, const tree_node* end) noexcept {
-    finding found;
+inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size_t more,
+                                                      const tree_node* end) noexcept {
+    limit_check found;
     for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
-        const level_totals::answer its = n->totals_.ask(more);
-        if (ALLOT_UNLIKELY(its.outcome != charge_outcome::fits)) {
-            if (!is_charged(its.outcome)) return {its.outcome, its.absurd, n, n->used(), n->totals_.limit(), more};
-            if (found.fitted()) found = {its.outcome, false, n, n->used(), n->totals_.limit(), 0};
+        const level_totals::check_result here = n->totals_.check(more);
+        if (ALLOT_UNLIKELY(here.outcome != charge_outcome::fits)) {
+            if (!is_charged(here.outcome))
+                return {here.outcome, here.overflows, n, n->used(), n->totals_.limit(), more};
+            if (found.fitted()) found = {here.outcome, false, n, n->used(), n->totals_.limit(), 0};
         }
         more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();
     }
     return found;
 }
-inline std::size_t tree_node::reach(const tree_node& end, std::size_t bytes, bool more) const noexcept {
+inline std::size_t tree_node::subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept {
     for (const tree_node* n = this; n != &end; n = n->parent_) {
         const std::size_t now = n->totals_.subtree_charge(),
                           then = n->totals_.subtree_charge_with(more ? bytes : 0 - bytes);
@@ -236,16 +242,16 @@ inline std::size_t tree_node::reach(const tree_node& end, std::size_t bytes, boo
 
 // ---- commit ------------------------------------------------------------------------------------------------------
 
-// Before a change of what is used. Returns the credit, to note the peak with after the change: later refunds into a
-// closed credit do not show in its minimum.
-inline std::size_t tree_node::renew() noexcept {
-    const credit_word was = credit_.renew();
-    totals_.note_peak(was.least());
+// Notes the peak before a change. Returns the credit, for note_peak() after it: later refunds deferred into a closed
+// credit do not show in its low water.
+inline std::size_t tree_node::begin_change() noexcept {
+    const credit_word was = credit_.reset_low_water();
+    totals_.note_peak(was.low_water());
     return was.credit();
 }
 inline tree_node::change tree_node::climb(tree_node* from, change by, const tree_node* end) noexcept {
     for (tree_node* n = from; n != end && (by.all != 0 || by.confirmed != 0); n = n->parent_) {
-        const std::size_t credit = n->renew();
+        const std::size_t credit = n->begin_change();
         by = n->totals_.add(by);
         n->totals_.note_peak(credit);
     }
@@ -253,7 +259,7 @@ inline tree_node::change tree_node::climb(tree_node* from, change by, const tree
 }
 inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept {
     if (!credit_.grow(from, more, bytes, open)) return false;
-    totals_.note_peak(from.least());
+    totals_.note_peak(from.low_water());
     const auto by = static_cast<std::ptrdiff_t>(more);
     const change above = totals_.add({by, held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
     totals_.note_peak(from.credit() + more - bytes);
@@ -261,12 +267,12 @@ inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t byt
     if (open) credit_.open();
     return true;
 }
-inline void tree_node::lower(std::size_t bytes) noexcept {
+inline void tree_node::refund(std::size_t bytes) noexcept {
     if (ALLOT_UNLIKELY(bytes > credit_.charged())) {
         report_over_refunded();
         bytes = credit_.charged();
     }
-    renew();
+    begin_change();
     credit_.shrink(bytes);
     const auto by = -static_cast<std::ptrdiff_t>(bytes);
     climb(parent_, totals_.add({by, by}));
@@ -275,50 +281,50 @@ inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
     const leaf_credit::returned r = credit_.take_back(all, open);
     if (ALLOT_UNLIKELY(r.over_refunded)) report_over_refunded();
     if (!r.changed) return 0;
-    totals_.note_peak(r.before.least());
+    totals_.note_peak(r.before.low_water());
     const auto by = -static_cast<std::ptrdiff_t>(r.bytes);
     climb(parent_, totals_.add({by, by}));
     return r.bytes;
 }
-// At most what is held; after the account's end that is nothing.
-inline std::size_t tree_node::held_of(std::size_t bytes) const noexcept {
-    if (ALLOT_LIKELY(bytes <= totals_.pending())) return bytes;
+// Clamps to what is held, which is 0 after the account's end.
+inline std::size_t tree_node::at_most_held(std::size_t bytes) const noexcept {
+    if (ALLOT_LIKELY(bytes <= totals_.held())) return bytes;
     report_over_refunded();
-    return totals_.pending();
+    return totals_.held();
 }
 inline void tree_node::confirm(std::size_t bytes) noexcept {
-    bytes = held_of(bytes);
-    const std::size_t credit = renew();
+    bytes = at_most_held(bytes);
+    const std::size_t credit = begin_change();
     const change above = totals_.add({0, static_cast<std::ptrdiff_t>(bytes)});
     totals_.note_peak(credit);
     climb(parent_, above);
 }
 inline void tree_node::cancel(std::size_t bytes) noexcept {
-    bytes = held_of(bytes);
-    renew();
+    bytes = at_most_held(bytes);
+    begin_change();
     credit_.shrink(bytes);
     climb(parent_, totals_.add({-static_cast<std::ptrdiff_t>(bytes), 0}));
 }
 inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node& end) noexcept {
-    renew();
+    begin_change();
     credit_.shrink(0 - static_cast<std::size_t>(by));
     return climb(this, {by, by}, &end);
 }
 
 // ---- shape -------------------------------------------------------------------------------------------------------
 
-inline void tree_node::join(std::size_t reservation) noexcept {
+inline void tree_node::attach(std::size_t reservation) noexcept {
     depth_ = parent_->depth_ + 1;
-    climb(parent_, totals_.reserve_first(reservation));
+    climb(parent_, totals_.reserve_at_start(reservation));
     parent_->below_.add(*this);
     ++parent_->children_;
     detached_ = false;
 }
-inline void tree_node::lift() noexcept {
+inline void tree_node::decrement_depths() noexcept {
     --depth_;
-    for (tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->lift();
+    for (tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->decrement_depths();
 }
-inline void tree_node::leave() noexcept {
+inline void tree_node::detach() noexcept {
     change with = totals_.end();
     for (tree_node* c = below_.first(); c != nullptr;) {
         tree_node* const following = below_.after(*c);
@@ -327,7 +333,7 @@ inline void tree_node::leave() noexcept {
         parent_->below_.add(*c);
         ++parent_->children_;
         c->parent_ = parent_;
-        c->lift();
+        c->decrement_depths();
         c = following;
     }
     below_.clear();
@@ -347,7 +353,7 @@ inline bool tree_node::valid() const noexcept {
     }
     return n == children_ && below_.valid() && totals_.valid() && credit_.valid() &&
            totals_.total() == credit_.granted() + subtree_charges &&
-           (subtree_charges == confirmed_charges || totals_.pending() != 0);
+           (subtree_charges == confirmed_charges || totals_.held() != 0);
 }
 
 } // namespace detail

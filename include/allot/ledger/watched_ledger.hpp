@@ -1,6 +1,6 @@
-// A ledger whose charges are recorded as the set's `watch` says.
+// A ledger that also records its charges, as the set's `watch` says.
 //
-// Invariant: that of the ledger. Cost: that of both; an empty object where neither has a state. Threads: any.
+// Invariant and threads: the ledger's. Cost: the sum of both; an empty object if neither has a state.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,9 +14,9 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
     using Ledger::Ledger;
 
     bool try_charge(std::size_t bytes) noexcept {
-        const bool good = Ledger::try_charge(bytes);
-        if (!good) counters_.refused(bytes);
-        return good;
+        const bool charged = Ledger::try_charge(bytes);
+        if (!charged) counters_.refused(bytes);
+        return charged;
     }
     void confirm(std::size_t bytes) noexcept {
         Ledger::confirm(bytes);
@@ -26,12 +26,12 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
         Ledger::refund(bytes);
         counters_.refunded(bytes);
     }
-    // Where listeners are called: `landed` is before them.
-    template <class Landed> void refund(std::size_t bytes, Landed landed) noexcept {
-        Ledger::refund(bytes, landed);
+    // Calls on_refunded() once others can charge the bytes, before listeners are called.
+    template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
+        Ledger::refund(bytes, on_refunded);
         counters_.refunded(bytes);
     }
-    // The pages of the last charges stand where they are used.
+    // Call once the pages are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept { counters_.settled(); }
     auto charges() const noexcept
         requires requires(const Counters& c) { c.stats(); }

@@ -1,10 +1,10 @@
-// A tree of accounts as text and as JSON: one line per account, indented by its depth; on demand its items and events.
+// Reports of a tree of accounts as text and JSON: one line per account, indented by depth; on demand its items and
+// events.
 //
-// Nothing allocates. Each line is consistent; charges go on meanwhile, so two lines need not fit each other. If the
-// buffer is too small the text is cut, and is_truncated() is true; a line is about 150 characters, in JSON 350, and an
-// event of a log 1 to 2 KiB. Complexity: O(accounts), and the items' own figures. Threads: any that is not inside a
-// visit of the tree.
-// Source: Drill's toVerboseString, 2014.
+// Allocates nothing. Each line is consistent; charges go on meanwhile, so two lines may not match. If the buffer is too
+// small, the text is cut and is_truncated() is true: a line takes about 150 characters, in JSON 350, an event of a log
+// 1 to 2 KiB. Complexity: O(accounts), and what the items' own statistics cost. Threads: any that is not inside a visit
+// of the tree. Source: Drill's toVerboseString, 2014.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,7 +16,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// How much of an account is written.
+/// What a report writes of each account: its statistics, also its items, also the events of its log.
 enum class account_detail : unsigned char { stats, items, events };
 
 namespace detail {
@@ -34,7 +34,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     if (f.buffers != 0) out.put(", ").number(f.buffers).put(" buffers");
     if (f.reservations != 0) out.put(", ").number(f.reservations).put(" reservations");
     if (f.refused != 0) out.put(", refused ").number(f.refused);
-    if (f.beyond != 0) out.put(", beyond its limit ").number(f.beyond);
+    if (f.beyond != 0) out.put(", charged beyond its limit ").number(f.beyond);
     out.newline();
 }
 inline void put_account(json_writer& json, const account_stats& f) noexcept {
@@ -51,6 +51,7 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
 
 } // namespace detail
 
+/// Writes this account and all below as text.
 inline void write_accounts(text_writer& out, const account& top, account_detail more = account_detail::stats) noexcept {
     out.put("accounts of ").put(top.name()).newline();
     top.visit([&](const account_stats& f, const account& a) {
@@ -87,11 +88,12 @@ template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept
 
 } // namespace detail
 
+/// Writes this account and all below as one JSON object; `children` nest.
 inline void write_accounts_json(text_writer& out, const account& top) noexcept {
     detail::put_accounts(out, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
 }
 
-// The same for the tree at its peak, where all lines are of one moment.
+/// Writes the tree at its peak; all lines are of one moment.
 inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
     at.visit([&](const account_stats& f) {
         if (f.depth == 0) out.put("accounts of ").put(f.name).put(" at the peak").newline();

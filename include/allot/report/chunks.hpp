@@ -1,10 +1,8 @@
-// The whole of what a chunk arena knows about its memory, as text and as JSON: limit, what is live, cached and free,
-// what requests wasted, every size class, the arena.
+// Reports of a chunk arena as text and JSON: limit; live, cached and free bytes; waste; every size class; the arena.
 //
-// Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the
-// buffer is too small the text is cut, which is_truncated() tells; a class is about 60 characters, of JSON 90.
-// Cost: a walk over all caches for each class. Threads: any, at any time.
-// Source: Netty's arena metrics, 2015.
+// Allocates nothing. Numbers are read one after the other and may not match. If the buffer is too small, the text is
+// cut and is_truncated() is true: a class takes about 60 characters, in JSON 90.
+// Cost: a walk over all caches for each class. Threads: any, at any time. Source: Netty's arena metrics, 2015.
 #pragma once
 
 #include <allot/chunk/chunk_stats.hpp>
@@ -18,6 +16,7 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Set> class chunk_arena;
 
+/// Writes the report as text.
 template <class Set> void write_report(text_writer& out, const chunk_arena<Set>& blocks) noexcept {
     out.put("chunk arena ")
         .put(blocks.name())
@@ -35,6 +34,7 @@ template <class Set> void write_report(text_writer& out, const chunk_arena<Set>&
     });
 }
 
+/// Writes the report as one JSON object.
 template <class Set> void write_report_json(text_writer& out, const chunk_arena<Set>& blocks) noexcept {
     json_writer json{out};
     const chunk_stats f = blocks.stats();

@@ -1,9 +1,9 @@
-// What a device allocator knows about its memory, as JSON: its figures, every stream that has something free, and what
-// the device last said. The same as text: gpu.report(out).
+// Report of a device allocator as JSON: its statistics, every stream with free memory, the device's last error. As
+// text: gpu.report(out).
 //
-// Nothing allocates. Figures and streams are read one after the other and need not fit each other. Where the buffer is
-// too small the text is cut, which is_truncated() tells: 700 characters, and some 100 a stream. Members that do not
-// hold are left out: `limit` where there is none, `device_said` while nothing failed.
+// Allocates nothing. Numbers are read one after the other and may not match. If the buffer is too small, the text is
+// cut and is_truncated() is true: it takes 700 characters, and about 100 per stream. Members that do not apply are left
+// out: `limit` without a limit, `device_error` while nothing failed.
 // Cost: that of stats() and visit_streams(). Threads: any, at any time.
 #pragma once
 
@@ -17,6 +17,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Writes the report as one JSON object.
 template <class Set> void write_report_json(text_writer& out, const device_allocator<Set>& gpu) noexcept {
     json_writer json{out};
     const device_stats f = gpu.stats();
@@ -37,9 +38,9 @@ template <class Set> void write_report_json(text_writer& out, const device_alloc
     json.close(']');
     if (const device::error last = gpu.last_error(); last.kind != device::failure::none) {
         char text[256];
-        text_writer said{text};
-        write(said, last);
-        json.put("device_said", said.view());
+        text_writer error{text};
+        write(error, last);
+        json.put("device_error", error.view());
     }
     json.close();
 }

@@ -1,6 +1,6 @@
-// JSON into a text_writer: commas and quotes by themselves, nesting by the caller.
+// Writes JSON into a text_writer: it sets commas and quotes, the caller nests.
 //
-// What does not fit the buffer is cut, and then it is no JSON: ask is_truncated(). Never allocates. Threads: one a
+// Never allocates. If the buffer is too small, the text is cut and is no JSON: check is_truncated(). Threads: one per
 // writer.
 #pragma once
 
@@ -14,10 +14,12 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// A writer of JSON; each call returns the writer, so calls chain.
 class json_writer {
   public:
     explicit json_writer(text_writer& out) noexcept : out_(out) {}
 
+    /// Opens an object, or an array with '['.
     json_writer& open(char bracket = '{') noexcept {
         separate();
         out_.put(bracket);
@@ -48,13 +50,13 @@ class json_writer {
         else out_.number(n);
         return *this;
     }
-    // hundredths / 100
+    /// Writes hundredths / 100 with two decimals.
     json_writer& decimal(std::uint64_t hundredths) noexcept {
         separate();
         out_.hundredths(hundredths);
         return *this;
     }
-    // "name": value
+    /// Writes "name": value.
     template <class Value> json_writer& put(std::string_view name, Value value) noexcept {
         return key(name).value(value);
     }

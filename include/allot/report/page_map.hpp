@@ -1,10 +1,10 @@
-// What each page of a row manager's arena is used for: a character a page as text, runs of like pages as JSON.
+// Maps of the pages of a row manager's arena: one character per page as text, runs of like pages as JSON.
 //
-//   -  never used     .  free, without memory     ,  free, may hold memory     #  somebody else's
-//   0 .. 9  a page of slots, tenths of them in use; F all of them     H  a huge row's first page, h its others
+//   -  never used     .  free, without memory     ,  free, may hold memory     #  used by another owner
+//   0 .. 9  page of slots, tenths of them in use; F all of them     H  first page of a huge row, h its others
 //
-// Nothing allocates. Pages change while the map is drawn: it is true for each page at some moment.
-// Cost: a walk over all pages of the manager for each 4096 pages of the arena that are not all untouched.
+// Allocates nothing. Pages change while the map is drawn; each is correct at some moment.
+// Cost: per 4096 pages of the arena that are not all untouched, a walk over all pages of the manager.
 // Threads: any, at any time. Source: HPCC roxiemem's memory map, 2010.
 #pragma once
 
@@ -50,7 +50,7 @@ constexpr std::string_view kind(char letter) noexcept {
     }
 }
 
-// Calls with the letters of the arena's pages, in order, a part of at most map_part at a time.
+// Calls draw(letters) for the arena's pages in order, at most map_part at a time.
 template <class Rows, class Draw> void draw_pages(const Rows& rows, Draw draw) noexcept {
     const arena_base& arena = rows.arena();
     std::array<char, map_part> letters;
@@ -73,13 +73,13 @@ template <class Rows, class Draw> void draw_pages(const Rows& rows, Draw draw) n
 
 } // namespace detail
 
-// 64 pages a line with the first one's number; lines that are all alike are told once.
+/// Writes 64 pages per line, after the number of the first; equal lines of one letter are counted, not repeated.
 template <class Rows> void write_page_map(text_writer& out, const Rows& rows) noexcept {
     const arena_base& arena = rows.arena();
     out.put("pages of ").bytes(arena.page_bytes()).put(" in arena ").put(arena.name());
     out.put(": - untouched, . free, ',' free with memory, 0-9 tenths of slots in use, F full, H huge, # other")
         .newline();
-    char last = 0; // the letter of the line before, if it had but one
+    char last = 0; // the only letter of the line before; 0 if several
     std::size_t at = 0, alike = 0;
     const auto write_run = [&] {
         if (alike != 0) out.put("         and ").number(alike).put(" lines like this").newline();
@@ -101,8 +101,8 @@ template <class Rows> void write_page_map(text_writer& out, const Rows& rows) no
     write_run();
 }
 
-// {"page_bytes": .., "pages": .., "runs": [{"first": 0, "pages": 3, "kind": "slots", "tenths": 7}, ..]}; kinds are
-// untouched, free, free_dirty, slots, huge (a run a row) and other.
+/// Writes {"arena": .., "page_bytes": .., "pages": .., "runs": [{"first": 0, "pages": 3, "kind": "slots", "tenths": 7},
+/// ..]}. Kinds are untouched, free, free_dirty, slots, huge (one run per row) and other.
 template <class Rows> void write_page_map_json(text_writer& out, const Rows& rows) noexcept {
     const arena_base& arena = rows.arena();
     json_writer json{out};

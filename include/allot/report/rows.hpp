@@ -1,10 +1,9 @@
-// The whole of what a row manager knows about its memory, as text and as JSON: limits, arena, every heap, row types now
-// and (under watch::peaks and watch::trace) at the peak.
+// Reports of a row manager as text and JSON: limits, arena, every heap, row types now and, under watch::peaks and
+// watch::trace, at the peak.
 //
-// Nothing allocates. Two figures of one report are read one after the other and need not fit each other. Where the
-// buffer is too small the text is cut, which is_truncated() tells; a line of a heap or type is about 100 characters, of
-// JSON 200.
-// Cost: that of usage() and usage_by_type(): a walk over all heaps and their pages. Threads: any, at any time.
+// Allocates nothing. Numbers are read one after the other and may not match. If the buffer is too small, the text is
+// cut and is_truncated() is true: a heap or type takes about 100 characters, in JSON 200.
+// Cost: that of usage() and usage_by_type(), which walk all heaps and their pages. Threads: any, at any time.
 // Source: HPCC roxiemem's reportMemoryUsage and reportPeakStatistics, 2010.
 #pragma once
 
@@ -24,7 +23,7 @@ namespace detail {
 
 inline const char* type_text(const type_usage& u) noexcept { return u.type != nullptr ? u.type->name : "other types"; }
 
-// 10000 parts / whole
+// part / whole in hundredths of a percent.
 inline std::uint64_t share(std::size_t part, std::size_t whole) noexcept {
     return whole == 0
                ? 0
@@ -55,6 +54,7 @@ inline void write_types(json_writer& json, const type_histogram& types) noexcept
 
 } // namespace detail
 
+/// Writes the report as text.
 template <class Rows> void write_report(text_writer& out, const Rows& rows) noexcept {
     const auto now = rows.stats();
     const auto pages = rows.arena().stats();
@@ -64,7 +64,7 @@ template <class Rows> void write_report(text_writer& out, const Rows& rows) noex
     out.hundredths(detail::share(now.live_bytes, now.charged))
         .put(" % of what is charged; resident ")
         .bytes(now.resident);
-    out.put(", given back to the system so far ").bytes(pages.returned).newline();
+    out.put(", returned to the system so far ").bytes(pages.returned).newline();
     rows.arena().report(out);
     out.put("  heaps").newline();
     rows.usage([&](const heap_usage& u) {
@@ -90,6 +90,7 @@ template <class Rows> void write_report(text_writer& out, const Rows& rows) noex
     }
 }
 
+/// Writes the report as one JSON object.
 template <class Rows> void write_report_json(text_writer& out, const Rows& rows) noexcept {
     json_writer json{out};
     const auto now = rows.stats();
@@ -105,7 +106,7 @@ template <class Rows> void write_report_json(text_writer& out, const Rows& rows)
     json.put("returned", pages.returned).close();
     if constexpr (requires { rows.charges(); }) {
         const auto charges = rows.charges();
-        json.key("charges").open().put("met", charges.charges).put("refused", charges.refused);
+        json.key("charges").open().put("succeeded", charges.charges).put("refused", charges.refused);
         json.put("charged", charges.charged).put("refunded", charges.refunded).close();
     }
     json.key("heaps").open('[');

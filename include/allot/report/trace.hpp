@@ -1,8 +1,8 @@
-// The trace of a row manager under watch::trace, as lines of text and as JSON that chrome://tracing and Perfetto open.
+// The trace of a row manager under watch::trace, as text and as JSON that chrome://tracing and Perfetto open.
 //
-// Nothing allocates. The JSON is Chrome's trace event format: each event is an instant of its thread, and a counter
-// "charged" follows the pages. What does not fit the buffer is cut, and then it is no JSON: ask is_truncated(); an
-// event is 60 characters of text, 220 of JSON at most, and its name. Threads: any, at any time.
+// The JSON is Chrome's trace event format: each event is an instant of its thread, and a counter "charged" follows the
+// pages. Allocates nothing. If the buffer is too small, the text is cut, and cut JSON is invalid: check is_truncated().
+// An event takes 60 characters of text, or at most 220 of JSON, and its name. Threads: any, at any time.
 // Source: the trace event format of Chromium's catapult, 2010.
 #pragma once
 
@@ -17,12 +17,12 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// A number that a trace viewer takes for a thread.
+// A thread number that trace viewers accept.
 inline std::uint64_t thread_number(std::uintptr_t token) noexcept { return token >> 6 & 0x7fffffffu; }
 
 } // namespace detail
 
-// "     12.34 us  thread 12345  page taken  1 MiB, charged 3 MiB", the oldest event first
+/// Writes one line per event, oldest first: "     12.34 us  thread 12345  page taken  1 MiB, charged 3 MiB".
 template <class Rows> void write_trace(text_writer& out, const Rows& rows) noexcept {
     out.put("trace of row manager ").put(rows.name()).put(", ").number(rows.traced()).put(" events so far").newline();
     rows.visit_trace([&](const traced_event& e, std::uint64_t ns) {
@@ -34,6 +34,7 @@ template <class Rows> void write_trace(text_writer& out, const Rows& rows) noexc
     });
 }
 
+/// Writes the trace as one JSON object.
 template <class Rows> void write_trace_json(text_writer& out, const Rows& rows) noexcept {
     json_writer json{out};
     json.open().put("displayTimeUnit", "ns").key("traceEvents").open('[');

@@ -1,7 +1,7 @@
-// What watch::counters records of a manager's dealings with its limit: how often, how much, how often in vain.
+// watch::counters: counts the page requests of a manager, their bytes, and the requests that its limit refused.
 //
-// Cost: one relaxed addition or two a page; nothing on the path of a row, no byte and no code under watch::none.
-// Threads: any. Figures are for people: two of them read one after the other may not fit each other.
+// Cost: one or two relaxed additions per page, nothing per row; no byte and no code under watch::none. Threads: any; two
+// numbers that are read one after the other may not match.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,10 +14,11 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// Since the manager was made.
+/// Statistics since the manager was constructed.
 struct charge_stats {
-    std::uint64_t charges = 0;  // requests for pages that were met
-    std::uint64_t refused = 0;  // that the limit forbade; most are tried again after empty pages were collected
+    std::uint64_t charges = 0; // page requests that succeeded
+    std::uint64_t refused =
+        0; // page requests that the limit refused; most are retried after empty pages were collected
     std::uint64_t charged = 0;  // bytes
     std::uint64_t refunded = 0; // bytes
 };
@@ -29,7 +30,7 @@ class charge_counters {
         charged_.fetch_add(bytes, std::memory_order_relaxed);
     }
     void refunded(std::size_t bytes) noexcept { refunded_.fetch_add(bytes, std::memory_order_relaxed); }
-    void settled() const noexcept {}
+    void settled() const noexcept {} // see peak_recorder
     void refused(std::size_t) noexcept { refused_.fetch_add(1, std::memory_order_relaxed); }
     charge_stats stats() const noexcept {
         return {charges_.load(), refused_.load(), charged_.load(), refunded_.load()};
@@ -42,7 +43,7 @@ class charge_counters {
     std::atomic<std::uint64_t> refunded_{0};
 };
 
-// Nothing is recorded.
+// watch::none: records nothing.
 class no_charge_counters {
   public:
     void charged(std::size_t) const noexcept {}

@@ -1,14 +1,14 @@
-// A bounded ring of events in fixed memory: the newest stay, writers never wait.
+// A bounded ring of events in fixed memory: it keeps the newest, and writers never wait.
 //
-//   entry: turn | ticks | thread | bytes | held | name | kind       turn of event n: 2 n + 1 while written, then 2 n +
-//   2
+//   entry: turn | ticks | thread | bytes | held | name | kind     turn of event n: 2n + 1 while it is written, then 2n
+//   + 2
 //
-// A writer takes a number and the entry that it falls on, unless a slower writer of a round before still has that:
-// then the event is dropped and counted. A reader takes an entry whose turn is the same before and after.
+// A writer takes a number and the entry number % Events. If a slower writer of an earlier round still writes that
+// entry, the event is dropped and counted. A reader takes an entry whose turn is the same before and after.
 // Invariant: a reader gets whole events only, each once, in the order of their numbers.
-// Cost: 64 bytes an event; writing is two locked operations, some stores and a read of the tick counter, no system
-// call.
-// Threads: any. Source: per-entry turns as in Vyukov's bounded queue, 2010; seqlocks with atomics, Boehm 2012.
+// Cost: 64 bytes per event; writing takes two locked operations, some stores and a read of the tick counter, no system
+// call. Threads: any.
+// Source: turns per entry as in Vyukov's bounded queue, 2010; seqlocks with atomics, Boehm 2012.
 #pragma once
 
 #include <allot/config.hpp>
@@ -23,17 +23,18 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Kinds of events; `bytes` of the event are what the comment says.
 enum class watch_event : std::uint8_t {
-    page_taken,    // bytes charged and had
-    page_given,    // bytes refunded
-    refused,       // bytes that the limit forbade
-    reclaimed,     // all heaps were asked: bytes that came back
-    trimmed,       // bytes given back to the system
-    huge,          // a row with pages of its own
-    out_of_memory, // bytes that could not be had
-    handle_opened,
-    handle_closed,
-    row, // a sample
+    page_taken,    // charged, and the pages allocated
+    page_given,    // refunded
+    refused,       // refused by the limit
+    reclaimed,     // collected from all heaps
+    trimmed,       // returned to the system
+    huge,          // of a row with its own run of pages
+    out_of_memory, // of a request that failed
+    handle_opened, // of a slot
+    handle_closed, // of a slot
+    row,           // of a sampled row
 };
 
 constexpr std::string_view text_of(watch_event kind) noexcept {
@@ -42,11 +43,12 @@ constexpr std::string_view text_of(watch_event kind) noexcept {
     return texts[static_cast<std::size_t>(kind)];
 }
 
+/// One event of a trace.
 struct traced_event {
     watch_event kind = watch_event::row;
     const char* name = ""; // of the heap or row type, or ""
     std::uint64_t bytes = 0;
-    std::uint64_t held = 0;    // charged when it happened
+    std::uint64_t held = 0;    // bytes charged by the manager at that time
     std::uint64_t ticks = 0;   // sys::ticks()
     std::uintptr_t thread = 0; // sys::thread_token()
 };
@@ -55,7 +57,7 @@ template <std::size_t Events> class event_ring {
     static_assert(Events != 0 && (Events & (Events - 1)) == 0);
 
   public:
-    // `name` must live as long as the ring.
+    // Writes an event, or drops it. Requires: `name` outlives the ring.
     void write(watch_event kind, std::uint64_t bytes, std::uint64_t held, const char* name) noexcept {
         const std::uint64_t number = next_.fetch_add(1, std::memory_order_relaxed);
         entry& e = entries_[number % Events];
@@ -66,7 +68,7 @@ template <std::size_t Events> class event_ring {
             dropped_.fetch_add(1, std::memory_order_relaxed);
             return;
         }
-        // Released one by one, so that who reads one of them new finds the turn new.
+        // Each is a release, so a reader that sees one new value also sees the new turn.
         e.ticks.store(sys::ticks(), std::memory_order_release);
         e.thread.store(sys::thread_token(), std::memory_order_release);
         e.bytes.store(bytes, std::memory_order_release);
@@ -75,7 +77,7 @@ template <std::size_t Events> class event_ring {
         e.kind.store(kind, std::memory_order_release);
         e.turn.store(2 * number + 2, std::memory_order_release);
     }
-    // Visits the events that are still there, the oldest first. Those that are just being overwritten are left out.
+    // Calls visit(traced_event) for the events in the ring, oldest first. Skips those being overwritten.
     template <class Visit> void visit(Visit visit) const {
         const std::uint64_t end = next_.load(std::memory_order_relaxed);
         for (std::uint64_t number = end > Events ? end - Events : 0; number < end; ++number) {
@@ -91,7 +93,7 @@ template <std::size_t Events> class event_ring {
             if (e.turn.load(std::memory_order_relaxed) == 2 * number + 2) visit(event);
         }
     }
-    // Events so far, those that were overwritten and dropped included.
+    // Events so far, including overwritten and dropped ones.
     std::uint64_t count() const noexcept { return next_.load(std::memory_order_relaxed); }
     std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
 

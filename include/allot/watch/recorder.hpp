@@ -1,4 +1,4 @@
-// The recorder of each answer to `watch`.
+// recorder_of<Answer>: the recorder of each answer to `watch`.
 #pragma once
 
 #include <allot/config.hpp>

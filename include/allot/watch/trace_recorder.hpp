@@ -1,9 +1,9 @@
-// What watch::trace records beside peaks and counters: a ring of events with time and thread.
+// watch::trace: peaks and counters, and a ring of events with time and thread.
 //
-// Times are ticks of the processor, because a release may make no system call; a reader turns them into nanoseconds
-// by the ticks that passed since the recorder was made.
-// Cost: that of an event a page, not a row; 64 bytes an event of the ring. Threads: any.
-// Source: HPCC roxiemem's trace level, 2009; ring and dump after jemalloc's and perfetto's in-process traces.
+// Times are ticks of the processor, since a release may make no system call. A reader converts them to nanoseconds by
+// the ticks since the recorder was constructed.
+// Cost: one event per page, none per row; 64 bytes per event of the ring. Threads: any.
+// Source: HPCC roxiemem's trace level, 2009; ring and dump as in jemalloc's and perfetto's in-process traces.
 #pragma once
 
 #include <allot/config.hpp>
@@ -33,12 +33,12 @@ template <std::size_t Events> class trace_recorder : public peak_recorder {
         record(watch_event::refused, bytes);
     }
 
-    // Visits (event, nanoseconds since the recorder was made), the oldest first.
+    // Calls visit(event, nanoseconds since the recorder was constructed), oldest first.
     template <class Visit> void visit(Visit visit) const {
         const std::uint64_t ticks = sys::ticks() - ticks_, ns = sys::fine_clock::now() - ns_;
-        const double ns_a_tick = ticks != 0 ? static_cast<double>(ns) / static_cast<double>(ticks) : 1.0;
+        const double ns_per_tick = ticks != 0 ? static_cast<double>(ns) / static_cast<double>(ticks) : 1.0;
         ring_.visit([&](const traced_event& e) {
-            const double since = e.ticks > ticks_ ? static_cast<double>(e.ticks - ticks_) * ns_a_tick : 0.0;
+            const double since = e.ticks > ticks_ ? static_cast<double>(e.ticks - ticks_) * ns_per_tick : 0.0;
             visit(e, static_cast<std::uint64_t>(since));
         });
     }

@@ -1,7 +1,7 @@
-// Rows and bytes by row type: the tally that reports fill, of fixed size.
+// Rows and bytes by row type, in fixed memory; reports fill it.
 //
-// Invariant: every row that was added is in one entry, or in `others` when there are more types than entries.
-// Cost: 1.6 KiB; adding is a search among the types seen so far. Threads: one at a time.
+// Invariant: every row that was added is in one entry, or in `others` if there are more types than entries.
+// Cost: 1.6 KiB; adding searches the types seen so far. Threads: one at a time.
 // Source: HPCC roxiemem's activity memory usage map, 2010.
 #pragma once
 
@@ -14,13 +14,14 @@
 
 namespace allot::inline ALLOT_ABI {
 
-// What rows of one type use. Bytes are those of their slots, or of the pages of huge rows.
+/// The rows of one type. Bytes are those of their slots, or of the pages of huge rows.
 struct type_usage {
-    const row_type* type = nullptr; // null: types that found no entry of their own
+    const row_type* type = nullptr; // null: all types without an entry
     std::size_t rows = 0;
     std::size_t bytes = 0;
 };
 
+/// Usage by row type, for up to 64 types.
 class type_histogram {
   public:
     static constexpr std::size_t most_types = 64;
@@ -37,17 +38,18 @@ class type_histogram {
         at->rows += rows;
         at->bytes += bytes;
     }
-    // It was estimated from a part of the rows.
+    // Marks the numbers as estimated from a part of the rows.
     void estimated() noexcept { exact_ = false; }
+    /// False if the numbers are estimated from a part of the rows.
     bool exact() const noexcept { return exact_; }
 
     std::size_t rows() const noexcept { return sum(&type_usage::rows); }
     std::size_t bytes() const noexcept { return sum(&type_usage::bytes); }
 
-    // Visits the types, those with the most bytes first, and at last the others.
+    /// Calls visit(type_usage) for each type, the one with the most bytes first, and last for the others.
     template <class Visit> void for_each(Visit visit) const {
         std::array<std::uint8_t, most_types> order{};
-        for (std::size_t i = 0; i < n_; ++i) { // sorted by insertion: 64 at most
+        for (std::size_t i = 0; i < n_; ++i) { // insertion sort of at most 64
             std::size_t at = i;
             for (; at != 0 && types_[order[at - 1]].bytes < types_[i].bytes; --at) order[at] = order[at - 1];
             order[at] = static_cast<std::uint8_t>(i);
@@ -57,9 +59,9 @@ class type_histogram {
     }
 
   private:
-    std::size_t sum(std::size_t type_usage::* figure) const noexcept {
-        std::size_t all = others_.*figure;
-        for (std::size_t i = 0; i < n_; ++i) all += types_[i].*figure;
+    std::size_t sum(std::size_t type_usage::* member) const noexcept {
+        std::size_t all = others_.*member;
+        for (std::size_t i = 0; i < n_; ++i) all += types_[i].*member;
         return all;
     }
     std::array<type_usage, most_types> types_{};
@@ -68,16 +70,16 @@ class type_histogram {
     bool exact_ = true;
 };
 
-// How much of a heap is looked at: what lies beyond is estimated from it.
+// How much of a manager is walked; the rest is estimated from it.
 struct histogram_budget {
     std::size_t heaps; // of a manager
     std::size_t pages; // of a heap
     std::size_t slots; // of a heap with rows of many types
 };
 
-// For a report that somebody asked for: pages as usage() counts them, rows of many types exact up to 64 Ki of a heap.
+// For reports: all heaps and pages, as usage() counts them; rows of many types exactly up to 64 Ki slots per heap.
 inline constexpr histogram_budget histogram_now{SIZE_MAX, SIZE_MAX, 65536};
-// At a page request: some microseconds a heap.
+// For page requests: some microseconds per heap.
 inline constexpr histogram_budget histogram_at_peak{256, 64, 512};
 
 } // namespace allot::inline ALLOT_ABI

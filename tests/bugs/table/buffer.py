@@ -4,7 +4,7 @@ from .bug import bug, wait
 BUGS = {
     "block_of_two_accounts_ends_without_the_lock": bug(
         "threads/buffers.cpp",
-        "&& !l.block->met_others",
+        "&& !l.block->was_shared",
         ""),
     "buffer_view_added_to_a_dead_ledger": bug(
         "threads/buffers.cpp",

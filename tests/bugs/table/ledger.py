@@ -12,13 +12,13 @@ BUGS = {
         do {"""),
     "account_room_taken_in_two_steps": bug(
         "model/relacy_accounts.cpp",
-        "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.taken(bytes).bits, std::memory_order_relaxed)));",
-        "while (false); word_.store(credit_word{now}.taken(bytes).bits, std::memory_order_relaxed);"),
+        "while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed)));",
+        "while (false); word_.store(credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed);"),
     "account_asks_no_level_above": bug(
         "model/accounts.cpp",
         "more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();",
         "more = 0;",
-        within="look"),
+        within="check_levels"),
     "listener_called_inside_a_call": bug(
         "unit/ledger/listeners.cpp",
         "if ((nested_ = by_.has_round(thread_))) return;",
@@ -29,11 +29,11 @@ BUGS = {
         ""),
     "account_peak_knows_what_is_held": bug(
         "unit/ledger/account.cpp",
-        "return total_ - pending_; }",
+        "return total_ - held_; }",
         "return total_; }"),
     "account_keeps_room_beyond_its_limit": bug(
         "unit/ledger/account.cpp",
-        "if (totals().total() > bytes) scope.tree.call_in(*this, true);",
+        "if (totals().total() > bytes) scope.tree.recall_credit(*this, true);",
         ""),
     "account_ends_before_its_views": bug(
         "unit/ledger/closing.cpp",
@@ -41,7 +41,7 @@ BUGS = {
         "items_.empty();"),
     "account_of_one_thread_used_by_two": bug(
         "death/accounts.cpp",
-        "by_its_thread(),",
+        "check_thread(),",
         "",
         within="give_credit"),
     "cancelled_and_nobody_hears": bug(
@@ -50,8 +50,8 @@ BUGS = {
         "now();"),
     "account_refund_not_noted": bug(
         "model/relacy_accounts.cpp",
-        "if (!node.noted_.exchange(true, std::memory_order_acq_rel)) notes_.push(&node);",
-        "if (false) notes_.push(&node);"),
+        "if (!node.has_deferred_.exchange(true, std::memory_order_acq_rel)) deferred_.push(&node);",
+        "if (false) deferred_.push(&node);"),
     "account_granted_by_a_store": bug(
         "model/relacy_accounts.cpp",
         "if (word_.compare_exchange_strong(from.bits, credit_word::of(from.credit() + more - bytes, open).bits, "

@@ -1,4 +1,4 @@
-// expected-error {{allot: an account's name comes first}}
+// expected-error {{allot: the first argument of an account must be a name}}
 #include <allot/ledger/account.hpp>
 
 int main() {

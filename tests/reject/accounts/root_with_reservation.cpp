@@ -1,4 +1,4 @@
-// expected-error {{allot: a root has no parent of whom it could reserve}}
+// expected-error {{allot: a root account takes no reservation}}
 #include <allot/ledger/account.hpp>
 
 int main() {

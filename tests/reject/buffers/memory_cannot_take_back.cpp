@@ -1,4 +1,4 @@
-// expected-error {{allot: buffers take memory from}}
+// expected-error {{allot: this is no memory source for buffers}}
 #include <allot/buffers.hpp>
 
 struct only_gives {

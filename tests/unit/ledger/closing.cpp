@@ -47,8 +47,8 @@ TEST_CASE("close tells what was not refunded, and gives everything back", "[acco
     CHECK(query.close()); // again: nothing
     CHECK_FALSE(query.is_open());
     CHECK(leaks.has("account query 7 closed with 4 KiB not refunded, 2 buffers"));
-    CHECK(leaks.has("open below it: scan, 10 bytes used"));
-    CHECK(leaks.has("open in it: pool orders"));
+    CHECK(leaks.has("open child: scan, 10 bytes used"));
+    CHECK(leaks.has("open item: pool orders"));
     CHECK(root.used() == 10); // scan's, which is root's child now
     CHECK(scan.parent() == &root);
     CHECK(root.verify());
@@ -87,7 +87,7 @@ TEST_CASE("leaks are told with the sites of the log", "[accounts][closing]") {
     });
     CHECK(numbers == "0 10 12 14 16 18 20 ");
     root.close();
-    CHECK(leaks.has("first and last events, of 21"));
+    CHECK(leaks.has("first and last of 21 events"));
     CHECK(leaks.has("#0 charge of 100 bytes, 100 bytes used"));
     CHECK(leaks.has("#20 refund of 100 bytes"));
     CHECK(leaks.has("0x"));
@@ -338,7 +338,7 @@ TEST_CASE("the tree as text and as JSON", "[accounts][reports]") {
     const std::string page{out.view()};
     CHECK(page.find("\n  engine: 8 MiB used of 64 MiB, peak 8 MiB\n") != std::string::npos);
     CHECK(page.find("\n    query \"7\": 3 MiB used of 32 MiB, peak 3 MiB, reserved 8 MiB\n") != std::string::npos);
-    CHECK(page.find("\n      scan: 3 bytes used, peak 3 bytes, ahead 1048573 bytes\n") != std::string::npos);
+    CHECK(page.find("\n      scan: 3 bytes used, peak 3 bytes, credit 1048573 bytes\n") != std::string::npos);
     CHECK(page.find("\n      join: 2 MiB used, peak 2 MiB, committed 8 KiB, resident 2 KiB\n") != std::string::npos);
     CHECK(page.find("- pool orders: 4 KiB\n") != std::string::npos);
     out.clear();

@@ -46,11 +46,11 @@ TEST_CASE("device allocator: its report as JSON") {
     REQUIRE(all["streams"].items.size() == 2);
     CHECK(all["streams"].items[0]["frees"].number == 1);
     CHECK(all["streams"].items[0]["gone"].text == "false");
-    CHECK_FALSE(all.has("device_said"));
+    CHECK_FALSE(all.has("device_error"));
 
     m.sim.fail(allocator_machine::call::create);
     CHECK(gpu.try_allocate(32_MiB, m.a) == nullptr);
-    CHECK(reported(gpu)["device_said"].text == "create: out of memory (code 2)");
+    CHECK(reported(gpu)["device_error"].text == "create: out of memory (code 2)");
     gpu.deallocate(p, m.a);
 }
 

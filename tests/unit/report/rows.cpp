@@ -54,7 +54,7 @@ TEST_CASE("a report tells manager, arena, heaps and row types", "[report]") {
     CHECK(json["live_rows"].number == 3001);
     CHECK(json["live_percent_of_charged"].number > 50);
     CHECK(json["arena"]["page_bytes"].number == 64 * 1024);
-    CHECK(json["charges"]["met"].number == 4);
+    CHECK(json["charges"]["succeeded"].number == 4);
     CHECK(json["heaps"].items.size() == 2);
     CHECK(json["heaps"].items[1]["name"].text == "huge");
     CHECK(json["now"]["exact"].text == "true");
