@@ -202,7 +202,7 @@ TEMPLATE_LIST_TEST_CASE("slots: many put while one claims", "[slots][threads]", 
     std::vector<std::atomic<int>> owner(n);
     std::vector<std::vector<std::byte*>> hands(threads);
     std::atomic<bool> good{true};
-    std::uint32_t subtree_charge = 0;
+    std::uint32_t claimed = 0;
     std::vector<std::byte*> mine;
     for (std::uint32_t i = 0; i < n; ++i) mine.push_back(page.row(i));
     for (std::uint32_t round = 0; round < rounds / 50; ++round) {
@@ -233,14 +233,14 @@ TEMPLATE_LIST_TEST_CASE("slots: many put while one claims", "[slots][threads]", 
                 for (std::size_t i = 0; i != 16; ++i) owner[page.index(mine[mine.size() - 16 + i])] = 0;
                 page.slots.put_locked(page.base(), page.cut, mine.data() + mine.size() - 16, 16);
                 mine.resize(mine.size() - 16);
-                subtree_charge -= 16;
+                claimed -= 16;
             }
             while (const std::size_t got = page.slots.claim(page.base(), page.cut, out, 16)) {
                 for (std::size_t i = 0; i < got; ++i) {
                     if (owner[page.index(out[i])].exchange(2) != 0) good = false;
                     mine.push_back(out[i]);
                 }
-                subtree_charge += static_cast<std::uint32_t>(got);
+                claimed += static_cast<std::uint32_t>(got);
             }
         }
         for (auto& t : all) t.join();
@@ -248,7 +248,7 @@ TEMPLATE_LIST_TEST_CASE("slots: many put while one claims", "[slots][threads]", 
         if (!good) break;
     }
     CHECK(good);
-    CHECK(subtree_charge == n * (rounds / 50));
+    CHECK(claimed == n * (rounds / 50));
     CHECK(page.slots.valid(page.base(), page.cut, 0));
 }
 

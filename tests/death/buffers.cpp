@@ -102,15 +102,15 @@ TEST_CASE("the host does not touch a device's memory", "[death][buffer]") {
 
 TEST_CASE("another thread's release makes an account of one thread inherit, or refunds it", "[death][buffer]") {
     constexpr const char* wrong = "of one thread used by another thread";
-    reported(wrong, "next_charged", [](fixture& f) {
-        account next_charged{f.a, name{"next_charged"}, allot::one_thread{}, allot::credit_step{4096}};
-        if (next_charged.try_charge(8)) next_charged.refund(8); // it is this thread's
-        buffer theirs = f.x.retain(next_charged);
+    reported(wrong, "heir", [](fixture& f) {
+        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::credit_step{4096}};
+        if (heir.try_charge(8)) heir.refund(8); // it is this thread's
+        buffer theirs = f.x.retain(heir);
         std::thread{[&] { f.x.release(); }}.join();
     });
-    reported(wrong, "next_charged", [](fixture& f) {
-        account next_charged{f.a, name{"next_charged"}, allot::one_thread{}, allot::credit_step{4096}};
-        buffer theirs = std::move(f.x).transfer(next_charged).view;
+    reported(wrong, "heir", [](fixture& f) {
+        account heir{f.a, name{"heir"}, allot::one_thread{}, allot::credit_step{4096}};
+        buffer theirs = std::move(f.x).transfer(heir).view;
         std::thread{[&] { theirs.release(); }}.join();
     });
 }

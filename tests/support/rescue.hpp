@@ -20,9 +20,9 @@ class rescue {
               std::fflush(stdout);
               std::_Exit(1);
           }) {}
-    // `take_closed_parent` runs on another thread if this object is still there.
-    explicit rescue(std::function<void()> take_closed_parent)
-        : thread_([this, act = std::move(take_closed_parent)] {
+    // `rescue_others` runs on another thread if this object is still there.
+    explicit rescue(std::function<void()> rescue_others)
+        : thread_([this, act = std::move(rescue_others)] {
               for (int ms = 0; ms != 10'000; ++ms) {
                   if (over_) return;
                   std::this_thread::sleep_for(std::chrono::milliseconds(1));

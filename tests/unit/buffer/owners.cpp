@@ -192,11 +192,11 @@ TEST_CASE("who inherits may let go in the call that tells it", "[buffer][owners]
     for (const bool third : {false, true}) {
         three t;
         t.start();
-        buffer first = std::move(t.views[0].first), next_charged = first.retain(t.y), last;
+        buffer first = std::move(t.views[0].first), heir = first.retain(t.y), last;
         if (third) last = first.retain(t.z);
         dropper ears;
         t.root.add(ears);
-        ears.victim = &next_charged;
+        ears.victim = &heir;
         first.release(); // to y, which lets go inside: to z, or the end
         CHECK(ears.behind == 64);
         CHECK(t.x.used() == 0);
@@ -351,7 +351,7 @@ TEST_CASE("an account that takes a view of a closed one inherits like any other"
     CHECK(root.used() == 0);
 }
 
-TEST_CASE("the next_charged of an account that was closed with its charge is charged anew", "[buffer][owners]") {
+TEST_CASE("the heir of an account that was closed with its charge is charged anew", "[buffer][owners]") {
     const allot::leak_sink quiet{[](void*, std::string_view) noexcept {}, nullptr};
     allot::heap_memory heap;
     const buffer_memory memory{heap};
