@@ -61,7 +61,7 @@ class arena_base {
                 if (pages == 0 || !allowed(pages)) return nullptr;
                 first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
                 if (first != detail::page_bitmap::none) count_taken(pages);
-                else if (hidden_ == 0) return nullptr;
+                else if (in_trim_ == 0) return nullptr;
             }
             if (first != detail::page_bitmap::none) return commit_or_undo(first, pages) ? at(first) : nullptr;
             yield(); // every page that is left is being trimmed: it comes back in a moment
@@ -269,16 +269,16 @@ class arena_base {
     }
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
     // Free pages that trim() works on look taken meanwhile.
-    bool hide(std::size_t first, std::size_t n) noexcept {
+    bool begin_trim(std::size_t first, std::size_t n) noexcept {
         const detail::lock_guard hold(lock_);
         const bool good = bitmap_.take_at(first, n);
-        if (good) hidden_ += n;
+        if (good) in_trim_ += n;
         return good;
     }
-    void show(std::size_t first, std::size_t n) noexcept {
+    void end_trim(std::size_t first, std::size_t n) noexcept {
         const detail::lock_guard hold(lock_);
         bitmap_.give(first, n);
-        hidden_ -= n;
+        in_trim_ -= n;
     }
     std::uint64_t free_and_dirty(std::size_t w) const noexcept {
         return ~bitmap_.taken_in_word(w) & dirty_[w].load(std::memory_order_acquire);
@@ -293,7 +293,7 @@ class arena_base {
             const auto n = static_cast<std::size_t>(std::countr_one(wide >> low));
             const std::uint64_t bits = detail::page_bitmap::run_mask(low, n);
             wide &= ~bits;
-            if (!hide(w * 64 + low, n)) continue; // somebody was quicker
+            if (!begin_trim(w * 64 + low, n)) continue; // somebody was quicker
             const bool gone =
                 backing_ == nullptr ? system_.return_pages(w * 64 + low, n) : backing_->decommit(w * 64 + low, n);
             if (gone) {
@@ -303,7 +303,7 @@ class arena_base {
                 returned_.fetch_add(back, std::memory_order_relaxed);
                 bytes += back;
             }
-            show(w * 64 + low, n);
+            end_trim(w * 64 + low, n);
             if (!gone) return false;
         }
         return true;
@@ -377,7 +377,7 @@ class arena_base {
     page_backing* backing_ = nullptr;
 
     alignas(64) spin_lock lock_; // for takers
-    std::size_t hidden_ = 0;     // pages, under the lock
+    std::size_t in_trim_ = 0;    // pages, under the lock
     detail::page_bitmap bitmap_;
     detail::system_pages system_;
 
