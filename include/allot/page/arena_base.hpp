@@ -63,7 +63,7 @@ class arena_base {
                 if (first != detail::page_bitmap::none) count_taken(pages);
                 else if (in_trim_ == 0) return nullptr;
             }
-            if (first != detail::page_bitmap::none) return commit_or_undo(first, pages) ? at(first) : nullptr;
+            if (first != detail::page_bitmap::none) return commit_or_put_back(first, pages) ? at(first) : nullptr;
             yield(); // every page that is left is being trimmed: it comes back in a moment
         }
     }
@@ -74,8 +74,8 @@ class arena_base {
         const std::size_t page = index(first);
         mark_dirty(page, pages);
         if (ALLOT_UNLIKELY(idle_ != nullptr)) idle_->used(page, pages);
-        held_.fetch_sub(pages, std::memory_order_relaxed);
-        undo(page, pages);
+        confirmed_.fetch_sub(pages, std::memory_order_relaxed);
+        put_back(page, pages);
     }
     // Adds the pages behind (before) a run to it; false (null) when they are not free.
     bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
@@ -189,7 +189,7 @@ class arena_base {
         std::size_t taken = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
             taken += static_cast<std::size_t>(std::popcount(bitmap_.taken_in_word(w) & in_range(w)));
-        return taken == taken_.load() && taken == held_.load() && taken <= limit_pages_ && peak_.load() >= taken &&
+        return taken == taken_.load() && taken == confirmed_.load() && taken <= limit_pages_ && peak_.load() >= taken &&
                peak_.load() <= limit_pages_ && bitmap_.valid();
     }
 
@@ -264,7 +264,7 @@ class arena_base {
     // ---- under the lock -------------------------------------------------------------------------------------
 
     bool allowed(std::size_t pages) const noexcept {
-        const std::size_t taken = taken_.load(std::memory_order_acquire); // see undo()
+        const std::size_t taken = taken_.load(std::memory_order_acquire); // see put_back()
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
@@ -325,13 +325,13 @@ class arena_base {
             if (!allowed(n) || !bitmap_.take_at(first, n)) return false;
             count_taken(n);
         }
-        return n == 0 || commit_or_undo(first, n);
+        return n == 0 || commit_or_put_back(first, n);
     }
 
     // ---- outside of it --------------------------------------------------------------------------------------
 
     // Whoever takes in the room that this makes sees what was done before.
-    void undo(std::size_t first, std::size_t n) noexcept {
+    void put_back(std::size_t first, std::size_t n) noexcept {
         [[maybe_unused]] const bool were_taken = bitmap_.give(first, n);
         ALLOT_ASSERT(were_taken, "pages given back to an arena twice");
         taken_.fetch_sub(n, std::memory_order_release);
@@ -342,13 +342,13 @@ class arena_base {
                 dirty_[w].fetch_or(bits, std::memory_order_acq_rel);
         });
     }
-    bool commit_or_undo(std::size_t first, std::size_t n) noexcept {
+    bool commit_or_put_back(std::size_t first, std::size_t n) noexcept {
         if (ALLOT_UNLIKELY(!system_.are_usable(first, n)) && !commit(first, n) &&
             (!under_pressure_ || trim() == 0 || !commit(first, n))) {
-            undo(first, n);
+            put_back(first, n);
             return false;
         }
-        const std::size_t now = held_.fetch_add(n, std::memory_order_relaxed) + n;
+        const std::size_t now = confirmed_.fetch_add(n, std::memory_order_relaxed) + n;
         std::size_t peak = peak_.load(std::memory_order_relaxed);
         while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
         }
@@ -382,8 +382,8 @@ class arena_base {
     detail::system_pages system_;
 
     alignas(64) std::atomic<std::size_t> taken_{0};
-    std::atomic<std::size_t> held_{0}; // of these, got by their taker: what is being committed may still fail
-    std::atomic<std::size_t> peak_{0}; // of held_
+    std::atomic<std::size_t> confirmed_{0}; // of these, got by their taker: what is being committed may still fail
+    std::atomic<std::size_t> peak_{0};      // of confirmed_
     mutable spin_lock clients_lock_;
     arena_client* clients_ = nullptr;
     detail::holder_walk* walks_ = nullptr; // of who asks them now

@@ -24,8 +24,8 @@ BUGS = {
         "w->now == this"),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",
-        "held_.fetch_sub(pages, std::memory_order_relaxed); undo(page, pages);",
-        "held_.fetch_sub(pages, std::memory_order_relaxed); undo(page, pages); static_cast<void>(trim());"),
+        "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages);",
+        "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages); static_cast<void>(trim());"),
     "full_arena_is_called_fragmented": bug(
         "unit/page/arena.cpp",
         "f.free > f.largest_free_run ?",
