@@ -58,7 +58,7 @@ class arena_base {
             std::size_t first = detail::page_bitmap::none;
             {
                 const detail::lock_guard hold(lock_);
-                if (pages == 0 || !allowed(pages)) return nullptr;
+                if (pages == 0 || !within_limit(pages)) return nullptr;
                 first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
                 if (first != detail::page_bitmap::none) count_taken(pages);
                 else if (in_trim_ == 0) return nullptr;
@@ -136,10 +136,10 @@ class arena_base {
     // Whether it is taken, and its header stands in it.
     bool has_header(const void* p) const noexcept {
         const std::size_t page = static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_;
-        return (headed_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) != 0;
+        return (header_bits_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) != 0;
     }
     // The host does not touch its pages: who holds rows there keeps what it knows of them elsewhere.
-    bool headers_out_of_band() const noexcept { return headed_ != bitmap_.words(); }
+    bool headers_out_of_band() const noexcept { return header_bits_ != bitmap_.words(); }
     page_state state_of(std::size_t page) const noexcept {
         if (bitmap_.is_taken(page)) return page_state::taken;
         if ((dirty_[page / 64].load(std::memory_order_relaxed) >> page % 64 & 1) != 0) return page_state::dirty;
@@ -167,8 +167,8 @@ class arena_base {
         f.peak_taken = peak_.load(std::memory_order_relaxed) << shift_;
         std::size_t used = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
-            used +=
-                static_cast<std::size_t>(std::popcount((bitmap_.taken_in_word(w) & in_range(w)) | dirty_[w].load()));
+            used += static_cast<std::size_t>(
+                std::popcount((bitmap_.taken_in_word(w) & existing_pages(w)) | dirty_[w].load()));
         f.committed = backing_ != nullptr ? backing_->committed_bytes() : used << shift_;
         f.free = f.taken < f.limit ? f.limit - f.taken : 0;
         f.largest_free_run = bitmap_.largest_free_run() << shift_;
@@ -188,7 +188,7 @@ class arena_base {
     bool valid() const noexcept {
         std::size_t taken = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
-            taken += static_cast<std::size_t>(std::popcount(bitmap_.taken_in_word(w) & in_range(w)));
+            taken += static_cast<std::size_t>(std::popcount(bitmap_.taken_in_word(w) & existing_pages(w)));
         return taken == taken_.load() && taken == confirmed_.load() && taken <= limit_pages_ && peak_.load() >= taken &&
                peak_.load() <= limit_pages_ && bitmap_.valid();
     }
@@ -237,7 +237,7 @@ class arena_base {
         }
         owners_ = reinterpret_cast<detail::page_owner*>(out_of_band);
         out_of_band += pages * sizeof(detail::page_owner);
-        headed_ = range.headers_out_of_band ? reinterpret_cast<const word*>(out_of_band) : bitmap_.words();
+        header_bits_ = range.headers_out_of_band ? reinterpret_cast<const word*>(out_of_band) : bitmap_.words();
         backing_ = range.backing;
         system_.start(range, pages);
         return true;
@@ -248,7 +248,7 @@ class arena_base {
     friend class detail::arena_table;
     using word = std::atomic<std::uint64_t>;
 
-    std::uint64_t in_range(std::size_t w) const noexcept {
+    std::uint64_t existing_pages(std::size_t w) const noexcept {
         const std::size_t left = page_count() - w * 64;
         return detail::page_bitmap::run_mask(0, detail::min(left, std::size_t{64}));
     }
@@ -263,7 +263,7 @@ class arena_base {
 
     // ---- under the lock -------------------------------------------------------------------------------------
 
-    bool allowed(std::size_t pages) const noexcept {
+    bool within_limit(std::size_t pages) const noexcept {
         const std::size_t taken = taken_.load(std::memory_order_acquire); // see put_back()
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
@@ -288,7 +288,7 @@ class arena_base {
     bool return_pages(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
         const std::uint64_t others = bitmap_.taken_in_word(w) | (dirty_[w].load(std::memory_order_acquire) & ~pages);
         const std::uint64_t idle = backing_ == nullptr ? system_.in_huge_pages(pages) & ~others : whole_units(w, pages);
-        for (std::uint64_t wide = idle & in_range(w); wide != 0;) {
+        for (std::uint64_t wide = idle & existing_pages(w); wide != 0;) {
             const auto low = static_cast<std::size_t>(std::countr_zero(wide));
             const auto n = static_cast<std::size_t>(std::countr_one(wide >> low));
             const std::uint64_t bits = detail::page_bitmap::run_mask(low, n);
@@ -311,7 +311,7 @@ class arena_base {
     // The units of the backing that have some of these pages of a word, and none that is taken.
     std::uint64_t whole_units(std::size_t w, std::uint64_t pages) const noexcept {
         const std::size_t each = backing_->pages_per_unit();
-        const std::uint64_t taken = bitmap_.taken_in_word(w) & in_range(w);
+        const std::uint64_t taken = bitmap_.taken_in_word(w) & existing_pages(w);
         std::uint64_t whole = 0;
         for (std::size_t at = 0; at < 64; at += each)
             if (const std::uint64_t unit = detail::page_bitmap::run_mask(at, each);
@@ -322,7 +322,7 @@ class arena_base {
     bool grow(std::size_t first, std::size_t n) noexcept {
         {
             const detail::lock_guard hold(lock_);
-            if (!allowed(n) || !bitmap_.take_at(first, n)) return false;
+            if (!within_limit(n) || !bitmap_.take_at(first, n)) return false;
             count_taken(n);
         }
         return n == 0 || commit_or_put_back(first, n);
@@ -373,7 +373,7 @@ class arena_base {
     std::size_t mapping_ = 0;
     detail::idle_pages* idle_ = nullptr;
     std::atomic<std::size_t> returned_{0};
-    const word* headed_ = nullptr; // of pages whose header stands in them: the bitmap's words, or none is
+    const word* header_bits_ = nullptr; // of pages whose header stands in them: the bitmap's words, or none is
     page_backing* backing_ = nullptr;
 
     alignas(64) spin_lock lock_; // for takers
