@@ -40,7 +40,7 @@ class arena_client; // and what asks for it: page/arena_client.hpp
 class text_writer;
 namespace detail {
 class arena_table;
-struct holder_walk;
+struct client_walk;
 } // namespace detail
 
 class arena_base {
@@ -386,7 +386,7 @@ class arena_base {
     std::atomic<std::size_t> peak_{0};      // of confirmed_
     mutable spin_lock clients_lock_;
     arena_client* clients_ = nullptr;
-    detail::holder_walk* walks_ = nullptr; // of who asks them now
+    detail::client_walk* walks_ = nullptr; // of who asks them now
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -2,7 +2,7 @@
 //
 // Invariant: a holder is told of and asked from its construction until leave() or its destruction.
 // Who is asked may call others (a ledger's listeners), so no lock is held meanwhile: whoever asks has a place on its
-// own stack, where a holder that goes is taken out, and waited for if it is being asked just then.
+// own stack, where a holder that goes is taken out, and waited for if it is being asked just following.
 // Cost: 64 bytes a holder; asking is for when an arena is full. Threads: any.
 #pragma once
 
@@ -23,11 +23,11 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // Somebody asks an arena's holders; by the lock.
-struct holder_walk {
+struct client_walk {
     const std::uintptr_t thread = sys::thread_token();
-    const arena_client* now = nullptr; // being asked
-    const arena_client* then = nullptr;
-    holder_walk* next = nullptr;
+    const arena_client* current = nullptr; // being asked
+    const arena_client* following = nullptr;
+    client_walk* next = nullptr;
 };
 
 } // namespace detail
@@ -38,7 +38,7 @@ class arena_client {
     // many, at the call of any thread, without taking pages itself. All must stay valid until the holder goes.
     arena_client(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self,
                  std::size_t (*return_pages)(const void*) noexcept = nullptr) noexcept
-        : arena_(arena), name_(name), held_(bytes_held), reclaim_(return_pages), self_(self) {
+        : arena_(arena), name_(name), bytes_held_(bytes_held), reclaim_(return_pages), self_(self) {
         const detail::lock_guard hold(arena_.clients_lock_);
         next_ = arena_.clients_;
         if (next_ != nullptr) next_->prev_ = this;
@@ -54,27 +54,27 @@ class arena_client {
             if (!std::exchange(listed_, false)) return;
             (prev_ != nullptr ? prev_->next_ : arena_.clients_) = next_;
             if (next_ != nullptr) next_->prev_ = prev_;
-            for (detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
-                if (w->then == this) w->then = next_;
+            for (detail::client_walk* w = arena_.walks_; w != nullptr; w = w->next)
+                if (w->following == this) w->following = next_;
         }
         while (is_asked()) yield();
     }
     const char* name() const noexcept { return name_; }
-    std::size_t held() const noexcept { return held_(self_); }
+    std::size_t held() const noexcept { return bytes_held_(self_); }
     std::size_t reclaim() const noexcept { return reclaim_ != nullptr ? reclaim_(self_) : 0; }
     const arena_client* next() const noexcept { return next_; }
 
   private:
     bool is_asked() const noexcept {
         const detail::lock_guard hold(arena_.clients_lock_);
-        for (const detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
-            if (w->now == this && w->thread != sys::thread_token()) return true;
+        for (const detail::client_walk* w = arena_.walks_; w != nullptr; w = w->next)
+            if (w->current == this && w->thread != sys::thread_token()) return true;
         return false;
     }
 
     arena_base& arena_;
     const char* name_;
-    std::size_t (*held_)(const void*);
+    std::size_t (*bytes_held_)(const void*);
     std::size_t (*reclaim_)(const void*) noexcept;
     const void* self_;
     arena_client* next_ = nullptr;
@@ -83,18 +83,18 @@ class arena_client {
 };
 
 inline std::size_t arena_base::ask_clients() noexcept {
-    detail::holder_walk walk;
+    detail::client_walk walk;
     std::size_t pages = 0;
     clients_lock_.lock();
     walk.next = walks_;
     walks_ = &walk;
-    for (walk.now = clients_; walk.now != nullptr; walk.now = walk.then) {
-        walk.then = walk.now->next();
+    for (walk.current = clients_; walk.current != nullptr; walk.current = walk.following) {
+        walk.following = walk.current->next();
         clients_lock_.unlock();
-        pages += walk.now->reclaim();
+        pages += walk.current->reclaim();
         clients_lock_.lock();
     }
-    detail::holder_walk** at = &walks_;
+    detail::client_walk** at = &walks_;
     while (*at != &walk) at = &(*at)->next;
     *at = walk.next;
     clients_lock_.unlock();
