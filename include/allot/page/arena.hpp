@@ -82,7 +82,7 @@ template <class Set> class built_arena : public arena_base {
         else range = source::make(asked, backing_);
         range.gives_back = range.gives_back && retain_policy::when_called;
         range.under_pressure = retain_policy::under_pressure;
-        if constexpr (idle_state<retain_policy>::looks)
+        if constexpr (idle_state<retain_policy>::enabled)
             if (range.gives_back) range.idle = &idle_;
         const bool good = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
         if (good) return;
