@@ -31,7 +31,7 @@ class system_pages {
         begin_ = range.begin;
         pages_ = pages;
         shift_ = range.page_shift;
-        locks_ = range.lock;
+        wants_lock_ = range.lock;
         huge_ = range.transparent_huge;
         low_ = range.committed ? pages : 0;
         high_ = pages;
@@ -55,7 +55,8 @@ class system_pages {
             if (!sys::commit(at(from), (to - from) << shift_)) return false;
         }
         if (huge_) advise_huge(from, to, upward);
-        if (locks_ && !sys::lock(at(from), (to - from) << shift_)) unlocked_.store(true, std::memory_order_relaxed);
+        if (wants_lock_ && !sys::lock(at(from), (to - from) << shift_))
+            lock_refused_.store(true, std::memory_order_relaxed);
         auto& mark = upward ? low_ : high_;
         std::size_t was = mark.load(std::memory_order_relaxed);
         const std::size_t now = upward ? to : from;
@@ -64,7 +65,7 @@ class system_pages {
         return true;
     }
     bool return_pages(std::size_t first, std::size_t n) noexcept {
-        return sys::decommit(at(first), n << shift_, locks_);
+        return sys::decommit(at(first), n << shift_, wants_lock_);
     }
     // All pages of the huge OS pages that these pages of a word lie in.
     std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
@@ -76,7 +77,7 @@ class system_pages {
     }
 
     // Locking was asked for, and never refused by the system.
-    bool are_locked() const noexcept { return locks_ && !unlocked_.load(std::memory_order_relaxed); }
+    bool are_locked() const noexcept { return wants_lock_ && !lock_refused_.load(std::memory_order_relaxed); }
     // What the system says is in memory: a walk.
     std::size_t resident() const noexcept {
         const std::size_t low = low_.load(), rest = max(low, high_.load()); // the two zones may have met
@@ -100,9 +101,9 @@ class system_pages {
     std::byte* begin_ = nullptr;
     std::size_t pages_ = 0;
     unsigned shift_ = 20;
-    bool locks_ = false;
+    bool wants_lock_ = false;
     bool huge_ = false;
-    std::atomic<bool> unlocked_{false}; // the system refused to lock some
+    std::atomic<bool> lock_refused_{false}; // the system refused to lock some
 };
 
 } // namespace detail
