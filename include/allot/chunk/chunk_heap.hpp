@@ -84,7 +84,7 @@ template <class Policies> class chunk_heap {
     void give(std::byte* const* blocks, std::uint32_t many) noexcept {
         const lock_guard hold(lock_);
         for (std::uint32_t i = 0; i != many; ++i) give_held(blocks[i]);
-        if constexpr (Policies::gives_back)
+        if constexpr (Policies::returns_pages)
             if (fit_.free_bytes() > look_at_) excess_.store(true, std::memory_order_relaxed);
     }
     // The block has so many bytes' class now where it stands, or as few as can be. Returns its class; `from`: it is as

@@ -42,7 +42,7 @@ template <class Set> struct chunk_policies {
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = watch::counts;
     static constexpr bool host_access = provided_by<answer<category::page>>::template has<property::host_accessible>;
-    static constexpr bool gives_back = answer<category::retain>::when_called;
+    static constexpr bool returns_pages = answer<category::retain>::when_called;
 };
 
 template <class Set> constexpr bool makes_chunk_arena() {

@@ -80,10 +80,10 @@ template <class Set> class built_arena : public arena_base {
         arena_range range;
         if constexpr (lent) range = page_policy::make(asked, &detail::arena_metadata::lent_bytes);
         else range = source::make(asked, backing_);
-        range.gives_back = range.gives_back && retain_policy::when_called;
+        range.returns_pages = range.returns_pages && retain_policy::when_called;
         range.under_pressure = retain_policy::under_pressure;
         if constexpr (idle_state<retain_policy>::enabled)
-            if (range.gives_back) range.idle = &idle_;
+            if (range.returns_pages) range.idle = &idle_;
         const bool good = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
         if (good) return;
         if (begin() != nullptr) close();

@@ -93,7 +93,7 @@ class arena_base {
     // Gives free pages back to the system; returns bytes. 0 where the memory is the caller's or preallocated.
     // Free pages beside them that lie in the same huge OS page go with them: the system may have filled those too.
     std::size_t trim() noexcept {
-        if (!gives_back_) return 0;
+        if (!returns_pages_) return 0;
         std::size_t bytes = 0;
         for (std::size_t w = 0; w < bitmap_.word_count(); ++w)
             while (const std::uint64_t idle = free_and_dirty(w)) {
@@ -106,7 +106,7 @@ class arena_base {
     // a few at a time; returns bytes.
     ALLOT_NOINLINE std::size_t trim_idle() noexcept {
         std::size_t bytes = 0;
-        if (idle_ != nullptr && gives_back_)
+        if (idle_ != nullptr && returns_pages_)
             idle_->step(
                 bitmap_.word_count(), [this](std::size_t w) { return free_and_dirty(w); },
                 [&](std::size_t w, std::uint64_t pages) { return return_pages(w, pages, bytes); });
@@ -222,7 +222,7 @@ class arena_base {
         bytes_ = range.bytes;
         shift_ = range.page_shift;
         mapping_ = range.mapping;
-        gives_back_ = range.gives_back;
+        returns_pages_ = range.returns_pages;
         under_pressure_ = range.under_pressure;
         page_kind_ = range.page_kind;
         limit_pages_ = detail::min(limit_bytes >> shift_, pages);
@@ -362,7 +362,7 @@ class arena_base {
     std::byte* begin_ = nullptr; // the line that every question about an address reads
     std::size_t bytes_ = 0;
     unsigned shift_ = 20;
-    bool gives_back_ = false;
+    bool returns_pages_ = false;
     bool under_pressure_ = false;
     const char* name_ = "";
     const char* page_kind_ = "plain";

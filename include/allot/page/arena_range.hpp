@@ -22,7 +22,7 @@ struct arena_range {
     std::size_t mapping = 0;    // bytes to unmap at the end; 0: not the arena's own
     unsigned page_shift = 20;
     bool committed = false;      // all of it is usable from the start
-    bool gives_back = false;     // free pages may go back to the system
+    bool returns_pages = false;  // free pages may go back to the system
     bool under_pressure = false; // and do when it refuses memory
     bool transparent_huge = false;
     bool lock = false;

@@ -105,7 +105,7 @@ template <class Api> class device_backing final : public page_backing {
         range.begin = static_cast<std::byte*>(*got);
         range.bytes = bytes;
         range.page_shift = log2_floor(page);
-        range.gives_back = true;
+        range.returns_pages = true;
         range.page_kind = "mapped on a device";
         return true;
     }

@@ -40,7 +40,7 @@ template <huge_options Options> struct huge_pages {
             if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
             range = detail::reserve_range(page, bytes);
             if (range.begin == nullptr) return range;
-            range.gives_back = true;
+            range.returns_pages = true;
             range.lock = Options.lock;
             range.transparent_huge = sys::has_transparent_huge();
             if (range.transparent_huge) {

@@ -27,7 +27,7 @@ template <mapped_options Options> struct mapped {
                                   : Options.reserve != 0   ? Options.reserve
                                                            : sys::physical_memory();
         arena_range range = detail::reserve_range(page, bytes);
-        range.gives_back = true;
+        range.returns_pages = true;
         range.transparent_huge = Options.transparent_huge;
         range.lock = Options.lock;
         if (range.begin != nullptr && Options.dont_dump) sys::dont_dump(range.begin, range.mapping);
