@@ -52,19 +52,19 @@ template <class Set> class built_arena : public arena_base {
         check_values<product::arena, Set, accepted, Values...>();
         if constexpr (lent) check_needed<product::arena, Set, types<std::span<std::byte>>, Values...>();
         else check_needed<product::arena, Set, typename source::needed, Values...>();
-        range_request asked;
-        asked.limit = value_or<allot::limit>({0}, values...).bytes;
-        asked.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
-        if constexpr (lent) asked.lent = value_or<std::span<std::byte>>({}, values...);
-        else asked.reserve_bytes = value_or<allot::reserve_bytes>({room_for(asked.limit)}, values...).bytes;
-        open(asked, asked.limit != 0 ? asked.limit : SIZE_MAX, value_or<allot::name>({"arena"}, values...).text);
+        range_request request;
+        request.limit = value_or<allot::limit>({0}, values...).bytes;
+        request.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
+        if constexpr (lent) request.lent = value_or<std::span<std::byte>>({}, values...);
+        else request.reserve_bytes = value_or<allot::reserve_bytes>({reserve_for(request.limit)}, values...).bytes;
+        open(request, request.limit != 0 ? request.limit : SIZE_MAX, value_or<allot::name>({"arena"}, values...).text);
     }
-    // For an object that limits itself: `asked.limit` shapes the arena only.
+    // For an object that limits itself: `request.limit` shapes the arena only.
     template <class... Values>
-    built_arena(range_request asked, const char* name, Values&... values) : backing_(values...) {
+    built_arena(range_request request, const char* name, Values&... values) : backing_(values...) {
         if constexpr (!lent)
-            if (asked.reserve_bytes == 0) asked.reserve_bytes = room_for(asked.limit);
-        open(asked, SIZE_MAX, name);
+            if (request.reserve_bytes == 0) request.reserve_bytes = reserve_for(request.limit);
+        open(request, SIZE_MAX, name);
     }
     ~built_arena() {
         if (begin() != nullptr) arenas.leave(*this);
@@ -72,14 +72,14 @@ template <class Set> class built_arena : public arena_base {
 
   private:
     // Twice the limit, so that runs of pages find room between single ones.
-    static std::size_t room_for(std::size_t limit) noexcept {
+    static std::size_t reserve_for(std::size_t limit) noexcept {
         const std::size_t memory = sys::physical_memory();
         return limit != 0 && limit < memory / 2 ? limit * 2 + most_page : 0;
     }
-    void open(const range_request& asked, std::size_t limit, const char* name) {
+    void open(const range_request& request, std::size_t limit, const char* name) {
         arena_range range;
-        if constexpr (lent) range = page_policy::make(asked, &detail::arena_metadata::lent_bytes);
-        else range = source::make(asked, backing_);
+        if constexpr (lent) range = page_policy::make(request, &detail::arena_metadata::lent_bytes);
+        else range = source::make(request, backing_);
         range.returns_pages = range.returns_pages && retain_policy::when_called;
         range.under_pressure = retain_policy::under_pressure;
         if constexpr (idle_state<retain_policy>::enabled)

@@ -21,25 +21,25 @@ struct borrowed {
     static constexpr std::string_view about = "the caller's bytes";
     static constexpr std::string_view cost = "up to two pages for alignment and bitmaps";
 
-    static arena_range make(const detail::range_request& asked,
+    static arena_range make(const detail::range_request& request,
                             std::size_t (*out_of_band_bytes)(std::size_t)) noexcept {
-        detail::range_request sized = asked;
-        if (sized.limit == 0 || sized.limit > asked.lent.size()) sized.limit = asked.lent.size();
+        detail::range_request sized = request;
+        if (sized.limit == 0 || sized.limit > request.lent.size()) sized.limit = request.lent.size();
         arena_range range;
         range.committed = true;
         range.page_kind = "borrowed";
         const std::size_t page = detail::page_size_for(sized, detail::most_page);
         range.page_shift = log2_floor(page);
-        const auto start = reinterpret_cast<std::uintptr_t>(asked.lent.data());
+        const auto start = reinterpret_cast<std::uintptr_t>(request.lent.data());
         const std::uintptr_t first = align_up(start, page);
-        const std::uintptr_t end = start + asked.lent.size();
+        const std::uintptr_t end = start + request.lent.size();
         if (first >= end) return range;
         for (std::size_t pages = (end - first) >> range.page_shift; pages != 0; --pages) {
             const std::uintptr_t behind = align_up(first + (pages << range.page_shift), std::size_t{8});
             if (behind > end || end - behind < out_of_band_bytes(pages)) continue;
-            range.begin = asked.lent.data() + (first - start);
+            range.begin = request.lent.data() + (first - start);
             range.bytes = pages << range.page_shift;
-            range.out_of_band = asked.lent.data() + (behind - start);
+            range.out_of_band = request.lent.data() + (behind - start);
             std::memset(range.out_of_band, 0, out_of_band_bytes(pages));
             break;
         }

@@ -46,13 +46,13 @@ template <class Api> class device_backing final : public page_backing {
     }
 
     // Once. `begin` is null, and `why` says so, where there is no range to be had.
-    arena_range open(const range_request& asked) noexcept {
+    arena_range open(const range_request& request) noexcept {
         arena_range range;
         range.backing = this;
         range.headers_out_of_band = true;
         const auto facts = api_.properties_of(device_);
         if (!facts) return range.why = device::text_of(facts.kind()).data(), range;
-        const bool good = facts->virtual_memory ? reserve(asked, *facts, range) : allocate(asked, range);
+        const bool good = facts->virtual_memory ? reserve(request, *facts, range) : allocate(request, range);
         if (good) begin_ = range.begin;
         return range;
     }
@@ -84,21 +84,21 @@ template <class Api> class device_backing final : public page_backing {
   private:
     enum unit_state : unsigned char { unmapped, fresh, mapped }; // fresh: by a commit that may still fail
 
-    bool reserve(const range_request& asked, const device::properties& facts, arena_range& range) noexcept {
+    bool reserve(const range_request& request, const device::properties& facts, arena_range& range) noexcept {
         const auto step = api_.granularity(device_);
         if (!step) return fail(range, step.kind());
         const std::size_t page =
-            max(page_size_for(asked, usual_page), *step / 64); // a word of the arena's bitmap has whole units
+            max(page_size_for(request, usual_page), *step / 64); // a word of the arena's bitmap has whole units
         unit_ = max(page, *step);
         per_unit_ = unit_ / page;
-        std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes : facts.total_bytes;
+        std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes : facts.total_bytes;
         bytes = align_up(clamp(bytes, unit_, most_reserve), unit_);
         auto got = api_.reserve(device_, bytes, unit_);
         for (; !got && bytes > unit_; got = api_.reserve(device_, bytes, unit_)) bytes = align_up(bytes / 2, unit_);
         if (!got) return fail(range, got.kind());
         units_ = bytes / unit_;
         states_ = new (std::nothrow) std::atomic<unsigned char>[units_] {};
-        if (states_ == nullptr || !may_be_known(*got, bytes)) {
+        if (states_ == nullptr || !fits_arena_table(*got, bytes)) {
             static_cast<void>(api_.free_address(*got, bytes));
             return fail(range, device::failure::out_of_memory);
         }
@@ -109,15 +109,15 @@ template <class Api> class device_backing final : public page_backing {
         range.page_kind = "mapped on a device";
         return true;
     }
-    bool allocate(const range_request& asked, arena_range& range) noexcept {
-        std::size_t bytes = asked.limit;
+    bool allocate(const range_request& request, arena_range& range) noexcept {
+        std::size_t bytes = request.limit;
         if (bytes == 0)
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
-        const std::size_t page = page_size_for(asked, usual_page);
+        const std::size_t page = page_size_for(request, usual_page);
         bytes = align_up(max(bytes, page), page);
         const auto got = api_.allocate(device_, bytes + page); // it may start anywhere in a page
         if (!got) return fail(range, got.kind());
-        if (!may_be_known(*got, bytes + page)) {
+        if (!fits_arena_table(*got, bytes + page)) {
             static_cast<void>(api_.deallocate(device_, *got));
             return fail(range, device::failure::out_of_memory);
         }
@@ -146,7 +146,7 @@ template <class Api> class device_backing final : public page_backing {
         return false;
     }
     // The table of arenas knows 48 bits of address.
-    static bool may_be_known(const void* p, std::size_t bytes) noexcept {
+    static bool fits_arena_table(const void* p, std::size_t bytes) noexcept {
         return (reinterpret_cast<std::uintptr_t>(p) + bytes) >> 48 == 0;
     }
 
@@ -186,7 +186,7 @@ template <class Api> struct page_source<page::on_device<Api>> {
     using values = types<Api, device_id>;
     using needed = needed_api<Api>;
     using backing = device_backing<Api>;
-    static arena_range make(const range_request& asked, backing& from) noexcept { return from.open(asked); }
+    static arena_range make(const range_request& request, backing& from) noexcept { return from.open(request); }
 };
 
 } // namespace detail

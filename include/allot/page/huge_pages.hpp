@@ -21,12 +21,12 @@ template <huge_options Options> struct huge_pages {
         "preallocated huge OS pages; else transparent ones; else plain: page_kind() says";
     static constexpr std::string_view cost = "all memory at once; fewer TLB misses";
 
-    static arena_range make(const detail::range_request& asked) noexcept {
-        const std::size_t page = detail::page_size_for(asked, Options.page);
-        const std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes
-                                  : Options.reserve != 0   ? Options.reserve
-                                  : asked.limit != 0       ? asked.limit
-                                                           : sys::physical_memory();
+    static arena_range make(const detail::range_request& request) noexcept {
+        const std::size_t page = detail::page_size_for(request, Options.page);
+        const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes
+                                  : Options.reserve != 0     ? Options.reserve
+                                  : request.limit != 0       ? request.limit
+                                                             : sys::physical_memory();
         const std::size_t unit = std::max(page, Options.huge_page);
         const std::size_t whole = align_up(std::min(bytes, detail::most_reserve), unit);
         arena_range range = detail::reserve_range(page, whole, Options.huge_page);

@@ -21,11 +21,11 @@ template <mapped_options Options> struct mapped {
         "reserved address space, committed on demand, huge OS pages beyond 16 MiB";
     static constexpr std::string_view cost = "a page fault for each OS page first touched";
 
-    static arena_range make(const detail::range_request& asked) noexcept {
-        const std::size_t page = detail::page_size_for(asked, Options.page);
-        const std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes
-                                  : Options.reserve != 0   ? Options.reserve
-                                                           : sys::physical_memory();
+    static arena_range make(const detail::range_request& request) noexcept {
+        const std::size_t page = detail::page_size_for(request, Options.page);
+        const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes
+                                  : Options.reserve != 0     ? Options.reserve
+                                                             : sys::physical_memory();
         arena_range range = detail::reserve_range(page, bytes);
         range.returns_pages = true;
         range.transparent_huge = Options.transparent_huge;

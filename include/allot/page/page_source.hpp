@@ -18,7 +18,7 @@ template <class Page> struct page_source {
     struct backing {
         template <class... Values> explicit backing(Values&...) noexcept {}
     };
-    static arena_range make(const range_request& asked, backing&) noexcept { return Page::make(asked); }
+    static arena_range make(const range_request& request, backing&) noexcept { return Page::make(request); }
 };
 
 } // namespace detail

@@ -26,11 +26,11 @@ template <class Page, class Retain> class arena_choice {
     // The manager's limit shapes the arena but does not limit it: the manager's ledger does.
     template <class... Values>
     arena_choice(const char* name, std::size_t limit, Values&... values)
-        : arena_(asked(limit, values...), name, values...) {}
+        : arena_(request_for(limit, values...), name, values...) {}
     arena_base& get() const noexcept { return arena_; }
 
   private:
-    template <class... Values> static range_request asked(std::size_t limit, Values&... values) noexcept {
+    template <class... Values> static range_request request_for(std::size_t limit, Values&... values) noexcept {
         range_request r;
         r.limit = limit != SIZE_MAX ? limit : 0;
         r.page_bytes = value_or<page_bytes>({0}, values...).bytes;

@@ -27,12 +27,12 @@ struct range_request {
 inline constexpr std::size_t least_page = std::size_t{64} << 10;
 inline constexpr std::size_t most_page = std::size_t{16} << 20;
 
-// The asked page size, made a power of two in range; else the policy's, less where the limit is small: an arena
+// The request page size, made a power of two in range; else the policy's, less where the limit is small: an arena
 // wants a hundred pages at least to serve many heaps.
-inline std::size_t page_size_for(const range_request& asked, std::size_t usual) noexcept {
-    const std::size_t from = asked.page_bytes != 0 ? asked.page_bytes
-                             : asked.limit != 0    ? min(usual, asked.limit / 128)
-                                                   : usual;
+inline std::size_t page_size_for(const range_request& request, std::size_t usual) noexcept {
+    const std::size_t from = request.page_bytes != 0 ? request.page_bytes
+                             : request.limit != 0    ? min(usual, request.limit / 128)
+                                                     : usual;
     return clamp(std::size_t{1} << log2_floor(max(from, least_page)), least_page, most_page);
 }
 
