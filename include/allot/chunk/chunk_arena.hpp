@@ -45,7 +45,7 @@ template <class Set> class chunk_arena {
   public:
     using set = Set;
     static constexpr std::size_t unit = classes::unit; // blocks are aligned to it, and not smaller
-    static constexpr std::size_t usual_chunk = std::size_t{4} << 20;
+    static constexpr std::size_t default_chunk_bytes = std::size_t{4} << 20;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
     // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name,
@@ -281,7 +281,7 @@ template <class Set> class chunk_arena {
     }
     // A power of two, a page at least; a limit has room for 32.
     static std::size_t chunk_for(std::size_t asked, std::size_t limit, std::size_t page) noexcept {
-        const std::size_t wanted = asked != 0 ? asked : detail::min(usual_chunk, limit / 32);
+        const std::size_t wanted = asked != 0 ? asked : detail::min(default_chunk_bytes, limit / 32);
         return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
     }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::most_chunk; }

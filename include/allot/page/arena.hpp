@@ -74,7 +74,7 @@ template <class Set> class built_arena : public arena_base {
     // Twice the limit, so that runs of pages find room between single ones.
     static std::size_t reserve_for(std::size_t limit) noexcept {
         const std::size_t memory = sys::physical_memory();
-        return limit != 0 && limit < memory / 2 ? limit * 2 + most_page : 0;
+        return limit != 0 && limit < memory / 2 ? limit * 2 + max_page_bytes : 0;
     }
     void open(const range_request& request, std::size_t limit, const char* name) {
         arena_range range;

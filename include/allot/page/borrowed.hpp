@@ -28,7 +28,7 @@ struct borrowed {
         arena_range range;
         range.committed = true;
         range.page_kind = "borrowed";
-        const std::size_t page = detail::page_size_for(sized, detail::most_page);
+        const std::size_t page = detail::page_size_for(sized, detail::max_page_bytes);
         range.page_shift = log2_floor(page);
         const auto start = reinterpret_cast<std::uintptr_t>(request.lent.data());
         const std::uintptr_t first = align_up(start, page);

@@ -34,7 +34,7 @@ namespace detail {
 
 template <class Api> class device_backing final : public page_backing {
   public:
-    static constexpr std::size_t usual_page = std::size_t{2} << 20;
+    static constexpr std::size_t default_page_bytes = std::size_t{2} << 20;
 
     template <class... Values>
     explicit device_backing(Values&... values) noexcept
@@ -88,11 +88,11 @@ template <class Api> class device_backing final : public page_backing {
         const auto step = api_.granularity(device_);
         if (!step) return fail(range, step.kind());
         const std::size_t page =
-            max(page_size_for(request, usual_page), *step / 64); // a word of the arena's bitmap has whole units
+            max(page_size_for(request, default_page_bytes), *step / 64); // a word of the arena's bitmap has whole units
         unit_ = max(page, *step);
         per_unit_ = unit_ / page;
         std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes : facts.total_bytes;
-        bytes = align_up(clamp(bytes, unit_, most_reserve), unit_);
+        bytes = align_up(clamp(bytes, unit_, max_reserve_bytes), unit_);
         auto got = api_.reserve(device_, bytes, unit_);
         for (; !got && bytes > unit_; got = api_.reserve(device_, bytes, unit_)) bytes = align_up(bytes / 2, unit_);
         if (!got) return fail(range, got.kind());
@@ -113,7 +113,7 @@ template <class Api> class device_backing final : public page_backing {
         std::size_t bytes = request.limit;
         if (bytes == 0)
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
-        const std::size_t page = page_size_for(request, usual_page);
+        const std::size_t page = page_size_for(request, default_page_bytes);
         bytes = align_up(max(bytes, page), page);
         const auto got = api_.allocate(device_, bytes + page); // it may start anywhere in a page
         if (!got) return fail(range, got.kind());

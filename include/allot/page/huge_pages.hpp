@@ -28,7 +28,7 @@ template <huge_options Options> struct huge_pages {
                                   : request.limit != 0       ? request.limit
                                                              : sys::physical_memory();
         const std::size_t unit = std::max(page, Options.huge_page);
-        const std::size_t whole = align_up(std::min(bytes, detail::most_reserve), unit);
+        const std::size_t whole = align_up(std::min(bytes, detail::max_reserve_bytes), unit);
         arena_range range = detail::reserve_range(page, whole, Options.huge_page);
         if (range.begin == nullptr) return range;
         range.lock = Options.lock;

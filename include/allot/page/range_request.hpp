@@ -24,8 +24,8 @@ struct range_request {
     std::span<std::byte> lent{};
 };
 
-inline constexpr std::size_t least_page = std::size_t{64} << 10;
-inline constexpr std::size_t most_page = std::size_t{16} << 20;
+inline constexpr std::size_t min_page_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t max_page_bytes = std::size_t{16} << 20;
 
 // The request page size, made a power of two in range; else the policy's, less where the limit is small: an arena
 // wants a hundred pages at least to serve many heaps.
@@ -33,11 +33,11 @@ inline std::size_t page_size_for(const range_request& request, std::size_t usual
     const std::size_t from = request.page_bytes != 0 ? request.page_bytes
                              : request.limit != 0    ? min(usual, request.limit / 128)
                                                      : usual;
-    return clamp(std::size_t{1} << log2_floor(max(from, least_page)), least_page, most_page);
+    return clamp(std::size_t{1} << log2_floor(max(from, min_page_bytes)), min_page_bytes, max_page_bytes);
 }
 
 // What a process may address at all.
-inline constexpr std::size_t most_reserve = std::size_t{1} << 47;
+inline constexpr std::size_t max_reserve_bytes = std::size_t{1} << 47;
 
 // Reserves granules of the table for the arena alone; where address space is short, half as much, and so on, and at
 // last without regard to granules (or `align`). `begin` is null when not even one page can be had.
@@ -45,7 +45,7 @@ inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_
     arena_range range;
     range.page_shift = log2_floor(page);
     align = max(align, arena_table::granule_bytes);
-    for (bytes = align_up(clamp(bytes, page, most_reserve), page);; bytes = align_up(bytes / 2, page)) {
+    for (bytes = align_up(clamp(bytes, page, max_reserve_bytes), page);; bytes = align_up(bytes / 2, page)) {
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;
