@@ -142,9 +142,9 @@ template <class Policies> class chunk_core {
     }
     template <class Cache> ALLOT_ALWAYS_INLINE bool push_to(Cache& cache, unsigned c, std::byte* block) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return false;
-        const bool good = cache.push(c, plan_.bytes[c], block);
+        const bool ok = cache.push(c, plan_.bytes[c], block);
         cache.leave();
-        return good;
+        return ok;
     }
     // What is to be given back, the block itself where the cache is in use.
     template <class Cache>

@@ -292,7 +292,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
 // Ranges, rings, indexes and the table of addresses agree. O(n log n).
 template <run_tag Tag, class Memory> bool best_fit_runs<Tag, Memory>::valid() const noexcept {
     std::size_t live_units = 0, live = 0, free = 0, indexed = 0;
-    const bool good = space_.valid([&](number x, number before) {
+    const bool ok = space_.valid([&](number x, number before) {
         const node& n = nodes()[x];
         live_units += n.is_live() ? n.units : 0;
         ++(n.is_live() ? live : free);
@@ -300,7 +300,7 @@ template <run_tag Tag, class Memory> bool best_fit_runs<Tag, Memory>::valid() co
         return find_free(describe_run(x)) == x && !joins(nodes()[before], n.units, n.tag);
     });
     for (std::uint32_t key = 0; key != keys_; ++key) indexed += free_runs(key);
-    return good && deepest() != 0 && live_.valid(nodes()) && live_units == live_units_ && live == live_.used() &&
+    return ok && deepest() != 0 && live_.valid(nodes()) && live_units == live_units_ && live == live_.used() &&
            free == indexed;
 }
 

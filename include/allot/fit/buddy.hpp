@@ -308,7 +308,7 @@ template <class Memory = host_metadata> class buddy_runs {
 template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
     std::size_t live = 0, runs = 0, all = 0;
     word orders = 0;
-    bool good = true;
+    bool ok = true;
     for (std::size_t at = 0; at != ranges_.size(); ++at) {
         const tree& t = trees_[ranges_[at].edge];
         std::uint32_t free_nodes[most_orders] = {};
@@ -329,16 +329,16 @@ template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
         }
         for (unsigned o = 0; o <= t.top; ++o) {
             const std::size_t bits = t.count_free(o);
-            good = good && bits == free_nodes[o] && t.free_nodes[o] == free_nodes[o]; // and none that nobody comes to
+            ok = ok && bits == free_nodes[o] && t.free_nodes[o] == free_nodes[o]; // and none that nobody comes to
         }
         all += ranges_[at].end - ranges_[at].begin;
     }
     for (unsigned o = 0; o != most_orders; ++o) {
         number before = nobody;
         for (number t = with_free_[o]; t != nobody; before = t, t = trees_[t].next[o])
-            good = good && trees_[t].prev[o] == before && trees_[t].free_nodes[o] != 0;
+            ok = ok && trees_[t].prev[o] == before && trees_[t].free_nodes[o] != 0;
     }
-    return good && live == live_ && runs == live_runs_ && all == bytes_ && orders == orders_;
+    return ok && live == live_ && runs == live_runs_ && all == bytes_ && orders == orders_;
 }
 
 namespace fit {

@@ -120,8 +120,8 @@ template <class Tag, class Memory> class run_map {
             for (number x = nodes()[ranges_[at].edge].next; x != ranges_[at].edge; x = nodes()[x].next)
                 if (x = visit(x, ranges_[at].segment); x == 0) return;
     }
-    // Rings and ranges agree; and good(run, the one in front of it).
-    template <class Good> bool valid(Good good) const noexcept {
+    // Rings and ranges agree; and check(run, the one in front of it).
+    template <class Check> bool valid(Check check) const noexcept {
         const node* const n = nodes();
         std::size_t units = 0, runs = 0;
         for (std::size_t at = 0; at != ranges_.size(); ++at) {
@@ -133,7 +133,7 @@ template <class Tag, class Memory> class run_map {
             number last = r.edge;
             for (number x = n[r.edge].next; x != r.edge; last = x, x = n[x].next) {
                 if (n[x].prev != last || n[x].address != address || n[x].units == 0) return false;
-                if (!(n[x].is_free() || n[x].is_live()) || !good(x, last)) return false;
+                if (!(n[x].is_free() || n[x].is_live()) || !check(x, last)) return false;
                 address += to_bytes(n[x].units);
                 units += n[x].units;
                 ++runs;

@@ -90,12 +90,12 @@ template <class Node> class size_index {
         for (std::uint32_t bin = 0; bin != bins; ++bin) {
             if (((words_[bin / 64] >> bin % 64 & 1) != 0) != (roots_[bin] != 0)) return false;
             if (((summary_ >> bin / 64 & 1) != 0) != (words_[bin / 64] != 0)) return false;
-            const bool good = tree::valid(n, roots_[bin], deepest, [&](std::uint32_t x) {
+            const bool ok = tree::valid(n, roots_[bin], deepest, [&](std::uint32_t x) {
                 units += n[x].units;
                 ++runs;
                 return bin_of(n[x].units) == bin && visit(x);
             });
-            if (!good) return false;
+            if (!ok) return false;
         }
         return units == units_ && runs == runs_;
     }

@@ -93,15 +93,15 @@ template <class Memory> class slab_table {
 
     std::size_t size() const noexcept { return slabs_.used(); }
     std::size_t metadata_bytes() const noexcept { return slabs_.bytes(); }
-    // good(its number) for each that has room, by class.
-    template <class Good> bool valid(Good good) const noexcept {
+    // check(its number) for each that has room, by class.
+    template <class Check> bool valid(Check check) const noexcept {
         for (unsigned c = 0; c != most_classes; ++c) {
             number before = 0;
             for (number x = first_[c]; x != 0; before = x, x = slabs_[x].next) {
                 const slab& s = slabs_[x];
                 const auto bits = static_cast<std::uint32_t>(std::popcount(s.free[0]) + std::popcount(s.free[1]));
                 if (s.prev != before || s.of_class != c || s.free_slots == 0 || s.free_slots == s.slots) return false;
-                if (bits != s.free_slots || !good(x)) return false;
+                if (bits != s.free_slots || !check(x)) return false;
             }
         }
         return slabs_.valid();

@@ -84,8 +84,8 @@ template <class Set> class built_arena : public arena_base {
         range.under_pressure = retain_policy::under_pressure;
         if constexpr (idle_state<retain_policy>::enabled)
             if (range.returns_pages) range.idle = &idle_;
-        const bool good = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
-        if (good) return;
+        const bool ok = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
+        if (ok) return;
         if (begin() != nullptr) close();
         else if (range.begin != nullptr && range.mapping != 0) sys::unmap(range.begin, range.mapping);
         raise(out_of_memory("allot: out of memory: an arena cannot get its address space", [&](text_writer& out) {

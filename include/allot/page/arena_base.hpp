@@ -271,9 +271,9 @@ class arena_base {
     // Free pages that trim() works on look taken meanwhile.
     bool begin_trim(std::size_t first, std::size_t n) noexcept {
         const detail::lock_guard hold(lock_);
-        const bool good = bitmap_.take_at(first, n);
-        if (good) in_trim_ += n;
-        return good;
+        const bool ok = bitmap_.take_at(first, n);
+        if (ok) in_trim_ += n;
+        return ok;
     }
     void end_trim(std::size_t first, std::size_t n) noexcept {
         const detail::lock_guard hold(lock_);
@@ -355,7 +355,7 @@ class arena_base {
         return true;
     }
     ALLOT_COLD bool commit(std::size_t first, std::size_t n) noexcept {
-        return backing_ != nullptr ? backing_->commit(first, n) // nothing becomes usable for good: every take asks
+        return backing_ != nullptr ? backing_->commit(first, n) // nothing becomes usable for ok: every take asks
                                    : system_.commit(first, n);
     }
 

@@ -49,9 +49,9 @@ class arena_table {
     // False when there is no memory for the table; then nothing has changed.
     bool enter(arena_base& arena) noexcept {
         const detail::lock_guard hold(lock_);
-        bool good = true;
-        for_granules(arena, [&](std::uintptr_t at) { good = good && leaf_for(at) != nullptr; });
-        if (!good) return false;
+        bool ok = true;
+        for_granules(arena, [&](std::uintptr_t at) { ok = ok && leaf_for(at) != nullptr; });
+        if (!ok) return false;
         const bool alone = arena.has_granules_alone(granule_bytes);
         if (!alone && !join(arena)) return false;
         for_granules(arena, [&](std::uintptr_t at) {

@@ -52,8 +52,8 @@ template <class Api> class device_backing final : public page_backing {
         range.headers_out_of_band = true;
         const auto facts = api_.properties_of(device_);
         if (!facts) return range.why = device::text_of(facts.kind()).data(), range;
-        const bool good = facts->virtual_memory ? reserve(request, *facts, range) : allocate(request, range);
-        if (good) begin_ = range.begin;
+        const bool ok = facts->virtual_memory ? reserve(request, *facts, range) : allocate(request, range);
+        if (ok) begin_ = range.begin;
         return range;
     }
 
@@ -73,10 +73,10 @@ template <class Api> class device_backing final : public page_backing {
     bool decommit(std::size_t first_page, std::size_t pages) noexcept override {
         if (!api_.synchronize(device_)) return false;
         const lock_guard hold(mapping_);
-        bool good = true;
-        for (std::size_t u = first_page / per_unit_; good && u != (first_page + pages) / per_unit_; ++u)
-            good = state_of(u) == unmapped || unmap(u);
-        return good;
+        bool ok = true;
+        for (std::size_t u = first_page / per_unit_; ok && u != (first_page + pages) / per_unit_; ++u)
+            ok = state_of(u) == unmapped || unmap(u);
+        return ok;
     }
     std::size_t committed_bytes() const noexcept override { return committed_.load(std::memory_order_relaxed); }
     std::size_t pages_per_unit() const noexcept override { return per_unit_; }

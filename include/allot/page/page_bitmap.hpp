@@ -82,26 +82,26 @@ class page_bitmap {
     }
     // False when one of them is free already; then nothing has changed that a caller could rely on.
     bool give(std::size_t first, std::size_t n) noexcept {
-        bool good = true;
+        bool ok = true;
         for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
-            good = (words_[w].fetch_and(~mask) & mask) == mask && good;
+            ok = (words_[w].fetch_and(~mask) & mask) == mask && ok;
             full_[w / 64].fetch_and(~bit(w));
         });
         std::size_t low = low_.load(std::memory_order_relaxed);
         while (first / 4096 < low && !low_.compare_exchange_weak(low, first / 4096, std::memory_order_relaxed)) {
         }
-        return good;
+        return ok;
     }
 
     bool is_taken(std::size_t page) const noexcept {
         return (words_[page / 64].load(std::memory_order_acquire) & bit(page)) != 0;
     }
     bool are(std::size_t first, std::size_t n, bool taken) const noexcept {
-        bool good = true;
+        bool ok = true;
         for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
-            good = good && (words_[w].load(std::memory_order_acquire) & mask) == (taken ? mask : 0);
+            ok = ok && (words_[w].load(std::memory_order_acquire) & mask) == (taken ? mask : 0);
         });
-        return good;
+        return ok;
     }
     std::uint64_t taken_in_word(std::size_t w) const noexcept { return words_[w].load(std::memory_order_acquire); }
     std::size_t word_count() const noexcept { return word_count_; }

@@ -12,8 +12,8 @@ BUGS = {
         "if (const std::uint64_t unit = page_bitmap::run_mask(at, each); (pages & unit) == ~at) wide |= unit;"),
     "pages_given_in_two_steps": bug(
         "threads/arena.cpp",
-        "good = (words_[w].fetch_and(~mask) & mask) == mask && good;",
-        "const std::uint64_t was = words_[w].load();" + wait(512, 20) + "words_[w].store(was & ~mask); good = (was & mask) == mask && good;"),
+        "ok = (words_[w].fetch_and(~mask) & mask) == mask && ok;",
+        "const std::uint64_t was = words_[w].load();" + wait(512, 20) + "words_[w].store(was & ~mask); ok = (was & mask) == mask && ok;"),
     "holders_asked_with_the_lock": bug(
         "unit/chunk/chunk_accounts.cpp",
         "clients_lock_.unlock(); pages += walk.current->reclaim(); clients_lock_.lock();",
