@@ -67,7 +67,7 @@ template <class Memory = host_metadata> class buddy_runs {
             bytes >> shift_ >= std::size_t{1} << most_orders)
             return false;
         if (!is_aligned(address, unit()) || bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
-        const std::size_t at = ranges_.behind(address);
+        const std::size_t at = ranges_.upper_bound(address);
         if (at != 0 && ranges_[at - 1].end > address) return false;
         if (at != ranges_.size() && ranges_[at].begin < address + bytes) return false;
         const number t = take_tree(log2_floor(bytes) - shift_);
@@ -234,7 +234,7 @@ template <class Memory = host_metadata> class buddy_runs {
     void free_bits(tree& t) noexcept { memory_.resize(t.split, tree::words_of(t.top) * sizeof(word), 0); }
 
     std::size_t range_of(std::uintptr_t address) const noexcept {
-        const std::size_t behind = ranges_.behind(address);
+        const std::size_t behind = ranges_.upper_bound(address);
         return behind != 0 && address < ranges_[behind - 1].end ? behind - 1 : ranges_.size();
     }
     place down(number of, std::uintptr_t address) const noexcept {

@@ -57,7 +57,7 @@ template <class Tag, class Memory> class run_map {
         if (address == 0 || bytes == 0 || bytes >> shift_ > most_units) return false;
         if (!is_aligned(address, unit()) || !is_aligned(bytes, unit())) return false;
         if (bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
-        const std::size_t at = ranges_.behind(address);
+        const std::size_t at = ranges_.upper_bound(address);
         return (at == 0 || ranges_[at - 1].end <= address) &&
                (at == ranges_.size() || ranges_[at].begin >= address + bytes);
     }
@@ -67,7 +67,7 @@ template <class Tag, class Memory> class run_map {
         node* const n = nodes();
         n[x] = {address, to_units(bytes), edge, edge, {0, 0}, node::live_mark, tag};
         n[edge] = {0, 0, x, x, {0, 0}, node::edge_mark, {}};
-        const std::size_t at = ranges_.behind(address);
+        const std::size_t at = ranges_.upper_bound(address);
         ranges_.insert(at, {address, address + bytes, edge, segment});
         if (at + 1 != ranges_.size()) unite(at);
         if (at != 0) unite(at - 1);
@@ -77,7 +77,7 @@ template <class Tag, class Memory> class run_map {
     // The run is not of the space any more. 2 nodes and 2 ranges are prepared.
     void remove(number x) noexcept {
         node* const n = nodes();
-        std::size_t at = ranges_.behind(n[x].address) - 1;
+        std::size_t at = ranges_.upper_bound(n[x].address) - 1;
         if (n[n[x].prev].parent != node::edge_mark) divide(at++, x);
         if (n[n[x].next].parent != node::edge_mark) divide(at, n[x].next);
         units_ -= n[x].units;

@@ -27,7 +27,7 @@ template <class Memory> class run_ranges {
     bool prepare(Memory& memory, std::size_t more) noexcept { return all_.reserve(memory, count_ + more); }
 
     // The number of the first range that begins behind the address.
-    std::size_t behind(std::uintptr_t address) const noexcept {
+    std::size_t upper_bound(std::uintptr_t address) const noexcept {
         std::size_t low = 0;
         for (std::size_t high = count_; low != high;) {
             const std::size_t middle = (low + high) / 2;
