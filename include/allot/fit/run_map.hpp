@@ -69,8 +69,8 @@ template <class Tag, class Memory> class run_map {
         n[edge] = {0, 0, x, x, {0, 0}, node::edge_mark, {}};
         const std::size_t at = ranges_.upper_bound(address);
         ranges_.insert(at, {address, address + bytes, edge, segment});
-        if (at + 1 != ranges_.size()) unite(at);
-        if (at != 0) unite(at - 1);
+        if (at + 1 != ranges_.size()) merge_if_adjacent(at);
+        if (at != 0) merge_if_adjacent(at - 1);
         units_ += n[x].units;
         return x;
     }
@@ -78,8 +78,8 @@ template <class Tag, class Memory> class run_map {
     void remove(number x) noexcept {
         node* const n = nodes();
         std::size_t at = ranges_.upper_bound(n[x].address) - 1;
-        if (n[n[x].prev].parent != node::edge_mark) divide(at++, x);
-        if (n[n[x].next].parent != node::edge_mark) divide(at, n[x].next);
+        if (n[n[x].prev].parent != node::edge_mark) split_range(at++, x);
+        if (n[n[x].next].parent != node::edge_mark) split_range(at, n[x].next);
         units_ -= n[x].units;
         nodes_.put(ranges_[at].edge);
         nodes_.put(x);
@@ -145,7 +145,7 @@ template <class Tag, class Memory> class run_map {
 
   private:
     // Range `at` and the next become one, if they are of one segment and touch.
-    void unite(std::size_t at) noexcept {
+    void merge_if_adjacent(std::size_t at) noexcept {
         run_range &a = ranges_[at], &b = ranges_[at + 1];
         if (a.end != b.begin || a.segment != b.segment) return;
         node* const n = nodes();
@@ -159,7 +159,7 @@ template <class Tag, class Memory> class run_map {
         ranges_.remove(at + 1);
     }
     // Range `at` becomes two, the second of which begins with x.
-    void divide(std::size_t at, number x) noexcept {
+    void split_range(std::size_t at, number x) noexcept {
         const number edge = nodes_.take();
         node* const n = nodes();
         run_range& a = ranges_[at];
