@@ -41,25 +41,25 @@ namespace allot::inline ALLOT_ABI {
 
 template <run_tag Tag = no_tag, class Memory = host_metadata>
 class best_fit_runs : detail::free_run_index<Tag, Memory> {
-    using keyed = detail::free_run_index<Tag, Memory>;
-    using keyed::carve, keyed::choose, keyed::counted, keyed::find_free, keyed::index_of, keyed::indexes_,
-        keyed::is_before, keyed::joins;
-    using keyed::keys_, keyed::make_free, keyed::memory, keyed::nodes, keyed::space_, keyed::take_out, keyed::to_bytes,
-        keyed::describe_run;
-    using typename keyed::index, typename keyed::node, typename keyed::number;
+    using base = detail::free_run_index<Tag, Memory>;
+    using base::carve, base::find_best, base::units_needed, base::find_free, base::index_of, base::indexes_,
+        base::is_before, base::joins;
+    using base::keys_, base::make_free, base::memory, base::nodes, base::space_, base::cut_out, base::to_bytes,
+        base::describe_run;
+    using typename base::index, typename base::node, typename base::number;
 
   public:
-    using keyed::most_keys, keyed::most_units;
-    using typename keyed::run;
+    using base::most_keys, base::most_units;
+    using typename base::run;
 
     /// `unit`: a power of two; sizes are rounded up to it, addresses are multiples of it.
-    explicit best_fit_runs(std::size_t unit = 256, Memory metadata = {}) noexcept : keyed(unit, std::move(metadata)) {}
+    explicit best_fit_runs(std::size_t unit = 256, Memory metadata = {}) noexcept : base(unit, std::move(metadata)) {}
     best_fit_runs(const best_fit_runs&) = delete;
     best_fit_runs& operator=(const best_fit_runs&) = delete;
     ~best_fit_runs() { live_.free(memory()); }
 
     // --- ahead ---------------------------------------------------------------------------------------------
-    using keyed::open, keyed::is_open;
+    using base::open, base::is_open;
     /// Metadata for so many live runs in any state of fragmentation; false: as before.
     bool reserve(std::size_t live) noexcept {
         const std::size_t runs = 2 * live + space_.ranges(), more = runs > space_.runs() ? runs - space_.runs() : 0;
@@ -92,9 +92,9 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     /// prepare()).
     run allocate(std::size_t bytes, std::size_t align, std::uint32_t key) noexcept {
         std::uint32_t units = 0;
-        if (!is_open(key) || !counted(bytes, align, units) || !prepare()) return {};
+        if (!is_open(key) || !units_needed(bytes, align, units) || !prepare()) return {};
         std::uintptr_t at = 0;
-        const number x = choose(*indexes_[key], units, align, at);
+        const number x = find_best(*indexes_[key], units, align, at);
         return x == 0 ? run{} : cut(x, at, units);
     }
     run allocate(std::size_t bytes, std::size_t align) noexcept
@@ -105,14 +105,14 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     /// The best fit among all free runs.
     run allocate_any(std::size_t bytes, std::size_t align) noexcept {
         std::uint32_t units = 0;
-        if (!counted(bytes, align, units) || !prepare()) return {};
+        if (!units_needed(bytes, align, units) || !prepare()) return {};
         const node* const n = nodes();
         number best = 0;
         std::uintptr_t best_at = 0;
         for (std::uint32_t key = 0; key != keys_; ++key) {
             if (indexes_[key] == nullptr || indexes_[key]->runs() == 0) continue;
             std::uintptr_t at = 0;
-            const number x = choose(*indexes_[key], units, align, at);
+            const number x = find_best(*indexes_[key], units, align, at);
             if (x == 0 || (best != 0 && !is_before(n[x], n[best]))) continue;
             best = x;
             best_at = at;
@@ -124,7 +124,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     run allocate_at(const run& of, std::uintptr_t at, std::size_t bytes) noexcept {
         std::uint32_t units = 0;
         const number x = find_free(of);
-        if (x == 0 || !counted(bytes, 1, units) || at % unit() != 0 || !prepare()) return {};
+        if (x == 0 || !units_needed(bytes, 1, units) || at % unit() != 0 || !prepare()) return {};
         if (at < of.address || at - of.address > of.bytes || to_bytes(units) > of.bytes - (at - of.address)) return {};
         return cut(x, at, units);
     }
@@ -144,7 +144,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     bool shrink(std::uintptr_t address, std::size_t bytes, const Tag& tag = {}) noexcept {
         const number x = live_.find(nodes(), address);
         std::uint32_t units = 0;
-        if (x == 0 || !is_open(tag.key()) || !counted(bytes, 1, units) || units > nodes()[x].units) return false;
+        if (x == 0 || !is_open(tag.key()) || !units_needed(bytes, 1, units) || units > nodes()[x].units) return false;
         if (units == nodes()[x].units) return true;
         if (!space_.prepare(1)) return false;
         live_units_ -= nodes()[x].units - units;
@@ -155,7 +155,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     template <class Accept> bool grow(std::uintptr_t address, std::size_t bytes, Accept accept) noexcept {
         const number x = live_.find(nodes(), address);
         std::uint32_t units = 0;
-        if (x == 0 || !counted(bytes, 1, units)) return false;
+        if (x == 0 || !units_needed(bytes, 1, units)) return false;
         node* const n = nodes();
         if (units <= n[x].units) return true;
         const std::uint32_t more = units - n[x].units;
@@ -257,7 +257,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     /// be given back. O(log n) and O(1) a run. It must not call back.
     template <class Visit> void visit_free(std::uint32_t key, std::size_t least, Visit visit) const noexcept {
         std::uint32_t units = 0;
-        if (!is_open(key) || !counted(least, 1, units)) return;
+        if (!is_open(key) || !units_needed(least, 1, units)) return;
         number x = indexes_[key]->best(nodes(), units);
         while (x != 0 && visit(describe_run(x))) x = indexes_[key]->after(nodes(), x);
     }
@@ -278,7 +278,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     run cut(number x, std::uintptr_t at, std::uint32_t units) noexcept {
         node* const n = nodes();
         const run was{at, to_bytes(units), n[x].tag};
-        const number taken = take_out(x, at, units);
+        const number taken = cut_out(x, at, units);
         n[taken].parent = node::live_mark;
         live_units_ += units;
         live_.insert(n, taken);

@@ -77,7 +77,7 @@ template <class Tag, class Memory> class free_run_index {
         return a.units < b.units || (a.units == b.units && a.address < b.address);
     }
     // The request in units; false where no run could ever be that large.
-    bool counted(std::size_t bytes, std::size_t align, std::uint32_t& units) const noexcept {
+    bool units_needed(std::size_t bytes, std::size_t align, std::uint32_t& units) const noexcept {
         const std::size_t n = ceil_div(bytes, space_.unit());
         units = static_cast<std::uint32_t>(n + (n == 0));
         return n <= most_units && is_power_of_two(align) && (align >> space_.shift()) <= most_units / 2;
@@ -105,7 +105,7 @@ template <class Tag, class Memory> class free_run_index {
         return part;
     }
     // A free run of this index that holds so many units at `at`, a multiple of `align`.
-    number choose(const index& of, std::uint32_t units, std::size_t align, std::uintptr_t& at) const noexcept {
+    number find_best(const index& of, std::uint32_t units, std::size_t align, std::uintptr_t& at) const noexcept {
         const node* const n = nodes();
         number x = of.best(n, units);
         if (x != 0) at = n[x].address;
@@ -121,7 +121,7 @@ template <class Tag, class Memory> class free_run_index {
         return x;
     }
     // Units of a free run at `at`, in no index any more; what is left of it stays free.
-    ALLOT_ALWAYS_INLINE number take_out(number x, std::uintptr_t at, std::uint32_t units) noexcept {
+    ALLOT_ALWAYS_INLINE number cut_out(number x, std::uintptr_t at, std::uint32_t units) noexcept {
         node* const n = nodes();
         index& of = index_of(n[x].tag);
         number taken = x;
