@@ -63,7 +63,7 @@ template <class Memory> class slab_table {
         unlist(x);
         slabs_.put(x);
     }
-    number with_room(unsigned c) const noexcept { return first_[c]; }
+    number slab_with_free_slot(unsigned c) const noexcept { return first_[c]; }
 
     // The lowest slot of a slab that has one.
     std::uintptr_t take_slot(number x) noexcept {

@@ -37,8 +37,8 @@ template <class Memory = host_metadata> class slab_runs {
         static constexpr slab_tag join(const slab_tag&, const slab_tag&) noexcept { return {}; }
     };
     using quanta_type = best_fit_runs<slab_tag, Memory>;
-    using book_type = detail::slab_table<Memory>;
-    using number = typename book_type::number;
+    using table_type = detail::slab_table<Memory>;
+    using number = typename table_type::number;
 
   public:
     static constexpr std::size_t quantum = std::size_t{8} << 10;
@@ -56,7 +56,7 @@ template <class Memory = host_metadata> class slab_runs {
     }
     slab_runs(const slab_runs&) = delete;
     slab_runs& operator=(const slab_runs&) = delete;
-    ~slab_runs() { book_.free(memory_); }
+    ~slab_runs() { table_.free(memory_); }
 
     /// As best_fit_runs's, in whole quanta.
     bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept {
@@ -75,21 +75,21 @@ template <class Memory = host_metadata> class slab_runs {
         if (size <= most_slot && align <= quantum) return take_slot(size);
         auto r = quanta_.allocate(size = round_up(bytes), align, 0);
         if (!r && align_up(bytes, quantum) < size) r = quanta_.allocate(bytes, align, 0);
-        return r ? counted(r.address, r.bytes) : run{};
+        return r ? count_allocated(r.address, r.bytes) : run{};
     }
     /// The block of this address is free. Returns its bytes; 0 if no block that somebody has begins there.
     std::size_t release(std::uintptr_t address) noexcept {
         if (const number x = slab_of(address); x != 0) {
-            if (!book_.has_slot(x, address)) return 0;
-            const std::size_t bytes = book_[x].slot_bytes, run_at = book_[x].address;
-            if (book_.give_slot(x, address)) {
-                book_.remove(x);
+            if (!table_.has_slot(x, address)) return 0;
+            const std::size_t bytes = table_[x].slot_bytes, run_at = table_[x].address;
+            if (table_.give_slot(x, address)) {
+                table_.remove(x);
                 quanta_.release(run_at);
             }
-            return gone(bytes);
+            return count_released(bytes);
         }
         const std::size_t bytes = quanta_.release(address);
-        return bytes == 0 ? 0 : gone(bytes);
+        return bytes == 0 ? 0 : count_released(bytes);
     }
     /// A live block gets so many bytes, by the free quanta behind it if it is a run; false if that cannot be.
     bool grow(std::uintptr_t address, std::size_t bytes) noexcept {
@@ -112,11 +112,11 @@ template <class Memory = host_metadata> class slab_runs {
         return true;
     }
     std::size_t bytes_of(std::uintptr_t address) const noexcept {
-        if (const number x = slab_of(address); x != 0) return book_.has_slot(x, address) ? book_[x].slot_bytes : 0;
+        if (const number x = slab_of(address); x != 0) return table_.has_slot(x, address) ? table_[x].slot_bytes : 0;
         return quanta_.bytes_of(address);
     }
     /// Whether the next allocate() will not lack metadata.
-    bool prepare() noexcept { return quanta_.prepare() && book_.prepare(memory_); }
+    bool prepare() noexcept { return quanta_.prepare() && table_.prepare(memory_); }
 
     // --- figures -------------------------------------------------------------------------------------------
     run largest() const noexcept {
@@ -129,8 +129,8 @@ template <class Memory = host_metadata> class slab_runs {
     std::size_t free_bytes() const noexcept { return bytes() - live_; } // slots included
     std::size_t live_runs() const noexcept { return live_runs_; }
     std::size_t ranges() const noexcept { return quanta_.ranges(); }
-    std::size_t slabs() const noexcept { return book_.size(); }
-    std::size_t metadata_bytes() const noexcept { return quanta_.metadata_bytes() + book_.metadata_bytes(); }
+    std::size_t slabs() const noexcept { return table_.size(); }
+    std::size_t metadata_bytes() const noexcept { return quanta_.metadata_bytes() + table_.metadata_bytes(); }
     /// Visits the free runs of quanta of so many bytes or more, the smallest first, until it returns false. It must not
     /// call back.
     template <class Visit> void visit_free(std::uint32_t, std::size_t least, Visit visit) const noexcept {
@@ -142,7 +142,7 @@ template <class Memory = host_metadata> class slab_runs {
         quanta_.visit([&](const auto& r, bool live, std::uint32_t segment) {
             const number x = live ? r.tag.slab : 0;
             if (x == 0) return visit(run{r.address, r.bytes}, live, segment);
-            const detail::slab& s = book_[x];
+            const detail::slab& s = table_[x];
             bool more = true;
             for (std::uint32_t i = 0; more && i != s.slots; ++i)
                 more = visit(run{s.address + std::size_t{i} * s.slot_bytes, s.slot_bytes},
@@ -158,9 +158,9 @@ template <class Memory = host_metadata> class slab_runs {
             runs += is_live;
             return true;
         });
-        return quanta_.valid() && live == live_ && runs == live_runs_ && book_.valid([&](number x) {
-            const slab_tag* const tag = quanta_.tag_of(book_[x].address);
-            return tag != nullptr && tag->slab == x && quanta_.bytes_of(book_[x].address) == book_[x].bytes;
+        return quanta_.valid() && live == live_ && runs == live_runs_ && table_.valid([&](number x) {
+            const slab_tag* const tag = quanta_.tag_of(table_[x].address);
+            return tag != nullptr && tag->slab == x && quanta_.bytes_of(table_[x].address) == table_[x].bytes;
         });
     }
 
@@ -181,36 +181,36 @@ template <class Memory = host_metadata> class slab_runs {
     }
     run take_slot(std::size_t size) noexcept {
         const unsigned c = class_of(size);
-        number x = book_.with_room(c);
+        number x = table_.slab_with_free_slot(c);
         if (x == 0 && (x = make_slab(c, size)) == 0) return {};
-        return counted(book_.take_slot(x), size);
+        return count_allocated(table_.take_slot(x), size);
     }
     // The slab that an address lies in; 0: none.
     number slab_of(std::uintptr_t address) const noexcept {
         std::uintptr_t at = align_down(address, quantum);
         for (unsigned i = 0; i != most_quanta; ++i, at -= quantum)
             if (const slab_tag* const tag = quanta_.tag_of(at); tag != nullptr)
-                return tag->slab != 0 && address - at < book_[tag->slab].bytes ? tag->slab : 0;
+                return tag->slab != 0 && address - at < table_[tag->slab].bytes ? tag->slab : 0;
         return 0;
     }
     // The fewest quanta that the size divides; else those that hold one.
     number make_slab(unsigned c, std::size_t size) noexcept {
-        if (!book_.prepare(memory_)) return 0;
+        if (!table_.prepare(memory_)) return 0;
         std::size_t bytes = quantum;
         while (bytes % size != 0) bytes += quantum;
         auto r = quanta_.allocate(bytes, quantum, 0);
         if (!r) r = quanta_.allocate(bytes = align_up(size, quantum), quantum, 0);
         if (!r) return 0;
-        const number x = book_.add(r.address, r.bytes, c, size);
+        const number x = table_.add(r.address, r.bytes, c, size);
         quanta_.tag_of(r.address)->slab = x;
         return x;
     }
-    run counted(std::uintptr_t address, std::size_t bytes) noexcept {
+    run count_allocated(std::uintptr_t address, std::size_t bytes) noexcept {
         live_ += bytes;
         ++live_runs_;
         return {address, bytes};
     }
-    std::size_t gone(std::size_t bytes) noexcept {
+    std::size_t count_released(std::size_t bytes) noexcept {
         live_ -= bytes;
         --live_runs_;
         return bytes;
@@ -219,7 +219,7 @@ template <class Memory = host_metadata> class slab_runs {
     ALLOT_NO_UNIQUE_ADDRESS Memory memory_;
     unsigned shift_;
     quanta_type quanta_;
-    book_type book_;
+    table_type table_;
     std::size_t live_ = 0, live_runs_ = 0;
 };
 
