@@ -6,8 +6,8 @@
 //     halves.release(r.address);                       // one with its other half, if that is free, and so on
 //
 // A range is a tree that is kept as bits beside the memory: which nodes are split, and, for each size, which are free.
-// The block of an address is found by going down from the whole while nodes are split; a free one by the list of ranges
-// that have such a size, the smallest that serves, the lowest of its range.
+// The block of an address is found by going descend from the whole while nodes are split; a free one by the list of
+// ranges that have such a size, the smallest that serves, the lowest of its range.
 // Invariant: a free node's other half is not free; a range whose blocks are all free is one free node.
 // Cost: O(log n); 3 bits a unit and 400 bytes a range. Needs memory at add() alone, so nothing else fails for lack of
 // it. Alignments: all up to the block's size that the range's own address has. Threads: one at a time.
@@ -38,7 +38,7 @@ template <class Memory = host_metadata> class buddy_runs {
     using word = tree::word;
     using number = tree::number;
     static constexpr unsigned most_orders = tree::most_orders;
-    static constexpr number nobody = ~number{0};
+    static constexpr number no_tree = ~number{0};
 
   public:
     struct run {
@@ -50,7 +50,7 @@ template <class Memory = host_metadata> class buddy_runs {
     explicit buddy_runs(std::size_t unit = 256, Memory memory = {}) noexcept
         : memory_(std::move(memory)), shift_(log2_floor(unit)) {
         ALLOT_ASSERT(is_power_of_two(unit), "a unit is a power of two");
-        for (number& head : with_free_) head = nobody;
+        for (number& head : first_with_free_) head = no_tree;
     }
     buddy_runs(const buddy_runs&) = delete;
     buddy_runs& operator=(const buddy_runs&) = delete;
@@ -71,7 +71,7 @@ template <class Memory = host_metadata> class buddy_runs {
         if (at != 0 && ranges_[at - 1].end > address) return false;
         if (at != ranges_.size() && ranges_[at].begin < address + bytes) return false;
         const number t = take_tree(log2_floor(bytes) - shift_);
-        if (t == nobody) return false;
+        if (t == no_tree) return false;
         trees_[t].begin = address;
         ranges_.insert(at, {address, address + bytes, t, segment});
         bytes_ += bytes;
@@ -109,7 +109,7 @@ template <class Memory = host_metadata> class buddy_runs {
         if (order >= most_orders) return {};
         for (word orders = orders_ >> order << order; orders != 0; orders &= orders - 1) {
             const auto from = static_cast<unsigned>(std::countr_zero(orders));
-            for (number t = with_free_[from]; t != nobody; t = trees_[t].next[from])
+            for (number t = first_with_free_[from]; t != no_tree; t = trees_[t].next[from])
                 if (ALLOT_LIKELY(is_aligned(trees_[t].begin, align))) return cut(t, from, order);
         }
         return {};
@@ -171,7 +171,7 @@ template <class Memory = host_metadata> class buddy_runs {
     run largest() const noexcept {
         if (orders_ == 0) return {};
         const auto order = static_cast<unsigned>(std::bit_width(orders_) - 1);
-        const tree& t = trees_[with_free_[order]];
+        const tree& t = trees_[first_with_free_[order]];
         return describe_run(t, order, t.lowest_free(order));
     }
     std::size_t unit() const noexcept { return std::size_t{1} << shift_; }
@@ -192,7 +192,7 @@ template <class Memory = host_metadata> class buddy_runs {
         for (word orders = orders_; orders != 0; orders &= orders - 1) {
             const auto order = static_cast<unsigned>(std::countr_zero(orders));
             if (unit() << order < least) continue;
-            for (number t = with_free_[order]; t != nobody; t = trees_[t].next[order])
+            for (number t = first_with_free_[order]; t != no_tree; t = trees_[t].next[order])
                 for (std::size_t i = 0; i != std::size_t{1} << (trees_[t].top - order); ++i)
                     if (trees_[t].is_free(order, i) && !visit(describe_run(trees_[t], order, i))) return;
         }
@@ -202,7 +202,7 @@ template <class Memory = host_metadata> class buddy_runs {
         for (std::size_t at = 0; at != ranges_.size(); ++at) {
             const tree& t = trees_[ranges_[at].edge];
             for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
-                const place p = down(ranges_[at].edge, address);
+                const place p = descend(ranges_[at].edge, address);
                 const run r = describe_run(t, p.order, p.index);
                 if (!visit(r, !t.is_free(p.order, p.index), ranges_[at].segment)) return;
                 address += r.bytes;
@@ -215,17 +215,18 @@ template <class Memory = host_metadata> class buddy_runs {
     static constexpr std::size_t max_bytes = std::size_t{1} << 48;
 
     struct place {
-        number of = nobody;
+        number of = no_tree;
         unsigned order = 0;
         std::size_t index = 0;
     };
 
     number take_tree(unsigned top) noexcept {
-        if (!ranges_.prepare(memory_, 1) || (unused_ == nobody && !trees_.reserve(memory_, fresh_ + 1))) return nobody;
+        if (!ranges_.prepare(memory_, 1) || (unused_ == no_tree && !trees_.reserve(memory_, fresh_ + 1)))
+            return no_tree;
         auto* const bits = static_cast<word*>(memory_.resize(nullptr, 0, tree::words_of(top) * sizeof(word)));
-        if (bits == nullptr) return nobody;
+        if (bits == nullptr) return no_tree;
         std::memset(bits, 0, tree::words_of(top) * sizeof(word));
-        const number t = unused_ != nobody ? unused_ : static_cast<number>(fresh_++);
+        const number t = unused_ != no_tree ? unused_ : static_cast<number>(fresh_++);
         if (t == unused_) unused_ = trees_[t].next[0];
         trees_[t] = {};
         trees_[t].start(bits, top);
@@ -237,7 +238,7 @@ template <class Memory = host_metadata> class buddy_runs {
         const std::size_t behind = ranges_.upper_bound(address);
         return behind != 0 && address < ranges_[behind - 1].end ? behind - 1 : ranges_.size();
     }
-    place down(number of, std::uintptr_t address) const noexcept {
+    place descend(number of, std::uintptr_t address) const noexcept {
         const tree& t = trees_[of];
         const std::size_t units = (address - t.begin) >> shift_;
         unsigned order = t.top;
@@ -247,7 +248,7 @@ template <class Memory = host_metadata> class buddy_runs {
     bool find(std::uintptr_t address, place& p) const noexcept {
         const std::size_t at = range_of(address);
         if (at == ranges_.size()) return false;
-        p = down(ranges_[at].edge, address);
+        p = descend(ranges_[at].edge, address);
         const tree& t = trees_[p.of];
         return describe_run(t, p.order, p.index).address == address && !t.is_free(p.order, p.index);
     }
@@ -258,10 +259,10 @@ template <class Memory = host_metadata> class buddy_runs {
         tree& t = trees_[of];
         t.set_free(order, index);
         if (t.free_nodes[order]++ != 0) return;
-        number& head = with_free_[order];
+        number& head = first_with_free_[order];
         t.next[order] = head;
-        t.prev[order] = nobody;
-        if (head != nobody) trees_[head].prev[order] = of;
+        t.prev[order] = no_tree;
+        if (head != no_tree) trees_[head].prev[order] = of;
         head = of;
         orders_ |= word{1} << order;
     }
@@ -269,9 +270,9 @@ template <class Memory = host_metadata> class buddy_runs {
         tree& t = trees_[of];
         t.clear_free(order, index);
         if (--t.free_nodes[order] != 0) return;
-        (t.prev[order] != nobody ? trees_[t.prev[order]].next[order] : with_free_[order]) = t.next[order];
-        if (t.next[order] != nobody) trees_[t.next[order]].prev[order] = t.prev[order];
-        if (with_free_[order] == nobody) orders_ &= ~(word{1} << order);
+        (t.prev[order] != no_tree ? trees_[t.prev[order]].next[order] : first_with_free_[order]) = t.next[order];
+        if (t.next[order] != no_tree) trees_[t.next[order]].prev[order] = t.prev[order];
+        if (first_with_free_[order] == no_tree) orders_ &= ~(word{1} << order);
     }
     // The later halves become free until the node is of this order.
     void halve(place p, unsigned order) noexcept {
@@ -295,9 +296,9 @@ template <class Memory = host_metadata> class buddy_runs {
 
     ALLOT_NO_UNIQUE_ADDRESS Memory memory_;
     unsigned shift_;
-    word orders_ = 0;               // that some range has free nodes of
-    number with_free_[most_orders]; // the first of these
-    number unused_ = nobody;        // trees, by next[0]
+    word orders_ = 0;                     // that some range has free nodes of
+    number first_with_free_[most_orders]; // the first of these
+    number unused_ = no_tree;             // trees, by next[0]
     std::size_t fresh_ = 0;
     detail::run_ranges<Memory> ranges_; // `edge`: the number of the tree
     detail::run_array<tree, Memory> trees_;
@@ -313,7 +314,7 @@ template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
         const tree& t = trees_[ranges_[at].edge];
         std::uint32_t free_nodes[most_orders] = {};
         for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
-            const place p = down(ranges_[at].edge, address);
+            const place p = descend(ranges_[at].edge, address);
             const run r = describe_run(t, p.order, p.index);
             const bool free = t.is_free(p.order, p.index);
             if (r.address != address) return false;
@@ -329,13 +330,13 @@ template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
         }
         for (unsigned o = 0; o <= t.top; ++o) {
             const std::size_t bits = t.count_free(o);
-            ok = ok && bits == free_nodes[o] && t.free_nodes[o] == free_nodes[o]; // and none that nobody comes to
+            ok = ok && bits == free_nodes[o] && t.free_nodes[o] == free_nodes[o]; // and none that no_tree comes to
         }
         all += ranges_[at].end - ranges_[at].begin;
     }
     for (unsigned o = 0; o != most_orders; ++o) {
-        number before = nobody;
-        for (number t = with_free_[o]; t != nobody; before = t, t = trees_[t].next[o])
+        number before = no_tree;
+        for (number t = first_with_free_[o]; t != no_tree; before = t, t = trees_[t].next[o])
             ok = ok && trees_[t].prev[o] == before && trees_[t].free_nodes[o] != 0;
     }
     return ok && live == live_ && runs == live_runs_ && all == bytes_ && orders == orders_;
