@@ -43,7 +43,7 @@ template <class Node, class Memory> class address_hash {
         return x;
     }
     // And takes it out.
-    std::uint32_t take(Node* n, std::uintptr_t address) noexcept {
+    std::uint32_t extract(Node* n, std::uintptr_t address) noexcept {
         if (ALLOT_UNLIKELY(!exists())) return 0;
         std::uint32_t* link = &heads_[home(address)];
         while (*link != 0 && n[*link].address != address) link = &n[*link].child[0];

@@ -132,7 +132,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     /// key is not open, and then nothing has changed. Cannot fail for lack of memory.
     std::size_t release(std::uintptr_t address, const Tag& tag = {}) noexcept {
         if (ALLOT_UNLIKELY(!is_open(tag.key()))) return 0;
-        const number x = live_.take(nodes(), address);
+        const number x = live_.extract(nodes(), address);
         if (ALLOT_UNLIKELY(x == 0)) return 0;
         const std::uint32_t units = nodes()[x].units;
         live_units_ -= units;

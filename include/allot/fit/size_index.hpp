@@ -64,7 +64,7 @@ template <class Node> class size_index {
     // The smallest of so many units or more, the lowest address of those; 0: none.
     std::uint32_t best(const Node* n, std::uint32_t units) const noexcept {
         const std::uint32_t bin = bin_of(units);
-        if (const std::uint32_t x = tree::fitting(n, roots_[bin], units); x != 0) return x;
+        if (const std::uint32_t x = tree::lower_bound(n, roots_[bin], units); x != 0) return x;
         return first_from(n, bin + 1);
     }
     // The one after it in that order.
@@ -75,7 +75,7 @@ template <class Node> class size_index {
     std::uint32_t largest(const Node* n) const noexcept {
         if (summary_ == 0) return 0;
         const auto word = std::bit_width(summary_) - 1u;
-        return tree::end(n, roots_[word * 64 + log2_floor(words_[word])], true);
+        return tree::first_or_last(n, roots_[word * 64 + log2_floor(words_[word])], true);
     }
     std::uint32_t find(const Node* n, std::uint32_t units, std::uintptr_t address) const noexcept {
         return tree::find(n, roots_[bin_of(units)], units, address);
@@ -111,7 +111,7 @@ template <class Node> class size_index {
             word = static_cast<std::uint32_t>(std::countr_zero(later));
             some = words_[word];
         }
-        return tree::end(n, roots_[word * 64 + static_cast<std::uint32_t>(std::countr_zero(some))], false);
+        return tree::first_or_last(n, roots_[word * 64 + static_cast<std::uint32_t>(std::countr_zero(some))], false);
     }
 
     static constexpr std::uint32_t words = bins / 64;

@@ -62,7 +62,7 @@ template <class Node> struct size_tree {
         n[a | b].parent = parent; // nobody has one, too: no branch
     }
     // The first one of so many units or more; 0: none.
-    static std::uint32_t fitting(const Node* n, std::uint32_t root, std::uint32_t units) noexcept {
+    static std::uint32_t lower_bound(const Node* n, std::uint32_t root, std::uint32_t units) noexcept {
         std::uint32_t best = 0;
         for (std::uint32_t t = root; t != 0;) {
             const bool fits = n[t].units >= units;
@@ -76,13 +76,13 @@ template <class Node> struct size_tree {
         while (t != 0 && (n[t].units != units || n[t].address != address)) t = n[t].child[before(n[t], units, address)];
         return t;
     }
-    static std::uint32_t end(const Node* n, std::uint32_t root, bool last) noexcept {
+    static std::uint32_t first_or_last(const Node* n, std::uint32_t root, bool last) noexcept {
         std::uint32_t t = root;
         while (t != 0 && n[t].child[last] != 0) t = n[t].child[last];
         return t;
     }
     static std::uint32_t after(const Node* n, std::uint32_t x) noexcept {
-        if (n[x].child[1] != 0) return end(n, n[x].child[1], false);
+        if (n[x].child[1] != 0) return first_or_last(n, n[x].child[1], false);
         std::uint32_t t = n[x].parent;
         for (; t != 0 && n[t].child[1] == x; t = n[t].parent) x = t;
         return t;
@@ -95,7 +95,7 @@ template <class Node> struct size_tree {
     static bool valid(const Node* n, std::uint32_t root, std::size_t& deepest, Visit visit) noexcept {
         if (root != 0 && n[root].parent != 0) return false;
         std::uint32_t last = 0;
-        for (std::uint32_t x = end(n, root, false); x != 0; x = after(n, x)) {
+        for (std::uint32_t x = first_or_last(n, root, false); x != 0; x = after(n, x)) {
             if (last != 0 && !before(n[last], n[x].units, n[x].address)) return false;
             for (const std::uint32_t c : n[x].child)
                 if (c != 0 && (n[c].parent != x || rank_of(c) >= rank_of(x))) return false;
