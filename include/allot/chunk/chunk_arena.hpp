@@ -209,7 +209,7 @@ template <class Set> class chunk_arena {
     // Exact while no other thread allocates or gives back.
     chunk_stats stats() const noexcept {
         chunk_stats f;
-        const auto now = core_.heap().now();
+        const auto now = core_.heap().snapshot();
         f.large = now.large_pages << arena().page_shift();
         f.held = now.bytes + f.large;
         f.live = now.out + f.large;
@@ -232,7 +232,7 @@ template <class Set> class chunk_arena {
         return f;
     }
     // Visits (class_usage) of every class that was used, the smallest first.
-    template <class Visit> void usage(Visit visit) const { usage_of(core_.heap().now(), visit); }
+    template <class Visit> void usage(Visit visit) const { usage_of(core_.heap().snapshot(), visit); }
     // One page: limit, live, the classes that hold most, the arena.
     void report(text_writer& out) const noexcept {
         detail::write_chunks(out, *this, set_name());

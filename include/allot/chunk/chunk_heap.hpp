@@ -1,13 +1,14 @@
 // The chunks of a chunk arena: pages taken from the arena in runs, cut by a fit; and runs of pages for what is larger.
 //
 // What is asked of a fit: add(address, bytes, segment), remove(free run, from, bytes), allocate(bytes, align),
-// release(address), grow, shrink, visit_free(0, least, visit), largest(), prepare(), and figures; metadata of its own
-// on the host. One lock holds it; pages are taken without the lock. A chunk that the fit cannot be given is halved
-// until it can, down to what the request needs. What is free goes back to the arena by pages (by chunks, where the fit
-// has them whole): all of it when somebody is short of pages; chunks, where an eighth of all and a chunk more is free,
-// at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a
-// request of any size competes for the same pages. When the arena's pages go to the system, its `retain` says. Who
-// moves pages between the two says so meanwhile, and a request is not refused for them (chunk/pages_in_transit.hpp).
+// release(address), grow, shrink, visit_free(0, least, visit), largest(), prepare(), and figures; metadata of its
+// set_words on the host. One lock holds it; pages are taken without the lock. A chunk that the fit cannot be given is
+// halved until it can, down to what the request needs. What is free goes back to the arena by pages (by chunks, where
+// the fit has them whole): all of it when somebody is short of pages; chunks, where an eighth of all and a chunk more
+// is free, at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk,
+// and a request of any size competes for the same pages. When the arena's pages go to the system, its `retain` says.
+// Who moves pages between the two says so meanwhile, and a request is not refused for them
+// (chunk/pages_in_transit.hpp).
 // Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit
 // costs; a page request where nothing fits. Threads: any, unless a member says otherwise.
 // Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block
@@ -70,7 +71,7 @@ template <class Policies> class chunk_heap {
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, many);
         if (got != 0) return got;
-        pages_in_transit::request short_of_pages{under_way_};
+        pages_in_transit::request short_of_pages{in_transit_};
         do {
             for (std::size_t chunk = chunk_; got == 0; chunk = max(chunk / 2, least)) {
                 got = add(chunk, c, align, out, many);
@@ -83,9 +84,9 @@ template <class Policies> class chunk_heap {
     // They are free, and nobody's cache has them.
     void give(std::byte* const* blocks, std::uint32_t many) noexcept {
         const lock_guard hold(lock_);
-        for (std::uint32_t i = 0; i != many; ++i) give_held(blocks[i]);
+        for (std::uint32_t i = 0; i != many; ++i) give_locked(blocks[i]);
         if constexpr (Policies::returns_pages)
-            if (fit_.free_bytes() > look_at_) excess_.store(true, std::memory_order_relaxed);
+            if (fit_.free_bytes() > trim_threshold_) excess_.store(true, std::memory_order_relaxed);
     }
     // The block has so many bytes' class now where it stands, or as few as can be. Returns its class; `from`: it is as
     // it was.
@@ -105,8 +106,8 @@ template <class Policies> class chunk_heap {
     // ---- blocks of pages ----------------------------------------------------------------------------------
     std::byte* take_pages(std::size_t pages) noexcept {
         if (pages >= block_table::inside - 1) return nullptr;
-        pages_in_transit::request short_of_pages{under_way_};
-        pages_in_transit::move taken{under_way_};
+        pages_in_transit::request short_of_pages{in_transit_};
+        pages_in_transit::move taken{in_transit_};
         std::byte* p = nullptr;
         do p = take_run(pages, taken);
         while (p == nullptr && short_of_pages.retry());
@@ -128,7 +129,7 @@ template <class Policies> class chunk_heap {
     void give_pages(std::byte* p) noexcept {
         const std::size_t pages = pages_of(p);
         map_.set(distance(p), 0);
-        own(p, pages, 0);
+        set_words(p, pages, 0);
         large_pages_.fetch_sub(pages, std::memory_order_relaxed);
         large_.fetch_sub(1, std::memory_order_relaxed);
         pages_.give(p, pages);
@@ -140,7 +141,7 @@ template <class Policies> class chunk_heap {
         if (pages > now) {
             if (!grow_pages(p, now, pages)) return false;
         } else if (pages < now) {
-            own(p + pages * bytes, now - pages, 0);
+            set_words(p + pages * bytes, now - pages, 0);
             large_pages_.fetch_sub(now - pages, std::memory_order_relaxed);
             pages_.give(p + pages * bytes, now - pages);
         }
@@ -160,7 +161,7 @@ template <class Policies> class chunk_heap {
     // For another heap of the arena: what this one's threads are just moving is there, too.
     std::size_t reclaim_for_arena() noexcept {
         std::size_t pages = reclaim(true);
-        if (pages_in_transit::request{under_way_}.wait()) pages += return_pages(true, arena().page_bytes());
+        if (pages_in_transit::request{in_transit_}.wait()) pages += return_pages(true, arena().page_bytes());
         return pages;
     }
     // Nobody may use it any more.
@@ -184,7 +185,7 @@ template <class Policies> class chunk_heap {
         std::size_t large = 0, large_pages = 0;
         std::array<std::size_t, most_classes> of_class{}; // blocks out of the fit
     };
-    state now() const noexcept {
+    state snapshot() const noexcept {
         const lock_guard hold(lock_);
         return {fit_.bytes(),
                 fit_.live_bytes(),
@@ -221,9 +222,9 @@ template <class Policies> class chunk_heap {
     }
     std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const lock_guard hold(lock_);
-        return cut_held(c, align, out, many);
+        return cut_locked(c, align, out, many);
     }
-    std::uint32_t cut_held(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+    std::uint32_t cut_locked(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::size_t bytes = classes::bytes_of(c);
         std::uint32_t got = 0;
         for (; got != many; ++got) {
@@ -233,38 +234,38 @@ template <class Policies> class chunk_heap {
             map_.set(distance(out[got]), block_table::cached(c));
         }
         out_[c] += got;
-        look_at_ = min(look_at_, look_again());
+        trim_threshold_ = min(trim_threshold_, next_threshold());
         return got;
     }
     // What is kept for the next requests: a chunk, or an eighth of all.
-    std::size_t spare() const noexcept { return max(chunk_, fit_.bytes() / 8); }
+    std::size_t kept_free_bytes() const noexcept { return max(chunk_, fit_.bytes() / 8); }
     // Free bytes beyond which some may go: a chunk more than now.
-    std::size_t look_again() const noexcept { return max(fit_.free_bytes(), spare()) + chunk_; }
-    void give_held(std::byte* block) noexcept {
+    std::size_t next_threshold() const noexcept { return max(fit_.free_bytes(), kept_free_bytes()) + chunk_; }
+    void give_locked(std::byte* block) noexcept {
         const std::size_t at = distance(block);
         --out_[block_table::class_in(map_.at(at))];
         map_.set(at, 0);
         [[maybe_unused]] const std::size_t bytes = fit_.release(reinterpret_cast<std::uintptr_t>(block));
         ALLOT_ASSERT(bytes != 0, "a block in a cache that no chunk has");
     }
-    void own(const std::byte* p, std::size_t pages, std::uint32_t to) noexcept {
+    void set_words(const std::byte* p, std::size_t pages, std::uint32_t to) noexcept {
         const std::size_t first = distance(p) >> arena().page_shift();
         for (std::size_t i = 0; i != pages; ++i) map_.set_word(first + i, to);
     }
     // A chunk more for the fit, and what is wanted of it before anybody else can have it, or give it back.
     std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
-        pages_in_transit::move taken{under_way_};
+        pages_in_transit::move taken{in_transit_};
         std::byte* const p = take_run(pages, taken);
         if (p == nullptr) return 0;
-        own(p, pages, 1);
+        set_words(p, pages, 1);
         bool added = false;
         std::uint32_t got = 0;
         {
             const lock_guard hold(lock_);
             added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
-            if (added) got = cut_held(c, align, out, many);
-            else own(p, pages, 0); // no memory for what the fit keeps about it
+            if (added) got = cut_locked(c, align, out, many);
+            else set_words(p, pages, 0); // no memory for what the fit keeps about it
         }
         if (!added) return pages_.give(p, pages, [&] { taken.end(); }), 0;
         taken.end();
@@ -272,30 +273,31 @@ template <class Policies> class chunk_heap {
         return got;
     }
     bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
-        pages_in_transit::move taken{under_way_};
+        pages_in_transit::move taken{in_transit_};
         if (!pages_.grow(p, now, pages, taken)) return false;
         taken.end();
-        own(p + (now << arena().page_shift()), pages - now, block_table::inside);
+        set_words(p + (now << arena().page_shift()), pages - now, block_table::inside);
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
         pages_.settled();
         return true;
     }
-    // Whole pages that are free, in pieces of `step` bytes, all or until no more than spare() are. Returns how many.
+    // Whole pages that are free, in pieces of `step` bytes, all or until no more than kept_free_bytes() are. Returns
+    // how many.
     std::size_t return_pages(bool all, std::size_t step) noexcept {
         std::size_t pages = 0;
         for (;;) {
-            pages_in_transit::move given{under_way_};
+            pages_in_transit::move given{in_transit_};
             std::byte* first = nullptr;
             std::size_t n = 0;
             {
                 const lock_guard hold(lock_);
-                const std::size_t free = fit_.free_bytes(), keep = all ? 0 : spare();
+                const std::size_t free = fit_.free_bytes(), keep = all ? 0 : kept_free_bytes();
                 if (free >= keep + step) n = free_pages(first, free - keep, step);
                 if (n != 0) {
-                    own(first, n, 0);
+                    set_words(first, n, 0);
                     given.begin();
                 } else {
-                    look_at_ = look_again(); // what is free now cannot go
+                    trim_threshold_ = next_threshold(); // what is free now cannot go
                 }
             }
             if (n == 0) return pages;
@@ -336,10 +338,10 @@ template <class Policies> class chunk_heap {
     block_table map_;
     std::atomic<std::size_t> large_{0}, large_pages_{0};
     std::atomic<bool> excess_{false};
-    pages_in_transit under_way_;
+    pages_in_transit in_transit_;
     mutable spin_lock lock_;
     fit_type fit_{unit};
-    std::size_t look_at_ = 2 * chunk_;
+    std::size_t trim_threshold_ = 2 * chunk_;
     std::array<std::size_t, most_classes> out_{}; // blocks out of the fit, by class
 };
 
