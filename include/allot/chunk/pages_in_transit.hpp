@@ -43,9 +43,9 @@ class pages_in_transit {
         }
         void end() noexcept {
             const lock_guard hold(all_.lock_);
-            take_out(all_.moves_, *this);
+            unlink(all_.moves_, *this);
             for (request* r = all_.requests_; r != nullptr; r = r->next_)
-                r->moved_ = r->moved_ || r->thread_ != thread_;
+                r->others_moved_ = r->others_moved_ || r->thread_ != thread_;
         }
 
       private:
@@ -66,15 +66,15 @@ class pages_in_transit {
         request& operator=(const request&) = delete;
         ~request() {
             const lock_guard hold(all_.lock_);
-            take_out(all_.requests_, *this);
+            unlink(all_.requests_, *this);
         }
         // It found nothing. True: pages of other threads are where it may find them now, which they were not all the
         // time since the last look. Others that are quicker each time are not waited for without end.
         bool retry() noexcept {
-            if (looks_++ == most_looks) return false;
+            if (retries_++ == max_retries) return false;
             bool again = wait();
             const lock_guard hold(all_.lock_);
-            return std::exchange(moved_, false) || again;
+            return std::exchange(others_moved_, false) || again;
         }
         // For the moves that others are in now; true where there was one.
         bool wait() noexcept {
@@ -93,17 +93,17 @@ class pages_in_transit {
 
       private:
         friend class pages_in_transit;
-        static constexpr unsigned most_looks = 8;
+        static constexpr unsigned max_retries = 8;
 
         pages_in_transit& all_;
         const std::uintptr_t thread_ = sys::thread_token();
-        unsigned looks_ = 0;
-        bool moved_ = false; // another thread, since the last look
+        unsigned retries_ = 0;
+        bool others_moved_ = false; // another thread, since the last look
         request* next_ = nullptr;
     };
 
   private:
-    template <class T> static void take_out(T*& first, T& it) noexcept {
+    template <class T> static void unlink(T*& first, T& it) noexcept {
         T** at = &first;
         while (*at != &it) at = &(*at)->next_;
         *at = it.next_;
