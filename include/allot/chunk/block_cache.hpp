@@ -209,7 +209,8 @@ template <bool Counts> class alignas(64) shared_block_cache : public block_cache
     std::atomic<bool> inside_{false};
 };
 
-// A cache of one thread, into which others come by ask(), a fence in all threads, wait(), and in the end dismiss().
+// A cache of one thread, into which others come by block_owner(), a fence in all threads, wait_for_owner(), and in the
+// end unblock_owner().
 template <bool Counts> class own_block_cache : public block_cache<Counts> {
   public:
     // `fenced`: nobody can interrupt this thread, so that it must fence by itself.
@@ -219,21 +220,21 @@ template <bool Counts> class own_block_cache : public block_cache<Counts> {
         inside_.store(true, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         if (ALLOT_UNLIKELY(fenced_)) full_fence();
-        if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;
+        if (ALLOT_LIKELY(!owner_blocked_.load(std::memory_order_acquire))) return true;
         inside_.store(false, std::memory_order_release);
         return false;
     }
     ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(false, std::memory_order_release); }
 
-    void ask() noexcept { asked_.store(true, std::memory_order_relaxed); }
-    void wait() const noexcept {
+    void block_owner() noexcept { owner_blocked_.store(true, std::memory_order_relaxed); }
+    void wait_for_owner() const noexcept {
         while (inside_.load(std::memory_order_acquire)) yield();
     }
-    void dismiss() noexcept { asked_.store(false, std::memory_order_release); }
+    void unblock_owner() noexcept { owner_blocked_.store(false, std::memory_order_release); }
 
   private:
     std::atomic<bool> inside_{false};
-    std::atomic<bool> asked_{false};
+    std::atomic<bool> owner_blocked_{false};
     const bool fenced_;
 };
 

@@ -1,14 +1,14 @@
 // The paths of a chunk arena: a cache that the caller finds, the chunks behind it, and how all caches are emptied.
 //
-//   take(class) -- own cache of the thread (heap::per_thread, from its 32nd block on) --.
+//   take(class) -- thread_cache cache of the thread (heap::per_thread, from its 32nd block on) --.
 //               -- one of four of the arena, if it is not in use --------------------- +-- chunk_heap: fit, lock, pages
 //
 // Blocks move in batches. Who is short of pages empties every cache, whoever's it is: so what threads keep is never
 // what a request fails for, and an idle thread's blocks come back at trim(), under pressure, and at its end.
 // Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a thread's
-// own cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release waits for
-// no more than a spin lock's holder, where its cache is full, and makes no call to the system.
-// Source: magazines, Bonwick and Adams 2001; caches that come back: what users ask of Netty's (#8941, #12749).
+// thread_cache cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release
+// waits for no more than a spin lock's holder, where its cache is full, and makes no call to the system.
+// Source: magazines, Bonwick and Adams 2001; caches that come back: what users block_owner of Netty's (#8941, #12749).
 #pragma once
 
 #include <allot/chunk/block_cache.hpp>
@@ -69,7 +69,8 @@ template <class Policies> class chunk_core {
     // A free block from the caller's cache, marked as if it were still there; null where there is none.
     ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t asked) noexcept {
         if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->here() : nullptr; ALLOT_LIKELY(mine != nullptr))
+            if (thread_cache* const mine = threads_ != nullptr ? threads_->here() : nullptr;
+                ALLOT_LIKELY(mine != nullptr))
                 return pop_from(mine->cache(), c, asked);
         auto& cache = one_of_four();
         return pop_from(cache, c, asked);
@@ -77,7 +78,8 @@ template <class Policies> class chunk_core {
     // The block, marked as cached, is the caller's cache's; false where that has no room, or is in use.
     ALLOT_ALWAYS_INLINE bool push(unsigned c, std::byte* block) noexcept {
         if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->known() : nullptr; ALLOT_LIKELY(mine != nullptr))
+            if (thread_cache* const mine = threads_ != nullptr ? threads_->known() : nullptr;
+                ALLOT_LIKELY(mine != nullptr))
                 return push_to(mine->cache(), c, block);
         return push_to(one_of_four(), c, block);
     }
@@ -98,7 +100,7 @@ template <class Policies> class chunk_core {
         std::byte* out[64]{block};
         std::uint32_t n = 1;
         if (plan_.limit[c] != 0 || plan_.keeps_last(c)) {
-            own* mine = nullptr;
+            thread_cache* mine = nullptr;
             if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
             n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(one_of_four(), c, block, out);
         }
@@ -122,13 +124,14 @@ template <class Policies> class chunk_core {
         for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
         if constexpr (Policies::per_thread)
             if (threads_ != nullptr)
-                threads_->for_each([&](own& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+                threads_->for_each(
+                    [&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
     }
     class_counts counted_elsewhere(unsigned c) const noexcept { return others_.counted(c); }
 
   private:
-    using own = thread_block_cache<chunk_core>;
-    using places = thread_cache_registry<chunk_core, own>;
+    using thread_cache = thread_block_cache<chunk_core>;
+    using places = thread_cache_registry<chunk_core, thread_cache>;
     using shared = shared_block_cache<counts>;
 
     ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept { return shared_[multiplicative_hash(sys::thread_token(), 62)]; }
@@ -177,12 +180,12 @@ template <class Policies> class chunk_core {
     void flush_threads() noexcept {
         if (threads_ == nullptr) return;
         const lock_guard alone(flushing_);
-        threads_->for_each([](own& mine) { mine.ask(); });
+        threads_->for_each([](thread_cache& mine) { mine.block_owner(); });
         bool fenced = true;
         if (threads_fence_) full_fence();
         else fenced = sys::process_fence();
-        if (fenced) threads_->for_each([](own& mine) { mine.empty_if_asked(); });
-        else threads_->for_each([](own& mine) { mine.dismiss(); }); // their blocks stay with them
+        if (fenced) threads_->for_each([](thread_cache& mine) { mine.empty_if_blocked(); });
+        else threads_->for_each([](thread_cache& mine) { mine.unblock_owner(); }); // their blocks stay with them
     }
 
     cache_plan plan_;

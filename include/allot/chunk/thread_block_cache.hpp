@@ -32,25 +32,25 @@ template <class Core> class thread_block_cache {
         core_.keep_counts(cache_);
     }
     // By somebody else: only where the thread was asked and has been fenced.
-    void ask() noexcept {
-        asked_ = true;
-        cache_.ask();
+    void block_owner() noexcept {
+        owner_blocked_ = true;
+        cache_.block_owner();
     }
-    void empty_if_asked() noexcept {
-        if (!asked_) return;
-        cache_.wait();
+    void empty_if_blocked() noexcept {
+        if (!owner_blocked_) return;
+        cache_.wait_for_owner();
         core_.empty(cache_);
-        dismiss();
+        unblock_owner();
     }
-    void dismiss() noexcept {
-        asked_ = false;
-        cache_.dismiss();
+    void unblock_owner() noexcept {
+        owner_blocked_ = false;
+        cache_.unblock_owner();
     }
 
   private:
     Core& core_;
     cache_type cache_;
-    bool asked_ = false; // by who holds the core's flush lock
+    bool owner_blocked_ = false; // by who holds the core's flush lock
     bool closed_ = false;
 };
 
