@@ -31,7 +31,7 @@ namespace detail {
 /// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 64 at most, one up to an eighth
 /// of it. Of the larger ones, up to the budget, the last alone is kept, beside the rest: in the bins they would drive
 /// out what is asked for more often.
-class cache_plan {
+class cache_config {
   public:
     static constexpr unsigned most_classes = 80;
     static constexpr std::uint32_t most_blocks = 64;
@@ -72,7 +72,7 @@ template <> struct counts_by_class<true> {
     struct pair {
         std::atomic<std::uint64_t> allocations{0}, asked{0}; // written by who is inside, read by reports
     };
-    std::array<pair, cache_plan::most_classes> of_class{};
+    std::array<pair, cache_config::most_classes> of_class{};
     ALLOT_ALWAYS_INLINE void count(unsigned c, std::size_t bytes) noexcept {
         pair& p = of_class[c];
         p.allocations.store(p.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -97,11 +97,11 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     ~block_cache() { delete[] slots_; }
 
     // Without memory it holds nothing, and serves nobody.
-    bool open(const cache_plan& plan) noexcept {
+    bool open(const cache_config& plan) noexcept {
         slots_ = new (std::nothrow) std::byte*[plan.slots];
         if (slots_ == nullptr) return false;
         budget_ = plan.budget;
-        for (unsigned c = 0; c != cache_plan::most_classes; ++c) {
+        for (unsigned c = 0; c != cache_config::most_classes; ++c) {
             bins_[c].limit = plan.limit[c];
             bins_[c].slots = slots_ + plan.first[c];
         }
@@ -146,7 +146,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     template <class Classes>
     std::uint32_t take_largest(std::byte** out, std::uint32_t most, std::size_t leave_bytes = 0) noexcept {
         std::uint32_t got = 0;
-        for (unsigned c = cache_plan::most_classes; c-- != 0 && got != most && bytes_now() > leave_bytes;) {
+        for (unsigned c = cache_config::most_classes; c-- != 0 && got != most && bytes_now() > leave_bytes;) {
             const std::uint32_t n = bins_[c].n();
             if (n == 0) continue;
             const std::size_t bytes = Classes::bytes_of(c);
@@ -186,13 +186,13 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         return many;
     }
 
-    static constexpr unsigned none = cache_plan::most_classes;
+    static constexpr unsigned none = cache_config::most_classes;
 
     std::atomic<std::size_t> bytes_{0}; // in the bins
     std::size_t budget_ = 0;
     std::atomic<unsigned> kept_of_{none}; // its class; read by reports
     std::byte* kept_ = nullptr;
-    std::array<bin, cache_plan::most_classes> bins_{};
+    std::array<bin, cache_config::most_classes> bins_{};
     std::byte** slots_ = nullptr; // owned
 };
 

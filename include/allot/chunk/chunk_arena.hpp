@@ -106,7 +106,7 @@ template <class Set> class chunk_arena {
             const unsigned c = classes::class_of(bytes);
             if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
                 core_.map().set(core_.heap().distance(p), map::live(c));
-                return {p, core_.plan().bytes[c]};
+                return {p, core_.config().bytes[c]};
             }
         }
         return allocate_slow(bytes, align);
@@ -155,7 +155,7 @@ template <class Set> class chunk_arena {
     std::size_t capacity(const void* p) const noexcept {
         const std::size_t at = core_.heap().distance(p);
         const std::uint8_t s = is_unit(at) ? core_.heap().map().at(at) : 0;
-        if (map::is_block(s)) return core_.plan().bytes[map::class_in(s)];
+        if (map::is_block(s)) return core_.config().bytes[map::class_in(s)];
         return s == map::large ? core_.heap().pages_of(static_cast<const std::byte*>(p)) << arena().page_shift() : 0;
     }
     // What a request of so many bytes gets, if there is memory; 0: none of this arena's ever does.

@@ -37,12 +37,13 @@ template <class Policies> class chunk_core {
     using pages_type = charged_pages<typename Policies::ledger>;
     static constexpr bool counts = Policies::counts;
     static constexpr unsigned most_classes = heap_type::most_classes;
-    static_assert(most_classes == cache_plan::most_classes && classes::class_of(heap_type::most_chunk) < most_classes);
+    static_assert(most_classes == cache_config::most_classes &&
+                  classes::class_of(heap_type::most_chunk) < most_classes);
     static_assert(most_classes <= block_table::most_classes);
 
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
-        plan_.make(classes{}, chunk_bytes, chunk_bytes / 4);
-        for (auto& cache : shared_) cache.open(plan_);
+        config_.make(classes{}, chunk_bytes, chunk_bytes / 4);
+        for (auto& cache : shared_) cache.open(config_);
         if constexpr (Policies::per_thread) {
             threads_fence_ = !sys::prepare_process_fence();
             threads_ = new (std::nothrow) places(*this);
@@ -61,7 +62,7 @@ template <class Policies> class chunk_core {
     heap_type& heap() noexcept { return heap_; }
     const heap_type& heap() const noexcept { return heap_; }
     block_table& map() noexcept { return heap_.map(); }
-    const cache_plan& plan() const noexcept { return plan_; }
+    const cache_config& config() const noexcept { return config_; }
     // Threads must fence by themselves.
     bool threads_fence() const noexcept { return threads_fence_; }
 
@@ -85,8 +86,8 @@ template <class Policies> class chunk_core {
     }
     // The same from the chunks, with a batch for the cache; null when no memory can be had.
     ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t asked) noexcept {
-        std::byte* batch[cache_plan::most_blocks];
-        const std::uint32_t many = align > classes::unit || plan_.limit[c] < 2 ? 1 : plan_.limit[c] / 2;
+        std::byte* batch[cache_config::most_blocks];
+        const std::uint32_t many = align > classes::unit || config_.limit[c] < 2 ? 1 : config_.limit[c] / 2;
         std::uint32_t got = heap_.take(c, align, batch, many);
         if (got == 0) return nullptr;
         if constexpr (counts) others_.count_among_many(c, asked);
@@ -99,7 +100,7 @@ template <class Policies> class chunk_core {
     ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
         std::byte* out[64]{block};
         std::uint32_t n = 1;
-        if (plan_.limit[c] != 0 || plan_.keeps_last(c)) {
+        if (config_.limit[c] != 0 || config_.keeps_last(c)) {
             thread_cache* mine = nullptr;
             if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
             n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(one_of_four(), c, block, out);
@@ -138,14 +139,14 @@ template <class Policies> class chunk_core {
     template <class Cache>
     ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;
-        std::byte* const block = cache.pop(c, plan_.bytes[c]);
+        std::byte* const block = cache.pop(c, config_.bytes[c]);
         if (ALLOT_LIKELY(block != nullptr)) cache.count(c, asked);
         cache.leave();
         return block;
     }
     template <class Cache> ALLOT_ALWAYS_INLINE bool push_to(Cache& cache, unsigned c, std::byte* block) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return false;
-        const bool ok = cache.push(c, plan_.bytes[c], block);
+        const bool ok = cache.push(c, config_.bytes[c], block);
         cache.leave();
         return ok;
     }
@@ -154,11 +155,11 @@ template <class Policies> class chunk_core {
     std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
         if (!cache.enter()) return out[0] = block, 1;
         std::uint32_t n = 0;
-        if (plan_.keeps_last(c)) {
+        if (config_.keeps_last(c)) {
             if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;
         } else {
             n = cache.template make_room<classes>(c, out, 63);
-            if (!cache.push(c, plan_.bytes[c], block)) out[n++] = block;
+            if (!cache.push(c, config_.bytes[c], block)) out[n++] = block;
         }
         cache.leave();
         return n;
@@ -188,7 +189,7 @@ template <class Policies> class chunk_core {
         else threads_->for_each([](thread_cache& mine) { mine.unblock_owner(); }); // their blocks stay with them
     }
 
-    cache_plan plan_;
+    cache_config config_;
     std::array<shared, 4> shared_;
     places* threads_ = nullptr; // heap::per_thread only
     bool threads_fence_ = false;

@@ -16,7 +16,7 @@ template <class Core> class thread_block_cache {
     using cache_type = own_block_cache<Core::counts>;
 
     explicit thread_block_cache(Core& core) noexcept : core_(core), cache_(core.threads_fence()) {
-        cache_.open(core.plan());
+        cache_.open(core.config());
     }
     thread_block_cache(const thread_block_cache&) = delete;
     thread_block_cache& operator=(const thread_block_cache&) = delete;

@@ -15,8 +15,8 @@ using classes = allot::detail::block_size_classes<64, 4>;
 
 std::byte* block(std::size_t n) { return reinterpret_cast<std::byte*>(0x7000'0000'0000 + n * 4096); }
 
-allot::detail::cache_plan plan_of(std::size_t chunk) {
-    allot::detail::cache_plan plan;
+allot::detail::cache_config plan_of(std::size_t chunk) {
+    allot::detail::cache_config plan;
     plan.make(classes{}, chunk, chunk / 4);
     return plan;
 }
