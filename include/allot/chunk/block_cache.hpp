@@ -65,7 +65,7 @@ struct class_counts {
 };
 template <bool Counts> struct counts_by_class {
     void count(unsigned, std::size_t) noexcept {}
-    void count_among_many(unsigned, std::size_t) noexcept {}
+    void count_shared(unsigned, std::size_t) noexcept {}
     class_counts counted(unsigned) const noexcept { return {}; }
 };
 template <> struct counts_by_class<true> {
@@ -78,7 +78,7 @@ template <> struct counts_by_class<true> {
         p.allocations.store(p.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         p.asked.store(p.asked.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
     }
-    void count_among_many(unsigned c, std::size_t bytes) noexcept { add(c, {1, bytes}); }
+    void count_shared(unsigned c, std::size_t bytes) noexcept { add(c, {1, bytes}); }
     void add(unsigned c, const class_counts& more) noexcept {
         of_class[c].allocations.fetch_add(more.allocations, std::memory_order_relaxed);
         of_class[c].asked.fetch_add(more.asked, std::memory_order_relaxed);

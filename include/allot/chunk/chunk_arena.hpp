@@ -58,8 +58,8 @@ template <class Set> class chunk_arena {
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), pages_(arena(), ledger_),
-          core_(pages_,
-                chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
+          core_(pages_, chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(),
+                                        arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           client_(arena(), name_, &held, this, &reclaim_for_arena) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
@@ -140,7 +140,7 @@ template <class Set> class chunk_arena {
         const std::uint8_t s = is_unit(at) ? core_.map().at(at) : 0;
         auto* const start = static_cast<std::byte*>(p);
         if (s == map::large) return resize_large(start, bytes);
-        if (ALLOT_UNLIKELY(!map::is_block(s))) return misused(why_no_block(p), p), block{};
+        if (ALLOT_UNLIKELY(!map::is_block(s))) return misused(misuse_of(p), p), block{};
         const unsigned from = map::class_in(s);
         if (bytes > core_.heap().chunk_bytes()) return {};
         const unsigned to = classes::class_of(bytes != 0 ? bytes : 1);
@@ -280,7 +280,7 @@ template <class Set> class chunk_arena {
         else return arena().limit();
     }
     // A power of two, a page at least; a limit has room for 32.
-    static std::size_t chunk_for(std::size_t asked, std::size_t limit, std::size_t page) noexcept {
+    static std::size_t chunk_bytes_for(std::size_t asked, std::size_t limit, std::size_t page) noexcept {
         const std::size_t wanted = asked != 0 ? asked : detail::min(default_chunk_bytes, limit / 32);
         return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
     }
@@ -328,7 +328,7 @@ template <class Set> class chunk_arena {
         const std::size_t at = core_.heap().distance(p);
         if (is_unit(at) && core_.map().at(at) == map::large)
             core_.heap().give_pages(const_cast<std::byte*>(static_cast<const std::byte*>(p)));
-        else misused(why_no_block(p), p);
+        else misused(misuse_of(p), p);
     }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
         // More than a chunk it stays: who gives it back may tell its bytes, and no more than a chunk is a class.
@@ -337,7 +337,7 @@ template <class Set> class chunk_arena {
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }
-    misuse why_no_block(const void* p) const noexcept {
+    misuse misuse_of(const void* p) const noexcept {
         if (!arena().contains(p)) return misuse::foreign_pointer;
         if (core_.heap().is_inside_a_block(p)) return misuse::interior_pointer;
         const std::size_t at = core_.heap().distance(p);
@@ -355,7 +355,7 @@ template <class Set> class chunk_arena {
                 u.allocations += counts.allocations;
                 u.asked += counts.asked;
             };
-            add(core_.counted_elsewhere(c));
+            add(core_.uncached_counts(c));
             core_.for_each_cache([&](const auto& cache) {
                 u.cached += cache.blocks_of(c);
                 add(cache.counted(c));

@@ -45,7 +45,7 @@ template <class Policies> class chunk_core {
         config_.make(classes{}, chunk_bytes, chunk_bytes / 4);
         for (auto& cache : shared_) cache.open(config_);
         if constexpr (Policies::per_thread) {
-            threads_fence_ = !sys::prepare_process_fence();
+            threads_must_fence_ = !sys::prepare_process_fence();
             threads_ = new (std::nothrow) places(*this);
         }
     }
@@ -64,7 +64,7 @@ template <class Policies> class chunk_core {
     block_table& map() noexcept { return heap_.map(); }
     const cache_config& config() const noexcept { return config_; }
     // Threads must fence by themselves.
-    bool threads_fence() const noexcept { return threads_fence_; }
+    bool threads_must_fence() const noexcept { return threads_must_fence_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
     // A free block from the caller's cache, marked as if it were still there; null where there is none.
@@ -73,7 +73,7 @@ template <class Policies> class chunk_core {
             if (thread_cache* const mine = threads_ != nullptr ? threads_->here() : nullptr;
                 ALLOT_LIKELY(mine != nullptr))
                 return pop_from(mine->cache(), c, asked);
-        auto& cache = one_of_four();
+        auto& cache = shared_cache();
         return pop_from(cache, c, asked);
     }
     // The block, marked as cached, is the caller's cache's; false where that has no room, or is in use.
@@ -82,7 +82,7 @@ template <class Policies> class chunk_core {
             if (thread_cache* const mine = threads_ != nullptr ? threads_->known() : nullptr;
                 ALLOT_LIKELY(mine != nullptr))
                 return push_to(mine->cache(), c, block);
-        return push_to(one_of_four(), c, block);
+        return push_to(shared_cache(), c, block);
     }
     // The same from the chunks, with a batch for the cache; null when no memory can be had.
     ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t asked) noexcept {
@@ -90,7 +90,7 @@ template <class Policies> class chunk_core {
         const std::uint32_t many = align > classes::unit || config_.limit[c] < 2 ? 1 : config_.limit[c] / 2;
         std::uint32_t got = heap_.take(c, align, batch, many);
         if (got == 0) return nullptr;
-        if constexpr (counts) others_.count_among_many(c, asked);
+        if constexpr (counts) uncached_counts_.count_shared(c, asked);
         std::byte* const block = batch[--got];
         while (got != 0 && push(c, batch[got - 1])) --got;
         if (got != 0) heap_.give(batch, got);
@@ -103,7 +103,7 @@ template <class Policies> class chunk_core {
         if (config_.limit[c] != 0 || config_.keeps_last(c)) {
             thread_cache* mine = nullptr;
             if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
-            n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(one_of_four(), c, block, out);
+            n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(shared_cache(), c, block, out);
         }
         if (n != 0) heap_.give(out, n);
     }
@@ -118,7 +118,7 @@ template <class Policies> class chunk_core {
     // A thread's cache goes; what it counted stays.
     template <class Cache> void keep_counts([[maybe_unused]] const Cache& cache) noexcept {
         if constexpr (counts)
-            for (unsigned c = 0; c != most_classes; ++c) others_.add(c, cache.counted(c));
+            for (unsigned c = 0; c != most_classes; ++c) uncached_counts_.add(c, cache.counted(c));
     }
     // Visits every cache; counts of ended threads and of blocks that came past the caches.
     template <class Visit> void for_each_cache(Visit visit) {
@@ -128,14 +128,16 @@ template <class Policies> class chunk_core {
                 threads_->for_each(
                     [&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
     }
-    class_counts counted_elsewhere(unsigned c) const noexcept { return others_.counted(c); }
+    class_counts uncached_counts(unsigned c) const noexcept { return uncached_counts_.counted(c); }
 
   private:
     using thread_cache = thread_block_cache<chunk_core>;
     using places = thread_cache_registry<chunk_core, thread_cache>;
     using shared = shared_block_cache<counts>;
 
-    ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept { return shared_[multiplicative_hash(sys::thread_token(), 62)]; }
+    ALLOT_ALWAYS_INLINE shared& shared_cache() noexcept {
+        return shared_[multiplicative_hash(sys::thread_token(), 62)];
+    }
     template <class Cache>
     ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;
@@ -183,7 +185,7 @@ template <class Policies> class chunk_core {
         const lock_guard alone(flushing_);
         threads_->for_each([](thread_cache& mine) { mine.block_owner(); });
         bool fenced = true;
-        if (threads_fence_) full_fence();
+        if (threads_must_fence_) full_fence();
         else fenced = sys::process_fence();
         if (fenced) threads_->for_each([](thread_cache& mine) { mine.empty_if_blocked(); });
         else threads_->for_each([](thread_cache& mine) { mine.unblock_owner(); }); // their blocks stay with them
@@ -192,9 +194,9 @@ template <class Policies> class chunk_core {
     cache_config config_;
     std::array<shared, 4> shared_;
     places* threads_ = nullptr; // heap::per_thread only
-    bool threads_fence_ = false;
+    bool threads_must_fence_ = false;
     sys::mutex flushing_;
-    ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> others_;
+    ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> uncached_counts_;
     heap_type heap_;
 };
 

@@ -15,7 +15,7 @@ template <class Core> class thread_block_cache {
   public:
     using cache_type = own_block_cache<Core::counts>;
 
-    explicit thread_block_cache(Core& core) noexcept : core_(core), cache_(core.threads_fence()) {
+    explicit thread_block_cache(Core& core) noexcept : core_(core), cache_(core.threads_must_fence()) {
         cache_.open(core.config());
     }
     thread_block_cache(const thread_block_cache&) = delete;
