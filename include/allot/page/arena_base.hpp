@@ -87,7 +87,8 @@ class arena_base : detail::arena_pages {
     bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
         return new_pages >= pages && grow(index(first) + pages, new_pages - pages);
     }
-    /// The same by the pages before it. Returns: the new start of the run, or null.
+    /// The same by the pages before it.
+    /// Returns: the new start of the run, or null.
     std::byte* grow_down(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
         const std::size_t more = new_pages - pages;
         if (new_pages < pages || more > index(first)) return nullptr;

@@ -1,8 +1,9 @@
-// page::borrowed: pages cut from bytes that the caller lends (a std::span<std::byte> at construction).
+// page::borrowed: the pages are cut from bytes that the caller lends, a std::span<std::byte> at construction.
 //
-// The bytes are aligned inward to the page size and hold the bitmaps too; too few for one page make an arena that
-// cannot be constructed. They must outlive the arena, and are never given back to the system.
-// Cost: up to two pages of the bytes. Source: std::pmr::monotonic_buffer_resource's initial buffer, 2017.
+// The bytes are aligned inward to the page size, and hold the arena's tables too. They must outlive the arena and are
+// never returned to the system. An arena whose bytes are too few for one page cannot be constructed.
+// Cost: up to two pages of the bytes. Threads: those of arena.
+// Source: std::pmr::monotonic_buffer_resource's initial buffer, 2017.
 #pragma once
 
 #include <allot/core/category/page.hpp>
@@ -13,13 +14,14 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
+/// The caller's bytes.
 struct borrowed {
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::host_accessible, property::fixed_address>;
-    static constexpr bool lent = true; // needs the caller's bytes
-    static constexpr std::string_view about = "the caller's bytes";
-    static constexpr std::string_view cost = "up to two pages for alignment and bitmaps";
+    static constexpr bool lent = true; // the constructor takes the caller's bytes
+    static constexpr std::string_view about = "bytes that the caller lends";
+    static constexpr std::string_view cost = "up to two pages of the bytes, for alignment and tables";
 
     static arena_range make(const detail::range_request& request,
                             std::size_t (*out_of_band_bytes)(std::size_t)) noexcept {

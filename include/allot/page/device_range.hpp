@@ -1,15 +1,14 @@
-// An arena's range on a device: address space is reserved once, and memory mapped into it as pages are taken.
+// The range of an arena on a device: address space is reserved once, memory is mapped as pages are taken.
 //
-// A unit of mapping is the device's granularity (2 MiB), or a page where that is more; small pages share one. Where the
-// device has no virtual memory the range is one plain allocation: of the limit, else of half of what is free. Rows of
-// such pages have their headers on the host (heap/header_location.hpp): the host touches no byte of the range. Pages
-// are given back on call only (and where a request would fail, under retain::on_pressure): units without taken pages,
-// after waiting for the device. A row's last release says that no work uses it any more, so a free page has no users;
-// the wait is for programs that break this rule.
-// Invariant: a unit is mapped and usable by its device exactly where its flag says so; a failing commit maps nothing.
-// Cost: some 4 driver calls a unit, a byte of host memory for it. A take that finds its pages mapped: two loads.
-// Threads: any; mappings are made one at a time. Failures: as no memory; `why` of a range that could not be made.
-// Source: expandable segments as in PyTorch, 2023, without moving pages.
+// Memory is mapped in units: the device's granularity (2 MiB), or a page where that is larger; small pages share a
+// unit. On a device without virtual memory the range is one plain allocation of the limit, else of half the free
+// memory. The host touches no byte of the range: rows have their headers on the host (heap/header_location.hpp). Units
+// without taken pages are returned on call, and under retain::on_pressure before a request fails; the device is
+// synchronized first, for programs that release a row while work still uses it.
+// Invariant: a unit is mapped and usable exactly where its state says so; a commit that fails maps nothing.
+// Cost: about 4 driver calls and a byte of host memory per unit; a take of mapped pages reads one state per unit.
+// Threads: any; one thread maps at a time. Failures: reported as lack of memory, or in `why` of the range.
+// Source: PyTorch's expandable segments, 2023, without moving pages.
 #pragma once
 
 #include <allot/config.hpp>
@@ -39,13 +38,13 @@ template <class Api> class device_backing final : public page_backing {
     template <class... Values>
     explicit device_backing(Values&... values) noexcept
         : api_(api_argument<Api>(values...)), device_(value_or<device_id>({0}, values...)) {}
-    // No work uses the pages any more: it is waited for.
+    // Synchronizes the device, then frees all.
     ~device_backing() {
         if (begin_ != nullptr) free_memory();
         delete[] states_;
     }
 
-    // Once. `begin` is null, and `why` says so, where there is no range to be had.
+    // Call once. Where there is no range, `begin` is null and `why` has the reason.
     arena_range open(const range_request& request) noexcept {
         arena_range range;
         range.backing = this;
@@ -82,13 +81,13 @@ template <class Api> class device_backing final : public page_backing {
     std::size_t pages_per_unit() const noexcept override { return per_unit_; }
 
   private:
-    enum unit_state : unsigned char { unmapped, fresh, mapped }; // fresh: by a commit that may still fail
+    enum unit_state : unsigned char { unmapped, fresh, mapped }; // fresh: mapped by a commit that may still fail
 
     bool reserve(const range_request& request, const device::properties& facts, arena_range& range) noexcept {
         const auto step = api_.granularity(device_);
         if (!step) return fail(range, step.kind());
         const std::size_t page =
-            max(page_size_for(request, default_page_bytes), *step / 64); // a word of the arena's bitmap has whole units
+            max(page_size_for(request, default_page_bytes), *step / 64); // no unit crosses a word of the bitmap
         unit_ = max(page, *step);
         per_unit_ = unit_ / page;
         std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes : facts.total_bytes;
@@ -115,7 +114,7 @@ template <class Api> class device_backing final : public page_backing {
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
         const std::size_t page = page_size_for(request, default_page_bytes);
         bytes = align_up(max(bytes, page), page);
-        const auto got = api_.allocate(device_, bytes + page); // it may start anywhere in a page
+        const auto got = api_.allocate(device_, bytes + page); // a page more, since it may start anywhere in a page
         if (!got) return fail(range, got.kind());
         if (!fits_arena_table(*got, bytes + page)) {
             static_cast<void>(api_.deallocate(device_, *got));
@@ -145,7 +144,7 @@ template <class Api> class device_backing final : public page_backing {
         range.why = device::text_of(kind).data();
         return false;
     }
-    // The table of arenas knows 48 bits of address.
+    // The arena table covers 48 bits of address.
     static bool fits_arena_table(const void* p, std::size_t bytes) noexcept {
         return (reinterpret_cast<std::uintptr_t>(p) + bytes) >> 48 == 0;
     }
@@ -172,7 +171,7 @@ template <class Api> class device_backing final : public page_backing {
     const Api api_;
     const device_id device_;
     std::byte* begin_ = nullptr;
-    void* plain_ = nullptr; // what is all there is, without virtual memory
+    void* plain_ = nullptr; // the plain allocation, without virtual memory
     std::size_t unit_ = 0;
     std::size_t units_ = 0;
     std::size_t per_unit_ = 1;                     // pages

@@ -1,9 +1,8 @@
-// page::huge_pages: OS pages that the administrator preallocated (hugetlb), when there are enough of them.
+// page::huge_pages: OS pages that the administrator preallocated (hugetlb), where there are enough of them.
 //
-// Otherwise transparent huge pages from the first byte on, where the system has them, otherwise plain ones; the
-// arena's page_kind() says which. Preallocated pages are taken all at once and not given back before the end.
-// The amount is what the caller reserves or limits, else Options.reserve, else the machine's memory.
-// Cost: none on the path. Source: HPCC roxiemem's huge page mode, 2012.
+// Otherwise transparent huge pages from the first byte on, where the system has them; otherwise plain pages. The
+// arena's page_kind() says which. Preallocated pages are taken all at once and are not returned before the arena ends.
+// Cost: none on the path. Threads: those of arena. Source: HPCC roxiemem's huge page mode, 2012.
 #pragma once
 
 #include <allot/core/category/page.hpp>
@@ -12,14 +11,16 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
+/// Options: core/category/page.hpp. The range is the arena's reserve_bytes (without it, twice the limit where that is
+/// less than the machine's memory), else Options.reserve, else the limit, else the size of the machine's memory.
 template <huge_options Options> struct huge_pages {
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::host_accessible, property::fixed_address, property::preallocated>;
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about =
-        "preallocated huge OS pages; else transparent ones; else plain: page_kind() says";
-    static constexpr std::string_view cost = "all memory at once; fewer TLB misses";
+        "preallocated huge OS pages; else transparent ones; else plain ones; page_kind() reports which";
+    static constexpr std::string_view cost = "all memory is taken at once; fewer TLB misses";
 
     static arena_range make(const detail::range_request& request) noexcept {
         const std::size_t page = detail::page_size_for(request, Options.page);
