@@ -208,31 +208,15 @@ template <class Set> class chunk_arena {
 
     // Exact while no other thread allocates or gives back.
     chunk_stats stats() const noexcept {
-        chunk_stats f;
-        const auto now = core_.heap().snapshot();
-        f.large = now.large_pages << arena().page_shift();
-        f.held = now.bytes + f.large;
-        f.live = now.out + f.large;
-        f.live_blocks = now.blocks + now.large;
-        f.largest_free_run = now.largest;
-        f.metadata = now.metadata;
-        f.free = now.bytes - now.out;
+        chunk_stats f = core_.stats();
         f.limit = limit_bytes();
         if constexpr (policies::charges) f.peak = ledger_.peak();
         else f.peak = arena().stats().peak_taken;
-        usage_of(now, [&](const class_usage& u) {
-            f.cached += u.cached * u.bytes;
-            f.live_blocks -= detail::min(u.cached, f.live_blocks);
-            f.allocations += u.allocations;
-            f.asked += u.asked;
-            f.given += u.allocations * u.bytes;
-        });
-        f.live -= detail::min(f.cached, f.live);
         f.refused = refused_.load(std::memory_order_relaxed);
         return f;
     }
     // Visits (class_usage) of every class that was used, the smallest first.
-    template <class Visit> void usage(Visit visit) const { usage_of(core_.heap().snapshot(), visit); }
+    template <class Visit> void usage(Visit visit) const { core_.usage(visit); }
     // One page: limit, live, the classes that hold most, the arena.
     void report(text_writer& out) const noexcept {
         detail::write_chunks(out, *this, set_name());
@@ -348,22 +332,6 @@ template <class Set> class chunk_arena {
         report_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});
     }
 
-    template <class Visit> void usage_of(const typename core_type::heap_type::state& now, Visit visit) const {
-        for (unsigned c = 0; c != core_type::most_classes && classes::bytes_of(c) <= chunk_bytes(); ++c) {
-            class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
-            const auto add = [&](const auto& counts) {
-                u.allocations += counts.allocations;
-                u.asked += counts.asked;
-            };
-            add(core_.uncached_counts(c));
-            core_.for_each_cache([&](const auto& cache) {
-                u.cached += cache.blocks_of(c);
-                add(cache.counted(c));
-            });
-            u.live -= detail::min(u.cached, u.live);
-            if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
-        }
-    }
     const char* name_;
     typename policies::arena arena_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;

@@ -13,9 +13,11 @@
 
 #include <allot/chunk/block_cache.hpp>
 #include <allot/chunk/chunk_heap.hpp>
+#include <allot/chunk/chunk_stats.hpp>
 #include <allot/chunk/thread_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/heap/thread_cache_registry.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
@@ -120,15 +122,31 @@ template <class Policies> class chunk_core {
         if constexpr (counts)
             for (unsigned c = 0; c != most_classes; ++c) uncached_counts_.add(c, cache.counted(c));
     }
-    // Visits every cache; counts of ended threads and of blocks that came past the caches.
-    template <class Visit> void for_each_cache(Visit visit) {
-        for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
-        if constexpr (Policies::per_thread)
-            if (threads_ != nullptr)
-                threads_->for_each(
-                    [&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+
+    // ---- statistics ---------------------------------------------------------------------------------------
+    // All but limit, peak and refused.
+    chunk_stats stats() noexcept {
+        chunk_stats f;
+        const auto now = heap_.snapshot();
+        f.large = now.large_pages << heap_.arena().page_shift();
+        f.held = now.bytes + f.large;
+        f.live = now.out + f.large;
+        f.live_blocks = now.blocks + now.large;
+        f.largest_free_run = now.largest;
+        f.metadata = now.metadata;
+        f.free = now.bytes - now.out;
+        usage_of(now, [&](const class_usage& u) {
+            f.cached += u.cached * u.bytes;
+            f.live_blocks -= min(u.cached, f.live_blocks);
+            f.allocations += u.allocations;
+            f.asked += u.asked;
+            f.given += u.allocations * u.bytes;
+        });
+        f.live -= min(f.cached, f.live);
+        return f;
     }
-    class_counts uncached_counts(unsigned c) const noexcept { return uncached_counts_.counted(c); }
+    // Calls visit(class_usage) for each class that was used, the smallest first.
+    template <class Visit> void usage(Visit visit) { usage_of(heap_.snapshot(), visit); }
 
   private:
     using thread_cache = thread_block_cache<chunk_core>;
@@ -165,6 +183,29 @@ template <class Policies> class chunk_core {
         }
         cache.leave();
         return n;
+    }
+    template <class Visit> void for_each_cache(Visit visit) {
+        for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
+        if constexpr (Policies::per_thread)
+            if (threads_ != nullptr)
+                threads_->for_each(
+                    [&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+    }
+    template <class Visit> void usage_of(const typename heap_type::state& now, Visit visit) {
+        for (unsigned c = 0; c != most_classes && classes::bytes_of(c) <= heap_.chunk_bytes(); ++c) {
+            class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
+            const auto add = [&](const auto& counted) {
+                u.allocations += counted.allocations;
+                u.asked += counted.asked;
+            };
+            add(uncached_counts_.counted(c));
+            for_each_cache([&](const auto& cache) {
+                u.cached += cache.blocks_of(c);
+                add(cache.counted(c));
+            });
+            u.live -= min(u.cached, u.live);
+            if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
+        }
     }
 
     void flush_shared() noexcept {
