@@ -1,14 +1,14 @@
-// The paths of a chunk arena: a cache that the caller finds, the chunks behind it, and how all caches are emptied.
+// The paths of a chunk arena: a cache, the chunks behind it, and how all caches are emptied.
 //
-//   take(class) -- thread_cache cache of the thread (heap::per_thread, from its 32nd block on) --.
+//   take(class) -- own cache of the thread (heap::per_thread, from its 32nd block on) --.
 //               -- one of four of the arena, if it is not in use --------------------- +-- chunk_heap: fit, lock, pages
 //
-// Blocks move in batches. Who is short of pages empties every cache, whoever's it is: so what threads keep is never
-// what a request fails for, and an idle thread's blocks come back at trim(), under pressure, and at its end.
-// Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a thread's
-// thread_cache cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release
-// waits for no more than a spin lock's holder, where its cache is full, and makes no call to the system.
-// Source: magazines, Bonwick and Adams 2001; caches that come back: what users block_owner of Netty's (#8941, #12749).
+// Blocks move between caches and chunks in batches. A thread that is short of pages empties all caches, of any thread,
+// so no request fails because of cached blocks; an idle thread's blocks also come back at trim() and at its end.
+// Invariant: a block is live, in one cache, or in the chunks. Cost: about 120 instructions per pair in a thread's own
+// cache, fewer and two exchanges in the arena's. Threads: any, except where noted. A release that finds the cache full
+// waits for a spin lock at most, and makes no system call.
+// Source: magazines, Bonwick and Adams 2001; caches that come back: requests of Netty's users (#8941, #12749).
 #pragma once
 
 #include <allot/chunk/block_cache.hpp>
@@ -51,7 +51,7 @@ template <class Policies> class chunk_core {
             threads_ = new (std::nothrow) places(*this);
         }
     }
-    // Nobody uses the arena any more: the caches are emptied.
+    // Empties all caches. No other thread may use the arena any more.
     void close() noexcept {
         if constexpr (Policies::per_thread) {
             if (threads_ != nullptr) places::close(threads_);
@@ -65,20 +65,20 @@ template <class Policies> class chunk_core {
     const heap_type& heap() const noexcept { return heap_; }
     block_table& map() noexcept { return heap_.map(); }
     const cache_config& config() const noexcept { return config_; }
-    // Threads must fence by themselves.
+    // Whether the owner of a cache must fence, since the system cannot fence all threads.
     bool threads_must_fence() const noexcept { return threads_must_fence_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
-    // A free block from the caller's cache, marked as if it were still there; null where there is none.
-    ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t asked) noexcept {
+    // A free block from the caller's cache, still `cached` in the block table; null: none.
+    ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t requested) noexcept {
         if constexpr (Policies::per_thread)
             if (thread_cache* const mine = threads_ != nullptr ? threads_->here() : nullptr;
                 ALLOT_LIKELY(mine != nullptr))
-                return pop_from(mine->cache(), c, asked);
+                return pop_from(mine->cache(), c, requested);
         auto& cache = shared_cache();
-        return pop_from(cache, c, asked);
+        return pop_from(cache, c, requested);
     }
-    // The block, marked as cached, is the caller's cache's; false where that has no room, or is in use.
+    // Puts a block that is `cached` in the block table into the caller's cache; false: it is full, or in use.
     ALLOT_ALWAYS_INLINE bool push(unsigned c, std::byte* block) noexcept {
         if constexpr (Policies::per_thread)
             if (thread_cache* const mine = threads_ != nullptr ? threads_->known() : nullptr;
@@ -86,19 +86,20 @@ template <class Policies> class chunk_core {
                 return push_to(mine->cache(), c, block);
         return push_to(shared_cache(), c, block);
     }
-    // The same from the chunks, with a batch for the cache; null when no memory can be had.
-    ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t asked) noexcept {
+    // As pop(), from the chunks, with a batch for the cache; null: no memory.
+    ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t requested) noexcept {
         std::byte* batch[cache_config::most_blocks];
         const std::uint32_t many = align > classes::unit || config_.limit[c] < 2 ? 1 : config_.limit[c] / 2;
         std::uint32_t got = heap_.take(c, align, batch, many);
         if (got == 0) return nullptr;
-        if constexpr (counts) uncached_counts_.count_shared(c, asked);
+        if constexpr (counts) uncached_counts_.count_shared(c, requested);
         std::byte* const block = batch[--got];
         while (got != 0 && push(c, batch[got - 1])) --got;
         if (got != 0) heap_.give(batch, got);
         return block;
     }
-    // The block, marked as cached, and what must make room for it, is given back.
+    // Puts a block that is `cached` in the block table into the cache, and the blocks that make room for it into the
+    // chunks; the block itself where the cache does not take it.
     ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
         std::byte* out[64]{block};
         std::uint32_t n = 1;
@@ -111,20 +112,20 @@ template <class Policies> class chunk_core {
     }
 
     // ---- caches -------------------------------------------------------------------------------------------
-    // By who is alone with the cache.
+    // Requires that the caller is inside the cache.
     template <class Cache> void empty(Cache& cache) noexcept {
         std::byte* out[64];
         if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);
         while (const std::uint32_t n = cache.template take_largest<classes>(out, 64)) heap_.give(out, n);
     }
-    // A thread's cache goes; what it counted stays.
+    // Keeps the counts of a thread's cache that ends.
     template <class Cache> void keep_counts([[maybe_unused]] const Cache& cache) noexcept {
         if constexpr (counts)
             for (unsigned c = 0; c != most_classes; ++c) uncached_counts_.add(c, cache.counted(c));
     }
 
     // ---- statistics ---------------------------------------------------------------------------------------
-    // All but limit, peak and refused.
+    // Sets all but limit, peak and refused.
     chunk_stats stats() noexcept {
         chunk_stats f;
         const auto now = heap_.snapshot();
@@ -157,10 +158,10 @@ template <class Policies> class chunk_core {
         return shared_[multiplicative_hash(sys::thread_token(), 62)];
     }
     template <class Cache>
-    ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
+    ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t requested) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;
         std::byte* const block = cache.pop(c, config_.bytes[c]);
-        if (ALLOT_LIKELY(block != nullptr)) cache.count(c, asked);
+        if (ALLOT_LIKELY(block != nullptr)) cache.count(c, requested);
         cache.leave();
         return block;
     }
@@ -170,7 +171,8 @@ template <class Policies> class chunk_core {
         cache.leave();
         return ok;
     }
-    // What is to be given back, the block itself where the cache is in use.
+    // Puts the block into the cache and the blocks that it displaces into `out`, or the block itself where the cache
+    // does not take it. Returns the number in `out`.
     template <class Cache>
     std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
         if (!cache.enter()) return out[0] = block, 1;
@@ -220,7 +222,7 @@ template <class Policies> class chunk_core {
         core.flush_shared();
         if constexpr (Policies::per_thread) core.flush_threads();
     }
-    // One at a time: who asked before the fence is emptied behind it.
+    // Empties the caches of all threads. flushing_ makes sure that a cache emptied here was blocked before the fence.
     void flush_threads() noexcept {
         if (threads_ == nullptr) return;
         const lock_guard alone(flushing_);
@@ -229,7 +231,7 @@ template <class Policies> class chunk_core {
         if (threads_must_fence_) full_fence();
         else fenced = sys::process_fence();
         if (fenced) threads_->for_each([](thread_cache& mine) { mine.empty_if_blocked(); });
-        else threads_->for_each([](thread_cache& mine) { mine.unblock_owner(); }); // their blocks stay with them
+        else threads_->for_each([](thread_cache& mine) { mine.unblock_owner(); }); // the blocks stay cached
     }
 
     cache_config config_;
@@ -237,7 +239,7 @@ template <class Policies> class chunk_core {
     places* threads_ = nullptr; // heap::per_thread only
     bool threads_must_fence_ = false;
     sys::mutex flushing_;
-    ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> uncached_counts_;
+    ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> uncached_counts_; // of ended threads, and of blocks from the chunks
     heap_type heap_;
 };
 

@@ -1,7 +1,7 @@
-// heap::per_thread of a chunk arena: the cache that a thread has of it, found by heap/thread_cache_registry.hpp.
+// The block cache that a thread has of a chunk arena under heap::per_thread, found by heap/thread_cache_registry.hpp.
 //
-// Its blocks go back when the thread ends or the arena does, and whenever somebody is short of memory, without the
-// thread's help. Cost: 1.4 KiB and the cache's slots, and 1.3 KiB more where the set counts. Threads: that of
+// Its blocks go back to the chunks when the thread or the arena ends, and when any thread is short of memory, without
+// the owner's help. Cost: 1.4 KiB and the cache's slots; 1.3 KiB more where the set counts. Threads: see
 // block_cache.hpp.
 #pragma once
 
@@ -24,14 +24,15 @@ template <class Core> class thread_block_cache {
 
     cache_type& cache() noexcept { return cache_; }
 
-    // By the thread itself, or at the arena's end; the arena is not used later.
+    // Call on the owner thread, or at the arena's end. The core is not used afterwards.
     void close() noexcept {
         if (closed_) return;
         closed_ = true;
         core_.empty(cache_);
         core_.keep_counts(cache_);
     }
-    // By somebody else: only where the thread was asked and has been fenced.
+    // Empties the cache from another thread: block_owner(), a fence in all threads, empty_if_blocked(), which skips a
+    // cache that was opened later. All require the core's flush lock.
     void block_owner() noexcept {
         owner_blocked_ = true;
         cache_.block_owner();
@@ -50,7 +51,7 @@ template <class Core> class thread_block_cache {
   private:
     Core& core_;
     cache_type cache_;
-    bool owner_blocked_ = false; // by who holds the core's flush lock
+    bool owner_blocked_ = false; // requires the core's flush lock
     bool closed_ = false;
 };
 
