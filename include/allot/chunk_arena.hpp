@@ -1,5 +1,4 @@
-// Everything for blocks of bytes of any size: the chunk arena, its fits, where its pages come from, and units for its
-// limits.
+// Umbrella header for chunk arenas: blocks of bytes of any size, the fits that cut them, page policies, and units.
 #pragma once
 
 #include <allot/chunk/chunk_arena.hpp>

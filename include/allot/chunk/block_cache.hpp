@@ -1,13 +1,13 @@
-// The free blocks of a chunk arena that one place works with, by class, the last one given first.
+// A cache of free blocks of a chunk arena, by size class, last in first out; it belongs to the arena or to a thread.
 //
-// A place belongs to the arena or to a thread; whoever needs its blocks comes in and takes them, so a thread that is
-// idle or has ended keeps nothing from others. Who comes in is alone: a guest by an exchange; the thread whose cache it
-// is by a plain store and a look whether somebody waits, which the other makes visible by interrupting all threads
-// (sys/process_fence.hpp). Inside are some dozen instructions: no lock, no call to the system, no page request.
-// Invariant: a block in it is free, out of the chunks, marked `cached` in the map; bytes_now() <= the budget, and so is
-// the one kept beside the bins.
-// Cost: 8 bytes a slot, some 9 KiB where all classes are used, in memory once they are. Threads: as above.
-// Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003, membarrier(2)
+// One thread at a time is inside a cache: in a shared cache by an exchange, in its own cache by a plain store and a
+// read of a flag. Another thread sets that flag, fences all threads (sys/process_fence.hpp), waits until the owner is
+// outside, and empties the cache; so an idle or ended thread keeps no blocks from others. Inside are some dozen
+// instructions: no lock, no system call, no page request.
+// Invariant: a block in a cache is free, out of the chunks, and `cached` in the block table; bytes_now() <= the budget,
+// and so is the block kept beside the bins.
+// Cost: 8 bytes per slot, about 9 KiB where all classes are used, in memory once used. Threads: as above.
+// Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003; membarrier(2),
 // 2017.
 #pragma once
 
@@ -28,10 +28,10 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-/// How many blocks of each class a cache may hold: those of a sixteenth of the budget, 64 at most, one up to an eighth
-/// of it. Of the larger ones, up to the budget, the last alone is kept, beside the rest: in the bins they would drive
-/// out what is asked for more often.
-class cache_plan {
+// The number of blocks of each class that a cache's bins hold: as many as fill a sixteenth of the budget, 1 to 64, of
+// classes up to an eighth of it. Of larger blocks, up to the budget, the last one is kept outside the bins, where they
+// would displace classes that are requested more often.
+class cache_config {
   public:
     static constexpr unsigned most_classes = 80;
     static constexpr std::uint32_t most_blocks = 64;
@@ -52,33 +52,34 @@ class cache_plan {
     bool keeps_last(unsigned c) const noexcept { return limit[c] == 0 && bytes[c] <= budget; }
 
     std::size_t budget = 0;
-    std::size_t bytes[most_classes] = {}; // of a block
+    std::size_t bytes[most_classes] = {}; // of a block; the arrays are by class
     std::uint32_t slots = 0;
     std::uint32_t first[most_classes] = {};
     std::uint32_t limit[most_classes] = {};
 };
 
-// How many of a class, and how many bytes were wanted; nothing where nobody counts.
+// The counts of a class; counts_by_class is empty where the set does not count.
 struct class_counts {
     std::uint64_t allocations = 0;
-    std::uint64_t asked = 0;
+    std::uint64_t asked = 0; // bytes requested
 };
 template <bool Counts> struct counts_by_class {
     void count(unsigned, std::size_t) noexcept {}
-    void count_among_many(unsigned, std::size_t) noexcept {}
+    void count_shared(unsigned, std::size_t) noexcept {}
     class_counts counted(unsigned) const noexcept { return {}; }
 };
 template <> struct counts_by_class<true> {
     struct pair {
-        std::atomic<std::uint64_t> allocations{0}, asked{0}; // written by who is inside, read by reports
+        std::atomic<std::uint64_t> allocations{0}, asked{0}; // written by the thread that is inside, read by reports
     };
-    std::array<pair, cache_plan::most_classes> of_class{};
+    std::array<pair, cache_config::most_classes> of_class{};
     ALLOT_ALWAYS_INLINE void count(unsigned c, std::size_t bytes) noexcept {
         pair& p = of_class[c];
         p.allocations.store(p.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         p.asked.store(p.asked.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
     }
-    void count_among_many(unsigned c, std::size_t bytes) noexcept { add(c, {1, bytes}); }
+    // By any thread.
+    void count_shared(unsigned c, std::size_t bytes) noexcept { add(c, {1, bytes}); }
     void add(unsigned c, const class_counts& more) noexcept {
         of_class[c].allocations.fetch_add(more.allocations, std::memory_order_relaxed);
         of_class[c].asked.fetch_add(more.asked, std::memory_order_relaxed);
@@ -96,19 +97,20 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     block_cache& operator=(const block_cache&) = delete;
     ~block_cache() { delete[] slots_; }
 
-    // Without memory it holds nothing, and serves nobody.
-    bool open(const cache_plan& plan) noexcept {
+    // False: no memory, and the cache accepts no block.
+    bool open(const cache_config& plan) noexcept {
         slots_ = new (std::nothrow) std::byte*[plan.slots];
         if (slots_ == nullptr) return false;
         budget_ = plan.budget;
-        for (unsigned c = 0; c != cache_plan::most_classes; ++c) {
+        for (unsigned c = 0; c != cache_config::most_classes; ++c) {
             bins_[c].limit = plan.limit[c];
             bins_[c].slots = slots_ + plan.first[c];
         }
         return true;
     }
 
-    // --- for who is inside -----------------------------------------------------------------------------------
+    // --- requires enter() ------------------------------------------------------------------------------------
+    // Null: none of the class.
     ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t bytes) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();
@@ -117,7 +119,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         change(0 - bytes);
         return b.slots[n - 1];
     }
-    // False: no room for it.
+    // False: its class is full, or the budget is.
     ALLOT_ALWAYS_INLINE bool push(unsigned c, std::size_t bytes, std::byte* block) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();
@@ -127,7 +129,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         change(bytes);
         return true;
     }
-    // One that is too large for the bins stays beside them; returns the one that it drives out, or null.
+    // Keeps a block that is too large for the bins. Returns the one kept before, or null.
     std::byte* keep_last(unsigned c, std::byte* block) noexcept {
         kept_of_.store(c, std::memory_order_relaxed);
         return std::exchange(kept_, block);
@@ -136,17 +138,18 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         kept_of_.store(none, std::memory_order_relaxed);
         return std::exchange(kept_, nullptr);
     }
-    // Takes up to `most` blocks out, so that there is room for one of this class: the older half of its own, or, where
-    // it is the bytes that are short, the largest ones until a quarter of them is gone.
+    // Takes up to `most` blocks out, to make room for one of this class: the older half of a full class; otherwise the
+    // largest blocks, until a quarter of the budget is free. Returns their number.
     template <class Classes> std::uint32_t make_room(unsigned c, std::byte** out, std::uint32_t most) noexcept {
         const std::uint32_t n = bins_[c].n();
         if (n != 0 && n >= bins_[c].limit) return take_from(c, Classes::bytes_of(c), min(most, (n + 1) / 2), out);
         return take_largest<Classes>(out, most, budget_ / 4 * 3);
     }
+    // Takes up to `most` of the largest blocks out, until `leave_bytes` are left. Returns their number.
     template <class Classes>
     std::uint32_t take_largest(std::byte** out, std::uint32_t most, std::size_t leave_bytes = 0) noexcept {
         std::uint32_t got = 0;
-        for (unsigned c = cache_plan::most_classes; c-- != 0 && got != most && bytes_now() > leave_bytes;) {
+        for (unsigned c = cache_config::most_classes; c-- != 0 && got != most && bytes_now() > leave_bytes;) {
             const std::uint32_t n = bins_[c].n();
             if (n == 0) continue;
             const std::size_t bytes = Classes::bytes_of(c);
@@ -156,7 +159,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         return got;
     }
 
-    // --- for anybody -----------------------------------------------------------------------------------------
+    // --- any thread ------------------------------------------------------------------------------------------
     std::size_t bytes_now() const noexcept { return bytes_.load(std::memory_order_relaxed); }
     std::uint32_t blocks_of(unsigned c) const noexcept {
         return bins_[c].n() + (kept_of_.load(std::memory_order_relaxed) == c);
@@ -175,7 +178,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     ALLOT_ALWAYS_INLINE void change(std::size_t bytes) noexcept {
         bytes_.store(bytes_now() + bytes, std::memory_order_relaxed);
     }
-    // The oldest ones.
+    // Takes the oldest blocks of a class.
     std::uint32_t take_from(unsigned c, std::size_t bytes, std::uint32_t many, std::byte** out) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();
@@ -186,17 +189,17 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         return many;
     }
 
-    static constexpr unsigned none = cache_plan::most_classes;
+    static constexpr unsigned none = cache_config::most_classes;
 
     std::atomic<std::size_t> bytes_{0}; // in the bins
     std::size_t budget_ = 0;
-    std::atomic<unsigned> kept_of_{none}; // its class; read by reports
+    std::atomic<unsigned> kept_of_{none}; // the class of kept_; read by reports
     std::byte* kept_ = nullptr;
-    std::array<bin, cache_plan::most_classes> bins_{};
+    std::array<bin, cache_config::most_classes> bins_{};
     std::byte** slots_ = nullptr; // owned
 };
 
-// A cache that guests share: whoever finds it in use goes elsewhere.
+// A cache of the arena. A thread that finds it in use does without.
 template <bool Counts> class alignas(64) shared_block_cache : public block_cache<Counts> {
   public:
     ALLOT_ALWAYS_INLINE bool enter() noexcept { return !inside_.exchange(true, std::memory_order_acquire); }
@@ -209,31 +212,32 @@ template <bool Counts> class alignas(64) shared_block_cache : public block_cache
     std::atomic<bool> inside_{false};
 };
 
-// A cache of one thread, into which others come by ask(), a fence in all threads, wait(), and in the end dismiss().
+// The cache of one thread. Another thread enters it by block_owner(), a fence in all threads and wait_for_owner(), and
+// leaves it by unblock_owner().
 template <bool Counts> class own_block_cache : public block_cache<Counts> {
   public:
-    // `fenced`: nobody can interrupt this thread, so that it must fence by itself.
+    // `fenced`: the system offers no fence in all threads, so the owner fences in enter().
     explicit own_block_cache(bool fenced) noexcept : fenced_(fenced) {}
 
     ALLOT_ALWAYS_INLINE bool enter() noexcept {
         inside_.store(true, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         if (ALLOT_UNLIKELY(fenced_)) full_fence();
-        if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;
+        if (ALLOT_LIKELY(!owner_blocked_.load(std::memory_order_acquire))) return true;
         inside_.store(false, std::memory_order_release);
         return false;
     }
     ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(false, std::memory_order_release); }
 
-    void ask() noexcept { asked_.store(true, std::memory_order_relaxed); }
-    void wait() const noexcept {
+    void block_owner() noexcept { owner_blocked_.store(true, std::memory_order_relaxed); }
+    void wait_for_owner() const noexcept {
         while (inside_.load(std::memory_order_acquire)) yield();
     }
-    void dismiss() noexcept { asked_.store(false, std::memory_order_release); }
+    void unblock_owner() noexcept { owner_blocked_.store(false, std::memory_order_release); }
 
   private:
     std::atomic<bool> inside_{false};
-    std::atomic<bool> asked_{false};
+    std::atomic<bool> owner_blocked_{false};
     const bool fenced_;
 };
 

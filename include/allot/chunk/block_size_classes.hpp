@@ -1,11 +1,12 @@
-// Size classes of blocks: four a doubling, or one, in multiples of a unit.
+// The size classes of blocks: four per doubling, or one, in multiples of a unit.
 //
-//   4 a doubling, unit 64:   64 128 192 256 | 320 384 448 512 | 640 768 896 1024 | 1280 ...   waste < 20 % above 256
-//   1 a doubling, unit 64:   64 128 256 512 1024 ...                                           waste < 50 %
+//   4 per doubling, unit 64:   64 128 192 256 | 320 384 448 512 | 640 768 896 1024 | 1280 ...   waste < 20 % above 256
+//   1 per doubling, unit 64:   64 128 256 512 1024 ...                                           waste < 50 %
 //
-// Up to `Parts` units a class is a multiple of the unit. Invariant: class_of(bytes_of(c)) == c, sizes ascend, and the
-// class of n is the smallest that holds n. Cost: some eight instructions either way, no table. Constexpr; threads: any.
-// Source: four a doubling as in jemalloc, 2005; powers of two, Knowlton 1965.
+// The first `Parts` classes are multiples of the unit. Invariant: class_of(bytes_of(c)) == c, sizes ascend, and the
+// class of n is the smallest that holds n. Cost: about eight instructions either way, no table. Constexpr. Threads:
+// any.
+// Source: four per doubling as in jemalloc, 2005; powers of two, Knowlton 1965.
 #pragma once
 
 #include <allot/config.hpp>
@@ -22,9 +23,9 @@ template <std::size_t Unit, unsigned Parts> struct block_size_classes {
     static constexpr unsigned part_bits = Parts == 4 ? 2 : 0;
     static constexpr unsigned first_doubling = log2_floor(Unit) + part_bits;
 
-    /// n from 1 on.
+    // Requires n > 0.
     static constexpr unsigned class_of(std::size_t n) noexcept {
-        const std::size_t last = n - 1; // of its bytes
+        const std::size_t last = n - 1;
         if (n <= Unit * Parts) return static_cast<unsigned>(last >> (first_doubling - part_bits));
         const unsigned top = log2_floor(last);
         return Parts + ((top - first_doubling) << part_bits) +
@@ -35,10 +36,10 @@ template <std::size_t Unit, unsigned Parts> struct block_size_classes {
         const unsigned top = first_doubling + ((c - Parts) >> part_bits);
         return (std::size_t{Parts} + ((c - Parts) & (Parts - 1)) + 1) << (top - part_bits);
     }
-    /// The smallest class of n bytes whose size is a multiple of `align`.
+    // The smallest class that holds n bytes and whose size is a multiple of `align`.
     static constexpr unsigned class_of(std::size_t n, std::size_t align) noexcept {
         unsigned c = class_of(n > align ? n : align);
-        while (!is_aligned(bytes_of(c), align)) ++c; // a power of two is one
+        while (!is_aligned(bytes_of(c), align)) ++c; // ends: each power of two is a class's size
         return c;
     }
 };

@@ -1,14 +1,15 @@
-// What begins at an address of an arena: a byte for each unit of it, beside the memory.
+// The state of each address of a chunk arena: a byte per unit of 64 bytes, out of band.
 //
-//   0              nothing begins here
-//   1 + class      a block of this class that somebody has          | + 0x80: it is free, in a cache
-//   large (0x7f)   a run of pages that somebody has: how many, says the word of its first page
+//   0              no block begins here
+//   1 + class      a live block of this class begins here           | + 0x80: it is free, in a cache
+//   large (0x7f)   a live run of pages begins here; the word of its first page has their number
 //
-// So a release looks at one byte, without a lock, and a second release, an address inside a block or one that is
-// nobody's is known as such. The host never reads the memory itself. Invariant: a byte is not 0 exactly while its block
-// is out of the chunks: with somebody, or in a cache. Cost: 1/64 of the arena's address space, in memory where blocks
-// begin; 4 bytes a page; two system calls an arena. Threads: any for reading; a byte is written by who has its block.
-// Source: the page map of tcmalloc, 2005, at the grain of a block.
+// A release reads one byte, without a lock, and recognizes a double release, an interior pointer, or an address that is
+// no block. The host never reads the blocks themselves.
+// Invariant: a byte is not 0 exactly while its block is out of the chunks: live, or in a cache.
+// Cost: 1/64 of the arena's address space, in memory where blocks begin; 4 bytes per page; two system calls per arena.
+// Threads: any may read; a byte is written by the thread that has its block.
+// Source: the page map of tcmalloc, 2005, with the grain of a block.
 #pragma once
 
 #include <allot/config.hpp>
@@ -35,7 +36,7 @@ class block_table {
     ~block_table() {
         if (memory_ != nullptr) sys::unmap(memory_, mapped_);
     }
-    // For an arena of so many bytes and pages; false: no memory.
+    // For an arena of `bytes` in `pages`. False: no memory.
     bool open(std::size_t bytes, std::size_t pages) noexcept {
         const std::size_t os_page = sys::os_page_bytes();
         const std::size_t units = align_up(bytes >> unit_shift, os_page);
@@ -53,7 +54,7 @@ class block_table {
         return true;
     }
 
-    // Of the unit at a distance from the arena's start.
+    // The state of the unit at a distance from the arena's start.
     ALLOT_ALWAYS_INLINE std::uint8_t at(std::size_t distance) const noexcept {
         return states_[distance >> unit_shift].load(std::memory_order_relaxed);
     }
@@ -65,7 +66,8 @@ class block_table {
     static constexpr bool is_block(std::uint8_t s) noexcept { return static_cast<std::uint8_t>(s - 1) < large - 1; }
     static constexpr unsigned class_in(std::uint8_t s) noexcept { return static_cast<unsigned>(s & ~free_bit) - 1; }
 
-    // Of a page: 0: not ours; 1: of a chunk; n + 1: the first of n that are one block; `inside`: another one of those.
+    // The word of a page: 0: not this chunk arena's; 1: of a chunk; n + 1: the first page of a block of n pages;
+    // `inside`: another page of such a block.
     static constexpr std::uint32_t inside = ~std::uint32_t{0};
     std::uint32_t word(std::size_t page) const noexcept { return words_[page].load(std::memory_order_relaxed); }
     void set_word(std::size_t page, std::uint32_t to) noexcept { words_[page].store(to, std::memory_order_relaxed); }

@@ -3,15 +3,14 @@
 //   chunk_arena -- caches (of threads, of the arena) -- chunks: a fit -- pages (limit) -- arena (pages)
 //              `-- blocks of more than a chunk ----------------------------'
 //
-// For buffers: large blocks, shared between threads, given back by whoever is the last. Sizes are rounded to the
-// classes of the set's fit, so every block has a capacity that its address tells; up to a chunk the fit cuts it, beyond
-// it is pages of the same arena, so pooled memory never starves a large request. What is known about blocks stands
-// beside the memory, which the host need not be able to touch (page::on_device).
-// Invariant: charged bytes are the pages held, and never exceed the limit. Cost: some 60 instructions each to allocate
-// and to give back (bench/NOTES.md); 9 KiB an object (15 where the set counts) and 9 a cache, 1/64 of the arena's
-// address space, touched where blocks begin. Threads: any, but for construction, destruction and valid(). Blocks are
-// given back before the arena ends: those that are left are told. A block is no row: allot::link and its like must not
-// be asked about one, where an arena is shared with rows.
+// For buffers: large blocks that threads share and the last user deallocates. Sizes are rounded up to the classes of
+// the set's fit, which cuts blocks up to a chunk; larger blocks are pages of the same arena, so pooled memory never
+// starves a large request. Block metadata is out of band, so the host need not be able to touch blocks
+// (page::on_device).
+// Invariant: the charged bytes are the pages held, and never exceed the limit. Cost: about 60 instructions each to
+// allocate and to deallocate (bench/NOTES.md); 9 KiB per object (15 where the set counts) and 9 KiB per cache; 1/64 of
+// the arena's address space, touched where blocks begin. Threads: any, except for construction, destruction and
+// valid().
 // Source: Netty's pooled arenas as Drill uses them, 2013 to 2020.
 #pragma once
 
@@ -36,6 +35,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// An allocator of blocks. A block is not a row: where the arena is shared with rows, never pass a block to
+/// allot::link() and the like.
 template <class Set> class chunk_arena {
     using policies = detail::chunk_policies<Set>;
     using core_type = detail::chunk_core<policies>;
@@ -44,22 +45,23 @@ template <class Set> class chunk_arena {
 
   public:
     using set = Set;
-    static constexpr std::size_t unit = classes::unit; // blocks are aligned to it, and not smaller
-    static constexpr std::size_t usual_chunk = std::size_t{4} << 20;
+    static constexpr std::size_t unit = classes::unit; // the smallest block and alignment, 64 bytes
+    static constexpr std::size_t default_chunk_bytes = std::size_t{4} << 20;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
-    // Takes, in any order: limit (where the set charges), the account to charge (where it says ledger::tree), name,
-    // chunk_bytes (else 4 MiB, less where the limit is small), page_bytes, reserve_bytes, leak_sink; the arena where
-    // the set says page::of<Arena>, the caller's bytes where it says page::borrowed, the api (unless it is an empty
-    // type) and a device_id where it says page::on_device. Throws out_of_memory when no address space can be had
-    // (without exceptions: aborts with its page).
+    /// Takes, in any order: name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes, reserve_bytes,
+    /// leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree; the arena under
+    /// page::of<Arena>; the bytes to use under page::borrowed; a device_id, and the api unless it is an empty type,
+    /// under page::on_device.
+    /// Requires: name, account, arena and api outlive the chunk arena.
+    /// Throws: out_of_memory if no address space can be reserved (without exceptions: writes the report and aborts).
     template <class... Values>
     explicit chunk_arena(Values&&... values)
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), pages_(arena(), ledger_),
-          core_(pages_,
-                chunk_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(), arena().page_bytes())),
+          core_(pages_, chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(),
+                                        arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           client_(arena(), name_, &held, this, &reclaim_for_arena) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
@@ -70,18 +72,18 @@ template <class Set> class chunk_arena {
         }
         client_.leave();
         core_.close();
-        raise(out_of_memory("allot: out of memory: a chunk arena cannot get what it keeps about blocks",
-                            [&](text_writer& out) {
-                                out.put("chunk arena ")
-                                    .put(name_)
-                                    .put(" (set ")
-                                    .put(set_name())
-                                    .put("): no room for its map")
-                                    .newline();
-                            }));
+        raise(out_of_memory("allot: out of memory: a chunk arena cannot map its block table", [&](text_writer& out) {
+            out.put("chunk arena ")
+                .put(name_)
+                .put(" (set ")
+                .put(set_name())
+                .put("): the system refuses memory for its block table")
+                .newline();
+        }));
     }
     chunk_arena(const chunk_arena&) = delete;
     chunk_arena& operator=(const chunk_arena&) = delete;
+    /// Reports the blocks that are still live to the leak sink, and gives all pages back.
     ~chunk_arena() {
         if constexpr (policies::in_tree) ledger_.set_stats_source(nullptr, nullptr);
         client_.leave();
@@ -92,27 +94,31 @@ template <class Set> class chunk_arena {
 
     // ---- blocks ---------------------------------------------------------------------------------------------
 
-    // Memory of so many bytes or more, its contents unspecified, aligned to 64 or as told, up to a page; 0 bytes are a
-    // block, too. On failure what the set's oom policy says: oom::raise throws out_of_memory, oom::null gives none.
+    /// Allocates a block of at least `bytes` (0 gives a block too) with unspecified contents.
+    /// Requires: align is a power of two, a page at most. Anything else, and more bytes than PTRDIFF_MAX, is reported
+    /// as misuse and refused.
+    /// Returns: the block; under oom::null none on failure.
+    /// Throws: out_of_memory on failure, under oom::raise.
     ALLOT_ALWAYS_INLINE block allocate(std::size_t bytes, std::size_t align = unit) {
         const block b = try_allocate(bytes, align);
         if (ALLOT_LIKELY(b.address != nullptr) || !policies::raises) return b;
         detail::raise_no_block(*this, set_name(), bytes, align);
     }
-    // The same; none on failure.
+    /// As allocate().
+    /// Returns: none on failure, under any oom policy.
     ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align = unit) noexcept {
         if (ALLOT_LIKELY(has_class(bytes) && align <= unit &&
                          is_power_of_two(align))) { // no cache has more than a chunk
             const unsigned c = classes::class_of(bytes);
             if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
                 core_.map().set(core_.heap().distance(p), map::live(c));
-                return {p, core_.plan().bytes[c]};
+                return {p, core_.config().bytes[c]};
             }
         }
         return allocate_slow(bytes, align);
     }
-    // The block's memory may be used again, by any thread from now on. Null is nothing; what is no block is told as
-    // misuse, and nothing happens. Makes no call to the system.
+    /// Deallocates a block. Null is ignored. Anything but a live block is reported as misuse and ignored. Makes no
+    /// system call.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p) noexcept {
         const std::size_t at = core_.heap().distance(p);
         if (ALLOT_LIKELY(is_unit(at))) {
@@ -121,9 +127,10 @@ template <class Set> class chunk_arena {
         }
         deallocate_slow(p);
     }
-    // The same, told the bytes that were asked for, or that it has (since it was resized: that it has), and the
-    // alignment where it was more than 64: its class is known before the map is read. Other bytes, or what is no block,
-    // are undefined; checked builds tell, bytes where they are too many.
+    /// The same, faster: the class follows from the arguments, not from the block table.
+    /// Requires: p is a live block; bytes is the number requested, or its capacity (after resize() only its capacity);
+    /// align is the alignment requested. Otherwise undefined; checked builds report an address that is no block, and
+    /// bytes beyond the capacity.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p, std::size_t bytes, std::size_t align = unit) noexcept {
         const std::size_t at = core_.heap().distance(p);
         if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= chunk_bytes() && align <= unit &&
@@ -133,14 +140,15 @@ template <class Set> class chunk_arena {
             if (const std::size_t has = capacity(p); has != 0 && bytes > has) misused(misuse::absurd_size, p);
         deallocate(p);
     }
-    // The block has room for so many bytes where it stands, more or fewer than it had; none where that cannot be, and
-    // then it is as it was.
+    /// Grows or shrinks a block in place, to hold `bytes`.
+    /// Returns: the block; none where it cannot, and the block is as before. Anything but a live block is reported as
+    /// misuse.
     block resize(void* p, std::size_t bytes) noexcept {
         const std::size_t at = core_.heap().distance(p);
         const std::uint8_t s = is_unit(at) ? core_.map().at(at) : 0;
         auto* const start = static_cast<std::byte*>(p);
         if (s == map::large) return resize_large(start, bytes);
-        if (ALLOT_UNLIKELY(!map::is_block(s))) return misused(why_no_block(p), p), block{};
+        if (ALLOT_UNLIKELY(!map::is_block(s))) return misused(misuse_of(p), p), block{};
         const unsigned from = map::class_in(s);
         if (bytes > core_.heap().chunk_bytes()) return {};
         const unsigned to = classes::class_of(bytes != 0 ? bytes : 1);
@@ -151,14 +159,14 @@ template <class Set> class chunk_arena {
         }
         return {p, capacity(p)};
     }
-    // What the block may use; 0 for what is no block.
+    /// The usable bytes of a block; 0 for an address that begins no block.
     std::size_t capacity(const void* p) const noexcept {
         const std::size_t at = core_.heap().distance(p);
         const std::uint8_t s = is_unit(at) ? core_.heap().map().at(at) : 0;
-        if (map::is_block(s)) return core_.plan().bytes[map::class_in(s)];
+        if (map::is_block(s)) return core_.config().bytes[map::class_in(s)];
         return s == map::large ? core_.heap().pages_of(static_cast<const std::byte*>(p)) << arena().page_shift() : 0;
     }
-    // What a request of so many bytes gets, if there is memory; 0: none of this arena's ever does.
+    /// The capacity that a request would get if there is memory; 0: this arena can never serve it.
     std::size_t capacity_for(std::size_t bytes, std::size_t align = unit) const noexcept {
         const std::size_t n = bytes != 0 ? bytes : 1;
         if (n > core_.heap().span() || !is_power_of_two(align) || align > arena().page_bytes()) return 0;
@@ -166,19 +174,23 @@ template <class Set> class chunk_arena {
         const std::size_t has = c != no_class ? classes::bytes_of(c) : align_up(n, arena().page_bytes());
         return has <= core_.heap().span() ? has : 0;
     }
+    /// Whether an address is in the arena's range, which other managers may share.
     bool contains(const void* p) const noexcept { return arena().contains(p); }
 
     // ---- memory ---------------------------------------------------------------------------------------------
 
-    // Empties all caches and gives free pages back to the arena; returns bytes.
+    /// Empties all caches and gives free pages back to the arena.
+    /// Returns: their bytes.
     std::size_t release_empty_pages() noexcept { return core_.heap().reclaim(true) << arena().page_shift(); }
-    // The same, and the arena's free pages go back to the system; returns bytes of the latter.
+    /// The same, and returns the arena's free pages to the system.
+    /// Returns: the bytes returned to the system.
     std::size_t trim() noexcept {
         release_empty_pages();
         const std::size_t bytes = arena().trim();
         pages_.record(watch_event::trimmed, bytes);
         return bytes;
     }
+    /// used(): bytes charged; peak(): the most so far; limit(). Absent under ledger::none.
     std::size_t used() const noexcept
         requires(policies::charges)
     {
@@ -194,7 +206,7 @@ template <class Set> class chunk_arena {
     {
         return ledger_.limit();
     }
-    // Takes effect for later requests; pages already held stay.
+    /// Applies to later requests; pages that are held stay.
     void set_limit(std::size_t bytes) noexcept
         requires(policies::charges)
     {
@@ -206,41 +218,27 @@ template <class Set> class chunk_arena {
         return ledger_.charges();
     }
 
-    // Exact while no other thread allocates or gives back.
+    /// Exact while no other thread allocates or deallocates.
+    /// Complexity: a walk over the classes of all caches.
     chunk_stats stats() const noexcept {
-        chunk_stats f;
-        const auto now = core_.heap().now();
-        f.large = now.large_pages << arena().page_shift();
-        f.held = now.bytes + f.large;
-        f.live = now.out + f.large;
-        f.live_blocks = now.blocks + now.large;
-        f.largest_free_run = now.largest;
-        f.metadata = now.metadata;
-        f.free = now.bytes - now.out;
+        chunk_stats f = core_.stats();
         f.limit = limit_bytes();
         if constexpr (policies::charges) f.peak = ledger_.peak();
         else f.peak = arena().stats().peak_taken;
-        usage_of(now, [&](const class_usage& u) {
-            f.cached += u.cached * u.bytes;
-            f.live_blocks -= detail::min(u.cached, f.live_blocks);
-            f.allocations += u.allocations;
-            f.asked += u.asked;
-            f.given += u.allocations * u.bytes;
-        });
-        f.live -= detail::min(f.cached, f.live);
         f.refused = refused_.load(std::memory_order_relaxed);
         return f;
     }
-    // Visits (class_usage) of every class that was used, the smallest first.
-    template <class Visit> void usage(Visit visit) const { usage_of(core_.heap().now(), visit); }
-    // One page: limit, live, the classes that hold most, the arena.
+    /// Calls visit(class_usage) for each class that was used, the smallest first.
+    template <class Visit> void usage(Visit visit) const { core_.usage(visit); }
+    /// Writes a page: limit, live bytes, the classes with the most, the arena, the account. Allocates nothing.
     void report(text_writer& out) const noexcept {
         detail::write_chunks(out, *this, set_name());
         arena().report(out);
         if constexpr (policies::in_tree) ledger_.report(out);
     }
 
-    // Its own, which its pages are charged to, below the one that it was given; it lives as long as the arena.
+    /// The chunk arena's own account, a child of the one passed in; its pages are charged to it. It lives as long as
+    /// the chunk arena.
     allot::account& account() const noexcept
         requires(policies::in_tree)
     {
@@ -249,7 +247,8 @@ template <class Set> class chunk_arena {
     const char* name() const noexcept { return name_; }
     arena_base& arena() const noexcept { return arena_.get(); }
     std::size_t chunk_bytes() const noexcept { return core_.heap().chunk_bytes(); }
-    // The invariants of its books; no other thread may use it meanwhile.
+    /// Whether chunks, counts and charged bytes agree. For tests.
+    /// Threads: no other thread may use the chunk arena meanwhile.
     bool valid() const noexcept {
         if (!core_.heap().valid()) return false;
         if constexpr (policies::charges) return ledger_.used() == stats().held;
@@ -266,7 +265,8 @@ template <class Set> class chunk_arena {
     static std::size_t held(const void* self) noexcept {
         return static_cast<const chunk_arena*>(self)->core_.heap().held_bytes();
     }
-    // What the system gives to an arena of its own; one that is shared is nobody's alone.
+    // Committed and resident bytes are those of a private arena; 0 where the arena is shared, since the bytes cannot be
+    // attributed.
     template <class Stats> static Stats item_stats_of(const void* self) noexcept {
         const auto& blocks = *static_cast<const chunk_arena*>(self);
         if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
@@ -279,9 +279,9 @@ template <class Set> class chunk_arena {
         if constexpr (policies::charges) return ledger_.limit();
         else return arena().limit();
     }
-    // A power of two, a page at least; a limit has room for 32.
-    static std::size_t chunk_for(std::size_t asked, std::size_t limit, std::size_t page) noexcept {
-        const std::size_t wanted = asked != 0 ? asked : detail::min(usual_chunk, limit / 32);
+    // The chunk size: a power of two, at least a page; without a request 1/32 of the limit, 4 MiB at most.
+    static std::size_t chunk_bytes_for(std::size_t requested, std::size_t limit, std::size_t page) noexcept {
+        const std::size_t wanted = requested != 0 ? requested : detail::min(default_chunk_bytes, limit / 32);
         return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
     }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::most_chunk; }
@@ -292,7 +292,7 @@ template <class Set> class chunk_arena {
         const unsigned c = classes::class_of(bytes, detail::max(align, unit));
         return classes::bytes_of(c) <= chunk ? c : no_class;
     }
-    // Whether a distance is one of the arena's units.
+    // Whether a distance from the arena's start is inside, and a multiple of the unit.
     ALLOT_ALWAYS_INLINE bool is_unit(std::size_t at) const noexcept {
         return at < core_.heap().span() && is_aligned(at, unit);
     }
@@ -322,22 +322,22 @@ template <class Set> class chunk_arena {
         refused_.fetch_add(1, std::memory_order_relaxed);
         return {};
     }
-    // What is no block of a class.
+    // Addresses that begin no block of a class: null, large blocks, misuse.
     ALLOT_NOINLINE void deallocate_slow(const void* p) noexcept {
         if (p == nullptr) return;
         const std::size_t at = core_.heap().distance(p);
         if (is_unit(at) && core_.map().at(at) == map::large)
             core_.heap().give_pages(const_cast<std::byte*>(static_cast<const std::byte*>(p)));
-        else misused(why_no_block(p), p);
+        else misused(misuse_of(p), p);
     }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
-        // More than a chunk it stays: who gives it back may tell its bytes, and no more than a chunk is a class.
+        // The block stays larger than a chunk: a sized deallocate() takes smaller blocks for blocks of a class.
         const std::size_t pages =
             detail::max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }
-    misuse why_no_block(const void* p) const noexcept {
+    misuse misuse_of(const void* p) const noexcept {
         if (!arena().contains(p)) return misuse::foreign_pointer;
         if (core_.heap().is_inside_a_block(p)) return misuse::interior_pointer;
         const std::size_t at = core_.heap().distance(p);
@@ -348,22 +348,6 @@ template <class Set> class chunk_arena {
         report_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});
     }
 
-    template <class Visit> void usage_of(const typename core_type::heap_type::state& now, Visit visit) const {
-        for (unsigned c = 0; c != core_type::most_classes && classes::bytes_of(c) <= chunk_bytes(); ++c) {
-            class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
-            const auto add = [&](const auto& counts) {
-                u.allocations += counts.allocations;
-                u.asked += counts.asked;
-            };
-            add(core_.counted_elsewhere(c));
-            core_.for_each_cache([&](const auto& cache) {
-                u.cached += cache.blocks_of(c);
-                add(cache.counted(c));
-            });
-            u.live -= detail::min(u.cached, u.live);
-            if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
-        }
-    }
     const char* name_;
     typename policies::arena arena_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
@@ -371,10 +355,10 @@ template <class Set> class chunk_arena {
     mutable core_type core_;
     std::atomic<std::uint64_t> refused_{0};
     leak_sink leaks_;
-    arena_client client_; // last: others may ask from now on
+    arena_client client_; // last: callbacks may come from its construction on
 };
 
-// A set that makes no chunk arena: its mistake is told once, and everything else is quiet.
+// A set that makes no chunk arena: its mistake is reported once, and uses of the class give no further errors.
 template <class Set>
     requires(!detail::makes_chunk_arena<Set>())
 class chunk_arena<Set> : public detail::refused<Set, product::chunk_arena> {
@@ -383,7 +367,7 @@ class chunk_arena<Set> : public detail::refused<Set, product::chunk_arena> {
   public:
     using detail::refused<Set, product::chunk_arena>::refused;
 
-    template <class... As> block allocate(As&&...) const noexcept; // whose members are asked for
+    template <class... As> block allocate(As&&...) const noexcept; // programs use members of the result
     template <class... As> block try_allocate(As&&...) const noexcept;
     template <class... As> block resize(As&&...) const noexcept;
     template <class... As> chunk_stats stats(As&&...) const noexcept;

@@ -1,21 +1,23 @@
-// The paths of a chunk arena: a cache that the caller finds, the chunks behind it, and how all caches are emptied.
+// The paths of a chunk arena: a cache, the chunks behind it, and how all caches are emptied.
 //
 //   take(class) -- own cache of the thread (heap::per_thread, from its 32nd block on) --.
 //               -- one of four of the arena, if it is not in use --------------------- +-- chunk_heap: fit, lock, pages
 //
-// Blocks move in batches. Who is short of pages empties every cache, whoever's it is: so what threads keep is never
-// what a request fails for, and an idle thread's blocks come back at trim(), under pressure, and at its end.
-// Invariant: a block is with somebody, in one cache, or in the chunks. Cost: some 120 instructions a pair in a thread's
-// own cache, fewer and two exchanges in the arena's. Threads: any, unless a member says otherwise. A release waits for
-// no more than a spin lock's holder, where its cache is full, and makes no call to the system.
-// Source: magazines, Bonwick and Adams 2001; caches that come back: what users ask of Netty's (#8941, #12749).
+// Blocks move between caches and chunks in batches. A thread that is short of pages empties all caches, of any thread,
+// so no request fails because of cached blocks; an idle thread's blocks also come back at trim() and at its end.
+// Invariant: a block is live, in one cache, or in the chunks. Cost: about 120 instructions per pair in a thread's own
+// cache, fewer and two exchanges in the arena's. Threads: any, except where noted. A release that finds the cache full
+// waits for a spin lock at most, and makes no system call.
+// Source: magazines, Bonwick and Adams 2001; caches that come back: requests of Netty's users (#8941, #12749).
 #pragma once
 
 #include <allot/chunk/block_cache.hpp>
 #include <allot/chunk/chunk_heap.hpp>
+#include <allot/chunk/chunk_stats.hpp>
 #include <allot/chunk/thread_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/heap/thread_cache_registry.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
@@ -37,18 +39,19 @@ template <class Policies> class chunk_core {
     using pages_type = charged_pages<typename Policies::ledger>;
     static constexpr bool counts = Policies::counts;
     static constexpr unsigned most_classes = heap_type::most_classes;
-    static_assert(most_classes == cache_plan::most_classes && classes::class_of(heap_type::most_chunk) < most_classes);
+    static_assert(most_classes == cache_config::most_classes &&
+                  classes::class_of(heap_type::most_chunk) < most_classes);
     static_assert(most_classes <= block_table::most_classes);
 
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
-        plan_.make(classes{}, chunk_bytes, chunk_bytes / 4);
-        for (auto& cache : shared_) cache.open(plan_);
+        config_.make(classes{}, chunk_bytes, chunk_bytes / 4);
+        for (auto& cache : shared_) cache.open(config_);
         if constexpr (Policies::per_thread) {
-            threads_fence_ = !sys::prepare_process_fence();
+            threads_must_fence_ = !sys::prepare_process_fence();
             threads_ = new (std::nothrow) places(*this);
         }
     }
-    // Nobody uses the arena any more: the caches are emptied.
+    // Empties all caches. No other thread may use the arena any more.
     void close() noexcept {
         if constexpr (Policies::per_thread) {
             if (threads_ != nullptr) places::close(threads_);
@@ -61,104 +64,150 @@ template <class Policies> class chunk_core {
     heap_type& heap() noexcept { return heap_; }
     const heap_type& heap() const noexcept { return heap_; }
     block_table& map() noexcept { return heap_.map(); }
-    const cache_plan& plan() const noexcept { return plan_; }
-    // Threads must fence by themselves.
-    bool threads_fence() const noexcept { return threads_fence_; }
+    const cache_config& config() const noexcept { return config_; }
+    // Whether the owner of a cache must fence, since the system cannot fence all threads.
+    bool threads_must_fence() const noexcept { return threads_must_fence_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
-    // A free block from the caller's cache, marked as if it were still there; null where there is none.
-    ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t asked) noexcept {
+    // A free block from the caller's cache, still `cached` in the block table; null: none.
+    ALLOT_ALWAYS_INLINE std::byte* pop(unsigned c, std::size_t requested) noexcept {
         if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->here() : nullptr; ALLOT_LIKELY(mine != nullptr))
-                return pop_from(mine->cache(), c, asked);
-        auto& cache = one_of_four();
-        return pop_from(cache, c, asked);
+            if (thread_cache* const mine = threads_ != nullptr ? threads_->here() : nullptr;
+                ALLOT_LIKELY(mine != nullptr))
+                return pop_from(mine->cache(), c, requested);
+        auto& cache = shared_cache();
+        return pop_from(cache, c, requested);
     }
-    // The block, marked as cached, is the caller's cache's; false where that has no room, or is in use.
+    // Puts a block that is `cached` in the block table into the caller's cache; false: it is full, or in use.
     ALLOT_ALWAYS_INLINE bool push(unsigned c, std::byte* block) noexcept {
         if constexpr (Policies::per_thread)
-            if (own* const mine = threads_ != nullptr ? threads_->known() : nullptr; ALLOT_LIKELY(mine != nullptr))
+            if (thread_cache* const mine = threads_ != nullptr ? threads_->known() : nullptr;
+                ALLOT_LIKELY(mine != nullptr))
                 return push_to(mine->cache(), c, block);
-        return push_to(one_of_four(), c, block);
+        return push_to(shared_cache(), c, block);
     }
-    // The same from the chunks, with a batch for the cache; null when no memory can be had.
-    ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t asked) noexcept {
-        std::byte* batch[cache_plan::most_blocks];
-        const std::uint32_t many = align > classes::unit || plan_.limit[c] < 2 ? 1 : plan_.limit[c] / 2;
+    // As pop(), from the chunks, with a batch for the cache; null: no memory.
+    ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t requested) noexcept {
+        std::byte* batch[cache_config::most_blocks];
+        const std::uint32_t many = align > classes::unit || config_.limit[c] < 2 ? 1 : config_.limit[c] / 2;
         std::uint32_t got = heap_.take(c, align, batch, many);
         if (got == 0) return nullptr;
-        if constexpr (counts) others_.count_among_many(c, asked);
+        if constexpr (counts) uncached_counts_.count_shared(c, requested);
         std::byte* const block = batch[--got];
         while (got != 0 && push(c, batch[got - 1])) --got;
         if (got != 0) heap_.give(batch, got);
         return block;
     }
-    // The block, marked as cached, and what must make room for it, is given back.
+    // Puts a block that is `cached` in the block table into the cache, and the blocks that make room for it into the
+    // chunks; the block itself where the cache does not take it.
     ALLOT_NOINLINE void give(unsigned c, std::byte* block) noexcept {
         std::byte* out[64]{block};
         std::uint32_t n = 1;
-        if (plan_.limit[c] != 0 || plan_.keeps_last(c)) {
-            own* mine = nullptr;
+        if (config_.limit[c] != 0 || config_.keeps_last(c)) {
+            thread_cache* mine = nullptr;
             if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
-            n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(one_of_four(), c, block, out);
+            n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(shared_cache(), c, block, out);
         }
         if (n != 0) heap_.give(out, n);
     }
 
     // ---- caches -------------------------------------------------------------------------------------------
-    // By who is alone with the cache.
+    // Requires that the caller is inside the cache.
     template <class Cache> void empty(Cache& cache) noexcept {
         std::byte* out[64];
         if (std::byte* const last = cache.take_last()) heap_.give(&last, 1);
         while (const std::uint32_t n = cache.template take_largest<classes>(out, 64)) heap_.give(out, n);
     }
-    // A thread's cache goes; what it counted stays.
+    // Keeps the counts of a thread's cache that ends.
     template <class Cache> void keep_counts([[maybe_unused]] const Cache& cache) noexcept {
         if constexpr (counts)
-            for (unsigned c = 0; c != most_classes; ++c) others_.add(c, cache.counted(c));
+            for (unsigned c = 0; c != most_classes; ++c) uncached_counts_.add(c, cache.counted(c));
     }
-    // Visits every cache; counts of ended threads and of blocks that came past the caches.
-    template <class Visit> void for_each_cache(Visit visit) {
-        for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
-        if constexpr (Policies::per_thread)
-            if (threads_ != nullptr)
-                threads_->for_each([&](own& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+
+    // ---- statistics ---------------------------------------------------------------------------------------
+    // Sets all but limit, peak and refused.
+    chunk_stats stats() noexcept {
+        chunk_stats f;
+        const auto now = heap_.snapshot();
+        f.large = now.large_pages << heap_.arena().page_shift();
+        f.held = now.bytes + f.large;
+        f.live = now.out + f.large;
+        f.live_blocks = now.blocks + now.large;
+        f.largest_free_run = now.largest;
+        f.metadata = now.metadata;
+        f.free = now.bytes - now.out;
+        usage_of(now, [&](const class_usage& u) {
+            f.cached += u.cached * u.bytes;
+            f.live_blocks -= min(u.cached, f.live_blocks);
+            f.allocations += u.allocations;
+            f.asked += u.asked;
+            f.given += u.allocations * u.bytes;
+        });
+        f.live -= min(f.cached, f.live);
+        return f;
     }
-    class_counts counted_elsewhere(unsigned c) const noexcept { return others_.counted(c); }
+    // Calls visit(class_usage) for each class that was used, the smallest first.
+    template <class Visit> void usage(Visit visit) { usage_of(heap_.snapshot(), visit); }
 
   private:
-    using own = thread_block_cache<chunk_core>;
-    using places = thread_cache_registry<chunk_core, own>;
+    using thread_cache = thread_block_cache<chunk_core>;
+    using places = thread_cache_registry<chunk_core, thread_cache>;
     using shared = shared_block_cache<counts>;
 
-    ALLOT_ALWAYS_INLINE shared& one_of_four() noexcept { return shared_[multiplicative_hash(sys::thread_token(), 62)]; }
+    ALLOT_ALWAYS_INLINE shared& shared_cache() noexcept {
+        return shared_[multiplicative_hash(sys::thread_token(), 62)];
+    }
     template <class Cache>
-    ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t asked) noexcept {
+    ALLOT_ALWAYS_INLINE std::byte* pop_from(Cache& cache, unsigned c, std::size_t requested) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return nullptr;
-        std::byte* const block = cache.pop(c, plan_.bytes[c]);
-        if (ALLOT_LIKELY(block != nullptr)) cache.count(c, asked);
+        std::byte* const block = cache.pop(c, config_.bytes[c]);
+        if (ALLOT_LIKELY(block != nullptr)) cache.count(c, requested);
         cache.leave();
         return block;
     }
     template <class Cache> ALLOT_ALWAYS_INLINE bool push_to(Cache& cache, unsigned c, std::byte* block) noexcept {
         if (ALLOT_UNLIKELY(!cache.enter())) return false;
-        const bool good = cache.push(c, plan_.bytes[c], block);
+        const bool ok = cache.push(c, config_.bytes[c], block);
         cache.leave();
-        return good;
+        return ok;
     }
-    // What is to be given back, the block itself where the cache is in use.
+    // Puts the block into the cache and the blocks that it displaces into `out`, or the block itself where the cache
+    // does not take it. Returns the number in `out`.
     template <class Cache>
     std::uint32_t make_room(Cache& cache, unsigned c, std::byte* block, std::byte** out) noexcept {
         if (!cache.enter()) return out[0] = block, 1;
         std::uint32_t n = 0;
-        if (plan_.keeps_last(c)) {
+        if (config_.keeps_last(c)) {
             if (std::byte* const before = cache.keep_last(c, block)) out[n++] = before;
         } else {
             n = cache.template make_room<classes>(c, out, 63);
-            if (!cache.push(c, plan_.bytes[c], block)) out[n++] = block;
+            if (!cache.push(c, config_.bytes[c], block)) out[n++] = block;
         }
         cache.leave();
         return n;
+    }
+    template <class Visit> void for_each_cache(Visit visit) {
+        for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
+        if constexpr (Policies::per_thread)
+            if (threads_ != nullptr)
+                threads_->for_each(
+                    [&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+    }
+    template <class Visit> void usage_of(const typename heap_type::state& now, Visit visit) {
+        for (unsigned c = 0; c != most_classes && classes::bytes_of(c) <= heap_.chunk_bytes(); ++c) {
+            class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
+            const auto add = [&](const auto& counted) {
+                u.allocations += counted.allocations;
+                u.asked += counted.asked;
+            };
+            add(uncached_counts_.counted(c));
+            for_each_cache([&](const auto& cache) {
+                u.cached += cache.blocks_of(c);
+                add(cache.counted(c));
+            });
+            u.live -= min(u.cached, u.live);
+            if (u.live != 0 || u.cached != 0 || u.allocations != 0) visit(u);
+        }
     }
 
     void flush_shared() noexcept {
@@ -173,24 +222,24 @@ template <class Policies> class chunk_core {
         core.flush_shared();
         if constexpr (Policies::per_thread) core.flush_threads();
     }
-    // One at a time: who asked before the fence is emptied behind it.
+    // Empties the caches of all threads. flushing_ makes sure that a cache emptied here was blocked before the fence.
     void flush_threads() noexcept {
         if (threads_ == nullptr) return;
         const lock_guard alone(flushing_);
-        threads_->for_each([](own& mine) { mine.ask(); });
+        threads_->for_each([](thread_cache& mine) { mine.block_owner(); });
         bool fenced = true;
-        if (threads_fence_) full_fence();
+        if (threads_must_fence_) full_fence();
         else fenced = sys::process_fence();
-        if (fenced) threads_->for_each([](own& mine) { mine.empty_if_asked(); });
-        else threads_->for_each([](own& mine) { mine.dismiss(); }); // their blocks stay with them
+        if (fenced) threads_->for_each([](thread_cache& mine) { mine.empty_if_blocked(); });
+        else threads_->for_each([](thread_cache& mine) { mine.unblock_owner(); }); // the blocks stay cached
     }
 
-    cache_plan plan_;
+    cache_config config_;
     std::array<shared, 4> shared_;
     places* threads_ = nullptr; // heap::per_thread only
-    bool threads_fence_ = false;
+    bool threads_must_fence_ = false;
     sys::mutex flushing_;
-    ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> others_;
+    ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> uncached_counts_; // of ended threads, and of blocks from the chunks
     heap_type heap_;
 };
 

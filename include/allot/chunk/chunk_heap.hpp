@@ -1,16 +1,16 @@
-// The chunks of a chunk arena: pages taken from the arena in runs, cut by a fit; and runs of pages for what is larger.
+// The chunks of a chunk arena: runs of pages of its arena, cut by a fit; and runs of pages for larger blocks.
 //
-// What is asked of a fit: add(address, bytes, segment), remove(free run, from, bytes), allocate(bytes, align),
-// release(address), grow, shrink, visit_free(0, least, visit), largest(), prepare(), and figures; metadata of its own
-// on the host. One lock holds it; pages are taken without the lock. A chunk that the fit cannot be given is halved
-// until it can, down to what the request needs. What is free goes back to the arena by pages (by chunks, where the fit
-// has them whole): all of it when somebody is short of pages; chunks, where an eighth of all and a chunk more is free,
-// at the next request that looks for blocks here. So a block that lives long holds its page, not its chunk, and a
-// request of any size competes for the same pages. When the arena's pages go to the system, its `retain` says. Who
-// moves pages between the two says so meanwhile, and a request is not refused for them (chunk/pages_in_transit.hpp).
-// Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and what the fit
-// costs; a page request where nothing fits. Threads: any, unless a member says otherwise.
-// Source: chunks, Netty 2013, and what its users ask: memory that goes back (#9381), chunks not held by one block
+// One lock guards the fit; pages are taken without it. Where a chunk cannot be taken, half of it is tried, down to what
+// the request needs. Free pages go back to the arena (whole chunks, where the fit has them whole): all of them when a
+// request is short of pages; chunks, where more than an eighth of all and a chunk is free, at the next request for
+// blocks. So a long-lived block holds its page, not its chunk, and requests of any size compete for the same pages. The
+// arena's retain policy returns them to the system. A request is not refused because of pages in transit
+// (pages_in_transit.hpp).
+// Requirements of a fit: add(address, bytes, segment), remove(free run, from, bytes), allocate(bytes, align),
+// release(address), grow, shrink, bytes_of, visit_free(0, least, visit), largest(), statistics, valid().
+// Invariant: pages held are the fit's ranges and the large blocks, and are charged. Cost: a spin lock and the fit's
+// cost; a page request where nothing fits. Threads: any, except where noted.
+// Source: chunks, Netty 2013; requests of its users: memory that is returned (#9381), chunks not held by one block
 // (#16827).
 #pragma once
 
@@ -42,7 +42,7 @@ template <class Policies> class chunk_heap {
     static constexpr std::size_t unit = classes::unit;
     static constexpr unsigned most_classes = 80;
     static constexpr std::size_t most_chunk = std::size_t{64} << 20;
-    // `flush` empties the caches of whoever has some into this heap; no lock may be held.
+    // Empties all caches into this heap. Called without a lock.
     using flusher = void (*)(void* context) noexcept;
 
     chunk_heap(pages_type& pages, std::size_t chunk_bytes, flusher flush, void* context) noexcept
@@ -64,31 +64,32 @@ template <class Policies> class chunk_heap {
     ALLOT_ALWAYS_INLINE std::size_t span() const noexcept { return span_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
-    // Up to `many`, marked as in a cache, aligned to the unit or as told, up to a page; 0 when no memory can be had.
+    // Allocates up to `many` blocks, `cached` in the block table, at multiples of `align`, up to a page. Returns their
+    // number; 0: no memory.
     std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) reclaim(false);
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, many);
         if (got != 0) return got;
-        pages_in_transit::request short_of_pages{under_way_};
+        pages_in_transit::request short_of_pages{in_transit_};
         do {
             for (std::size_t chunk = chunk_; got == 0; chunk = max(chunk / 2, least)) {
                 got = add(chunk, c, align, out, many);
-                if (got == 0) got = cut(c, align, out, many); // who was asked for pages may have made room here, too
+                if (got == 0) got = cut(c, align, out, many); // a flush for pages may have freed blocks here
                 if (chunk == least) break;
             }
         } while (got == 0 && short_of_pages.retry());
         return got;
     }
-    // They are free, and nobody's cache has them.
+    // Frees blocks that are out of all caches.
     void give(std::byte* const* blocks, std::uint32_t many) noexcept {
         const lock_guard hold(lock_);
-        for (std::uint32_t i = 0; i != many; ++i) give_held(blocks[i]);
-        if constexpr (Policies::gives_back)
-            if (fit_.free_bytes() > look_at_) excess_.store(true, std::memory_order_relaxed);
+        for (std::uint32_t i = 0; i != many; ++i) give_locked(blocks[i]);
+        if constexpr (Policies::returns_pages)
+            if (fit_.free_bytes() > trim_threshold_) excess_.store(true, std::memory_order_relaxed);
     }
-    // The block has so many bytes' class now where it stands, or as few as can be. Returns its class; `from`: it is as
-    // it was.
+    // Changes the class of a block in place: larger to `to`, smaller to `to` or as near as the fit allows. Returns its
+    // class now; `from`: nothing has changed.
     unsigned resize(std::byte* block, unsigned from, unsigned to) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(block);
         const std::size_t bytes = classes::bytes_of(to);
@@ -103,15 +104,16 @@ template <class Policies> class chunk_heap {
     }
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
+    // A live block of whole pages; null: no memory.
     std::byte* take_pages(std::size_t pages) noexcept {
         if (pages >= block_table::inside - 1) return nullptr;
-        pages_in_transit::request short_of_pages{under_way_};
-        pages_in_transit::move taken{under_way_};
+        pages_in_transit::request short_of_pages{in_transit_};
+        pages_in_transit::move taken{in_transit_};
         std::byte* p = nullptr;
         do p = take_run(pages, taken);
         while (p == nullptr && short_of_pages.retry());
         if (p == nullptr) return nullptr;
-        taken.end(); // it is a live block from now on
+        taken.end(); // the pages count as a live block from here on
         const std::size_t first = distance(p) >> arena().page_shift();
         for (std::size_t i = 1; i != pages; ++i) map_.set_word(first + i, block_table::inside);
         map_.set_word(first, static_cast<std::uint32_t>(pages) + 1);
@@ -128,19 +130,20 @@ template <class Policies> class chunk_heap {
     void give_pages(std::byte* p) noexcept {
         const std::size_t pages = pages_of(p);
         map_.set(distance(p), 0);
-        own(p, pages, 0);
+        set_words(p, pages, 0);
         large_pages_.fetch_sub(pages, std::memory_order_relaxed);
         large_.fetch_sub(1, std::memory_order_relaxed);
         pages_.give(p, pages);
     }
-    // By the pages behind it, or without its last ones; at least one stays.
+    // Grows a block of pages by the pages after it, or gives its last ones back. False: nothing has changed. Requires
+    // pages > 0.
     bool resize_pages(std::byte* p, std::size_t pages) noexcept {
         const std::size_t now = pages_of(p), bytes = arena().page_bytes();
         if (pages >= block_table::inside - 1) return false;
         if (pages > now) {
             if (!grow_pages(p, now, pages)) return false;
         } else if (pages < now) {
-            own(p + pages * bytes, now - pages, 0);
+            set_words(p + pages * bytes, now - pages, 0);
             large_pages_.fetch_sub(now - pages, std::memory_order_relaxed);
             pages_.give(p + pages * bytes, now - pages);
         }
@@ -149,21 +152,20 @@ template <class Policies> class chunk_heap {
     }
 
     // ---- free pages ----------------------------------------------------------------------------------------
-    // Returns free pages to the arena, and their number. `forced`: caches are emptied first, and none is kept.
+    // Gives free pages back to the arena and returns their number. `forced`: empties caches first, and keeps no page.
     std::size_t reclaim(bool forced) noexcept {
         if (forced) flush_(context_);
         excess_.store(false, std::memory_order_relaxed);
-        // Unasked only as many side by side as a chunk will want again: else the arena's pages would be used up by
-        // halves.
+        // Unforced in whole chunks, so that the arena keeps runs for the next chunk.
         return return_pages(forced, forced ? arena().page_bytes() : chunk_);
     }
-    // For another heap of the arena: what this one's threads are just moving is there, too.
+    // For another client of the arena: also waits for pages that threads of this heap are moving.
     std::size_t reclaim_for_arena() noexcept {
         std::size_t pages = reclaim(true);
-        if (pages_in_transit::request{under_way_}.wait()) pages += return_pages(true, arena().page_bytes());
+        if (pages_in_transit::request{in_transit_}.wait()) pages += return_pages(true, arena().page_bytes());
         return pages;
     }
-    // Nobody may use it any more.
+    // Gives all pages back to the arena. No thread may use the heap any more.
     void drop_pages() noexcept {
         for (std::size_t page = 0; page != arena().page_count(); ++page)
             if (map_.word(page) != 0) {
@@ -171,6 +173,7 @@ template <class Policies> class chunk_heap {
                 pages_.give(arena().begin() + (page << arena().page_shift()), 1);
             }
     }
+    // Whether fit and counts agree. For tests.
     bool valid() noexcept {
         const lock_guard hold(lock_);
         std::size_t out = 0;
@@ -178,13 +181,14 @@ template <class Policies> class chunk_heap {
         return fit_.valid() && fit_.live_runs() == out;
     }
 
-    // ---- figures ------------------------------------------------------------------------------------------
+    // ---- statistics ---------------------------------------------------------------------------------------
+    // In `out` bytes and `blocks`, live and cached ones count; `large` is a number.
     struct state {
-        std::size_t bytes = 0, out = 0, blocks = 0, largest = 0, metadata = 0; // out: of the fit, caches included
+        std::size_t bytes = 0, out = 0, blocks = 0, largest = 0, metadata = 0;
         std::size_t large = 0, large_pages = 0;
-        std::array<std::size_t, most_classes> of_class{}; // blocks out of the fit
+        std::array<std::size_t, most_classes> of_class{}; // blocks, live or cached
     };
-    state now() const noexcept {
+    state snapshot() const noexcept {
         const lock_guard hold(lock_);
         return {fit_.bytes(),
                 fit_.live_bytes(),
@@ -199,11 +203,11 @@ template <class Policies> class chunk_heap {
         const lock_guard hold(lock_);
         return fit_.bytes() + (large_pages_.load(std::memory_order_relaxed) << arena().page_shift());
     }
-    // What an address is that begins no block: told for a misuse.
+    // Whether an address that begins no block is inside one; for a report of misuse.
     bool is_inside_a_block(const void* p) const noexcept {
         const std::size_t at = distance(p), page = at >> arena().page_shift();
         const std::uint32_t w = map_.word(page);
-        if (w > 1) return true; // of a block of whole pages, its first one or another
+        if (w > 1) return true; // a page of a block of whole pages
         if (w == 0) return false;
         for (std::size_t back = at / unit * unit, steps = chunk_ / unit; steps != 0; back -= unit, --steps) {
             const std::uint8_t s = map_.at(back);
@@ -221,9 +225,10 @@ template <class Policies> class chunk_heap {
     }
     std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const lock_guard hold(lock_);
-        return cut_held(c, align, out, many);
+        return cut_locked(c, align, out, many);
     }
-    std::uint32_t cut_held(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+    // Requires lock_.
+    std::uint32_t cut_locked(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::size_t bytes = classes::bytes_of(c);
         std::uint32_t got = 0;
         for (; got != many; ++got) {
@@ -233,38 +238,41 @@ template <class Policies> class chunk_heap {
             map_.set(distance(out[got]), block_table::cached(c));
         }
         out_[c] += got;
-        look_at_ = min(look_at_, look_again());
+        trim_threshold_ = min(trim_threshold_, next_threshold());
         return got;
     }
-    // What is kept for the next requests: a chunk, or an eighth of all.
-    std::size_t spare() const noexcept { return max(chunk_, fit_.bytes() / 8); }
-    // Free bytes beyond which some may go: a chunk more than now.
-    std::size_t look_again() const noexcept { return max(fit_.free_bytes(), spare()) + chunk_; }
-    void give_held(std::byte* block) noexcept {
+    // Free bytes to keep for the next requests: a chunk, or an eighth of all.
+    std::size_t kept_free_bytes() const noexcept { return max(chunk_, fit_.bytes() / 8); }
+    // Free bytes above which reclaim(false) is worth a try: a chunk more than now. Requires lock_.
+    std::size_t next_threshold() const noexcept { return max(fit_.free_bytes(), kept_free_bytes()) + chunk_; }
+    // Requires lock_.
+    void give_locked(std::byte* block) noexcept {
         const std::size_t at = distance(block);
         --out_[block_table::class_in(map_.at(at))];
         map_.set(at, 0);
         [[maybe_unused]] const std::size_t bytes = fit_.release(reinterpret_cast<std::uintptr_t>(block));
-        ALLOT_ASSERT(bytes != 0, "a block in a cache that no chunk has");
+        ALLOT_ASSERT(bytes != 0,
+                     "a cached block is in no chunk: its entry of the block table, or the cache, was overwritten");
     }
-    void own(const std::byte* p, std::size_t pages, std::uint32_t to) noexcept {
+    // Sets the words of pages in the block table.
+    void set_words(const std::byte* p, std::size_t pages, std::uint32_t to) noexcept {
         const std::size_t first = distance(p) >> arena().page_shift();
         for (std::size_t i = 0; i != pages; ++i) map_.set_word(first + i, to);
     }
-    // A chunk more for the fit, and what is wanted of it before anybody else can have it, or give it back.
+    // Adds a chunk to the fit and, before another thread can use it or give it back, allocates from it.
     std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
-        pages_in_transit::move taken{under_way_};
+        pages_in_transit::move taken{in_transit_};
         std::byte* const p = take_run(pages, taken);
         if (p == nullptr) return 0;
-        own(p, pages, 1);
+        set_words(p, pages, 1);
         bool added = false;
         std::uint32_t got = 0;
         {
             const lock_guard hold(lock_);
             added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
-            if (added) got = cut_held(c, align, out, many);
-            else own(p, pages, 0); // no memory for what the fit keeps about it
+            if (added) got = cut_locked(c, align, out, many);
+            else set_words(p, pages, 0); // the fit has no metadata for it
         }
         if (!added) return pages_.give(p, pages, [&] { taken.end(); }), 0;
         taken.end();
@@ -272,30 +280,31 @@ template <class Policies> class chunk_heap {
         return got;
     }
     bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
-        pages_in_transit::move taken{under_way_};
+        pages_in_transit::move taken{in_transit_};
         if (!pages_.grow(p, now, pages, taken)) return false;
         taken.end();
-        own(p + (now << arena().page_shift()), pages - now, block_table::inside);
+        set_words(p + (now << arena().page_shift()), pages - now, block_table::inside);
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
         pages_.settled();
         return true;
     }
-    // Whole pages that are free, in pieces of `step` bytes, all or until no more than spare() are. Returns how many.
+    // Gives whole free pages back to the arena, in multiples of `step` bytes or in whole ranges of the fit: all, or
+    // until kept_free_bytes() are left. Returns their number.
     std::size_t return_pages(bool all, std::size_t step) noexcept {
         std::size_t pages = 0;
         for (;;) {
-            pages_in_transit::move given{under_way_};
+            pages_in_transit::move given{in_transit_};
             std::byte* first = nullptr;
             std::size_t n = 0;
             {
                 const lock_guard hold(lock_);
-                const std::size_t free = fit_.free_bytes(), keep = all ? 0 : spare();
+                const std::size_t free = fit_.free_bytes(), keep = all ? 0 : kept_free_bytes();
                 if (free >= keep + step) n = free_pages(first, free - keep, step);
                 if (n != 0) {
-                    own(first, n, 0);
+                    set_words(first, n, 0);
                     given.begin();
                 } else {
-                    look_at_ = look_again(); // what is free now cannot go
+                    trim_threshold_ = next_threshold(); // no free run qualifies
                 }
             }
             if (n == 0) return pages;
@@ -303,7 +312,7 @@ template <class Policies> class chunk_heap {
             pages += n;
         }
     }
-    // Takes some out of the fit, of the first free run that has some.
+    // Removes whole pages from the fit: of the first free run with at least `step` bytes of them. Requires lock_.
     std::size_t free_pages(std::byte*& first, std::size_t most, std::size_t step) noexcept {
         const std::size_t page = arena().page_bytes();
         run found{};
@@ -335,12 +344,12 @@ template <class Policies> class chunk_heap {
     void* const context_;
     block_table map_;
     std::atomic<std::size_t> large_{0}, large_pages_{0};
-    std::atomic<bool> excess_{false};
-    pages_in_transit under_way_;
+    std::atomic<bool> excess_{false}; // more is free than trim_threshold_
+    pages_in_transit in_transit_;
     mutable spin_lock lock_;
     fit_type fit_{unit};
-    std::size_t look_at_ = 2 * chunk_;
-    std::array<std::size_t, most_classes> out_{}; // blocks out of the fit, by class
+    std::size_t trim_threshold_ = 2 * chunk_;
+    std::array<std::size_t, most_classes> out_{}; // blocks, live or cached, by class
 };
 
 } // namespace detail

@@ -1,4 +1,4 @@
-// The answers of a chunk arena's set, as the types that it works with.
+// The policies of a chunk arena's set, as the types that the arena is made of.
 //
 // Cost: none at run time.
 #pragma once
@@ -20,7 +20,7 @@ namespace allot::inline ALLOT_ABI {
 namespace error {
 
 template <class Set, class Policy> constexpr auto not_a_user_of_chunks() {
-    static_assert(holds<Set>, "allot: a chunk_arena is used by all threads: it takes heap::shared or heap::per_thread");
+    static_assert(holds<Set>, "allot: a chunk_arena serves all threads; name heap::shared or heap::per_thread instead");
 }
 
 } // namespace error
@@ -42,7 +42,7 @@ template <class Set> struct chunk_policies {
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = watch::counts;
     static constexpr bool host_access = provided_by<answer<category::page>>::template has<property::host_accessible>;
-    static constexpr bool gives_back = answer<category::retain>::when_called;
+    static constexpr bool returns_pages = answer<category::retain>::when_called;
 };
 
 template <class Set> constexpr bool makes_chunk_arena() {
@@ -53,7 +53,7 @@ template <class Set> constexpr bool makes_chunk_arena() {
     return false;
 }
 
-// What a well-formed set says that this product cannot do, told once.
+// Reports, once, the policy of a well-formed set that this product cannot use.
 template <class Set> constexpr auto check_chunk_arena() {
     if constexpr (well_formed<Set, product::chunk_arena> && !makes_chunk_arena<Set>())
         error::not_a_user_of_chunks<Set,

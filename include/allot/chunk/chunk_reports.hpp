@@ -1,7 +1,7 @@
-// What a chunk arena reports: who holds its memory, and which blocks are left at its end.
+// The reports of a chunk arena: its use by size class, out of memory, and the blocks left at its end.
 //
-// Nothing here allocates. Cost: a walk over the classes of all caches. Threads: the report by any; leaks when no other
-// thread uses the arena.
+// They allocate nothing. Cost: a walk over the classes of all caches. Threads: any; report_leaked_blocks() only while
+// no other thread uses the arena.
 #pragma once
 
 #include <allot/chunk/chunk_stats.hpp>
@@ -15,7 +15,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// The lines of a report under its headline.
+/// Writes the lines of a report below its headline.
 inline void write(text_writer& out, const chunk_stats& f) noexcept {
     out.put("  limit ");
     if (f.limit == SIZE_MAX) out.put("none");
@@ -31,7 +31,7 @@ inline void write(text_writer& out, const chunk_stats& f) noexcept {
 
 namespace detail {
 
-// Limit, live bytes, and the classes that hold most.
+// Writes limit, live bytes, and the four classes with the most live bytes.
 template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks, const char* set) noexcept {
     out.put("chunk arena ").put(blocks.name()).put(" (set ").put(set).put("), chunks of ");
     out.bytes(blocks.chunk_bytes()).newline();
@@ -60,7 +60,7 @@ template <class Blocks>
     raise(out_of_memory(text.view(), [&](text_writer& out) {
         out.put("out of memory: ").bytes(bytes).put(", aligned to ").bytes(align).put(", refused").newline();
         blocks.report(out);
-        out.put("  tried: the caches of all threads, free pages of the chunks, the others on the arena").newline();
+        out.put("  tried: the caches of all threads, free pages of the chunks, other clients of the arena").newline();
     }));
 }
 
@@ -71,7 +71,7 @@ ALLOT_COLD void report_leaked_blocks(const Blocks& blocks, const char* set, cons
     char page[out_of_memory::report_bytes];
     text_writer out{page};
     out.put("allot: chunk arena ").put(blocks.name()).put(" (set ").put(set).put(") ended with ");
-    out.number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks").put(" not given back, ");
+    out.number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks").put(" not deallocated, ");
     out.bytes(f.live).put(":").newline();
     blocks.usage([&](const class_usage& u) {
         if (u.live != 0) out.put("    ").number(u.live).put(" of ").bytes(u.bytes).newline();

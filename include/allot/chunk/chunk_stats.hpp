@@ -1,4 +1,4 @@
-// A chunk arena's figures at a moment.
+// Blocks of a chunk arena, and its statistics.
 //
 // Threads: values.
 #pragma once
@@ -10,31 +10,31 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Memory that was allocated; none: address null. The host touches it only where the pages are its own.
+/// The result of an allocation; address null: none. Under page::on_device the host must not touch the memory.
 struct block {
     void* address = nullptr;
-    std::size_t bytes = 0; // that may be used: those asked for, or more
+    std::size_t bytes = 0; // usable: those requested, or more
     explicit operator bool() const noexcept { return address != nullptr; }
 };
 
-/// Bytes unless said otherwise. live + cached + free = held.
+/// In bytes, except where noted. live + cached + free = held.
 struct chunk_stats {
-    std::size_t live = 0;        // in blocks that somebody has, what they may use beyond what they asked for included
-    std::size_t live_blocks = 0; // in number
-    std::size_t cached = 0;      // free, in the caches of threads and of the arena
-    std::size_t free = 0;        // in chunks
-    std::size_t held = 0;        // pages: what the limit bounds
-    std::size_t large = 0;       // of live: blocks of more than a chunk
-    std::size_t peak = 0;        // of held; its arena's where the set charges nobody
-    std::size_t limit = 0;       // the arena's where the set charges nobody
+    std::size_t live = 0;             // in live blocks, with what they have beyond the bytes requested
+    std::size_t live_blocks = 0;      // a number
+    std::size_t cached = 0;           // free, in the caches of threads and of the arena
+    std::size_t free = 0;             // in chunks
+    std::size_t held = 0;             // in pages; the limit bounds it
+    std::size_t large = 0;            // of live: blocks larger than a chunk
+    std::size_t peak = 0;             // of held; under ledger::none the peak of its arena
+    std::size_t limit = 0;            // under ledger::none the limit of its arena
     std::size_t largest_free_run = 0; // in the chunks
-    std::size_t metadata = 0;         // on the host; the most of it address space
-    std::uint64_t refused = 0;        // requests so far
-    // so far; 0 under watch::none
+    std::size_t metadata = 0;         // on the host; most of it is address space
+    std::uint64_t refused = 0;        // number of requests so far
+    // Numbers so far; 0 under watch::none.
     std::uint64_t allocations = 0;
-    std::uint64_t asked = 0, given = 0; // by requests that were met: bytes they wanted, bytes of their blocks
+    std::uint64_t asked = 0, given = 0; // of successful requests: bytes requested, bytes of their blocks
 
-    /// Parts in 10,000 of what was given that nobody asked for.
+    /// The share of `given` that was not requested, in parts per 10,000.
     std::uint64_t waste() const noexcept {
         return given == 0 ? 0
                           : static_cast<std::uint64_t>(
@@ -42,12 +42,12 @@ struct chunk_stats {
     }
 };
 
-/// One size class.
+/// The blocks of one size class.
 struct class_usage {
-    std::size_t bytes = 0; // of a block; 0: those of more than a chunk
-    std::size_t live = 0;  // blocks
-    std::size_t cached = 0;
-    std::uint64_t allocations = 0, asked = 0; // so far
+    std::size_t bytes = 0;                    // of a block
+    std::size_t live = 0;                     // number of blocks
+    std::size_t cached = 0;                   // number of blocks
+    std::uint64_t allocations = 0, asked = 0; // so far: number, bytes requested
 };
 
 } // namespace allot::inline ALLOT_ABI

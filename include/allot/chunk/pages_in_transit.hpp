@@ -1,15 +1,14 @@
-// Pages on their way between a heap and its arena, and requests that must not be refused for that.
+// Pages that move between a heap and its arena, and requests that must not be refused because of such a move.
 //
-// A page that has left the one is not in the other yet, or charged still: who asks both meanwhile finds it nowhere,
-// though nobody has it. So who moves pages says so before they leave, and until they are where others find them (a
-// move); and a request that is about to be refused looks again, behind the moves that other threads are in, and where
-// one has ended since it looked last. Who moves waits for nobody who waits here: it charges, takes, gives and refunds,
-// and calls no listener meanwhile. A request inside a move of its own thread (from a callback) does not wait. So no
-// wait here is for one that waits.
-// Invariant: every move is in the list from begin() to end(), every request all its life. Cost: 32 bytes; a list's step
-// for each thread that moves pages or is short of them just then; nothing for a block. Threads: any; the lock is for
-// some dozen instructions, within the heap's or without.
-// Source: Dekker's handshake; what a tree of accounts does for bytes that are held.
+// A page that has left one side and has not reached the other is found on neither, and may still be charged. So a
+// thread announces a move before pages leave and until others can find them; and a request that is about to be refused
+// waits for the moves of other threads, and retries if one has ended since its last attempt. A thread in a move never
+// waits here: it charges, takes, gives and refunds, and calls no listener. A request inside a move of its own thread
+// (from a callback) does not wait. So no wait depends on another wait.
+// Invariant: every move is listed from begin() to end(), every request during its life.
+// Cost: 32 bytes; a list's step per thread that moves pages or lacks them at that time; nothing per block.
+// Threads: any; the lock is held for some dozen instructions, with or without the heap's lock.
+// Source: Dekker's handshake, 1965; a tree of accounts does the same for held bytes.
 #pragma once
 
 #include <allot/config.hpp>
@@ -30,6 +29,7 @@ class pages_in_transit {
     pages_in_transit(const pages_in_transit&) = delete;
     pages_in_transit& operator=(const pages_in_transit&) = delete;
 
+    // A move of pages by this thread, between begin() and end().
     class move {
       public:
         explicit move(pages_in_transit& all) noexcept : all_(all) {}
@@ -43,9 +43,9 @@ class pages_in_transit {
         }
         void end() noexcept {
             const lock_guard hold(all_.lock_);
-            take_out(all_.moves_, *this);
+            unlink(all_.moves_, *this);
             for (request* r = all_.requests_; r != nullptr; r = r->next_)
-                r->moved_ = r->moved_ || r->thread_ != thread_;
+                r->others_moved_ = r->others_moved_ || r->thread_ != thread_;
         }
 
       private:
@@ -56,6 +56,7 @@ class pages_in_transit {
         move* next_ = nullptr;
     };
 
+    // A request for pages that may have to retry.
     class request {
       public:
         explicit request(pages_in_transit& all) noexcept : all_(all) {
@@ -66,17 +67,17 @@ class pages_in_transit {
         request& operator=(const request&) = delete;
         ~request() {
             const lock_guard hold(all_.lock_);
-            take_out(all_.requests_, *this);
+            unlink(all_.requests_, *this);
         }
-        // It found nothing. True: pages of other threads are where it may find them now, which they were not all the
-        // time since the last look. Others that are quicker each time are not waited for without end.
+        // Call after a failed attempt. True: retry, since a move of another thread has ended since the last one. False
+        // without such a move, and after 8 retries.
         bool retry() noexcept {
-            if (looks_++ == most_looks) return false;
+            if (retries_++ == max_retries) return false;
             bool again = wait();
             const lock_guard hold(all_.lock_);
-            return std::exchange(moved_, false) || again;
+            return std::exchange(others_moved_, false) || again;
         }
-        // For the moves that others are in now; true where there was one.
+        // Waits for the moves that other threads are in now. True: there was one.
         bool wait() noexcept {
             bool waited = false;
             all_.lock_.lock();
@@ -93,22 +94,22 @@ class pages_in_transit {
 
       private:
         friend class pages_in_transit;
-        static constexpr unsigned most_looks = 8;
+        static constexpr unsigned max_retries = 8;
 
         pages_in_transit& all_;
         const std::uintptr_t thread_ = sys::thread_token();
-        unsigned looks_ = 0;
-        bool moved_ = false; // another thread, since the last look
+        unsigned retries_ = 0;
+        bool others_moved_ = false; // a move of another thread has ended since the last retry()
         request* next_ = nullptr;
     };
 
   private:
-    template <class T> static void take_out(T*& first, T& it) noexcept {
+    template <class T> static void unlink(T*& first, T& it) noexcept {
         T** at = &first;
         while (*at != &it) at = &(*at)->next_;
         *at = it.next_;
     }
-    // Whether others are in moves that began before `end`, and this thread in none.
+    // Requires lock_. Whether other threads are in moves numbered below `end`, and this thread is in none.
     bool others_move(std::uintptr_t thread, std::uint64_t end) const noexcept {
         bool others = false;
         for (const move* m = moves_; m != nullptr; m = m->next_) {
@@ -118,10 +119,10 @@ class pages_in_transit {
         return others;
     }
 
-    spin_lock lock_;
+    spin_lock lock_; // the members below
     move* moves_ = nullptr;
     request* requests_ = nullptr;
-    std::uint64_t begun_ = 0;
+    std::uint64_t begun_ = 0; // moves, numbered from 0
 };
 
 } // namespace detail

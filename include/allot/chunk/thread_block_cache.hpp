@@ -1,7 +1,7 @@
-// heap::per_thread of a chunk arena: the cache that a thread has of it, found by heap/thread_cache_registry.hpp.
+// The block cache that a thread has of a chunk arena under heap::per_thread, found by heap/thread_cache_registry.hpp.
 //
-// Its blocks go back when the thread ends or the arena does, and whenever somebody is short of memory, without the
-// thread's help. Cost: 1.4 KiB and the cache's slots, and 1.3 KiB more where the set counts. Threads: that of
+// Its blocks go back to the chunks when the thread or the arena ends, and when any thread is short of memory, without
+// the owner's help. Cost: 1.4 KiB and the cache's slots; 1.3 KiB more where the set counts. Threads: see
 // block_cache.hpp.
 #pragma once
 
@@ -15,8 +15,8 @@ template <class Core> class thread_block_cache {
   public:
     using cache_type = own_block_cache<Core::counts>;
 
-    explicit thread_block_cache(Core& core) noexcept : core_(core), cache_(core.threads_fence()) {
-        cache_.open(core.plan());
+    explicit thread_block_cache(Core& core) noexcept : core_(core), cache_(core.threads_must_fence()) {
+        cache_.open(core.config());
     }
     thread_block_cache(const thread_block_cache&) = delete;
     thread_block_cache& operator=(const thread_block_cache&) = delete;
@@ -24,33 +24,34 @@ template <class Core> class thread_block_cache {
 
     cache_type& cache() noexcept { return cache_; }
 
-    // By the thread itself, or at the arena's end; the arena is not used later.
+    // Call on the owner thread, or at the arena's end. The core is not used afterwards.
     void close() noexcept {
         if (closed_) return;
         closed_ = true;
         core_.empty(cache_);
         core_.keep_counts(cache_);
     }
-    // By somebody else: only where the thread was asked and has been fenced.
-    void ask() noexcept {
-        asked_ = true;
-        cache_.ask();
+    // Empties the cache from another thread: block_owner(), a fence in all threads, empty_if_blocked(), which skips a
+    // cache that was opened later. All require the core's flush lock.
+    void block_owner() noexcept {
+        owner_blocked_ = true;
+        cache_.block_owner();
     }
-    void empty_if_asked() noexcept {
-        if (!asked_) return;
-        cache_.wait();
+    void empty_if_blocked() noexcept {
+        if (!owner_blocked_) return;
+        cache_.wait_for_owner();
         core_.empty(cache_);
-        dismiss();
+        unblock_owner();
     }
-    void dismiss() noexcept {
-        asked_ = false;
-        cache_.dismiss();
+    void unblock_owner() noexcept {
+        owner_blocked_ = false;
+        cache_.unblock_owner();
     }
 
   private:
     Core& core_;
     cache_type cache_;
-    bool asked_ = false; // by who holds the core's flush lock
+    bool owner_blocked_ = false; // requires the core's flush lock
     bool closed_ = false;
 };
 

@@ -1,9 +1,9 @@
-// Which node an address has: a table of chains that run through the nodes themselves.
+// Finds the node of a live run by its address: a hash table whose chains run through the nodes.
 //
-// A live run's node has no use for its tree links; its chain's next node stands there. So an entry has no memory of its
-// own, inserting is a store without a search, and looking up reads a slot and the node that is wanted anyway.
-// Cost: 4 bytes a slot, at most one entry for two slots, unless the table cannot grow: then the chains do, and nothing
-// fails. O(1) expected. Growing puts all entries anew. Threads: one at a time.
+// A live run's node does not need its tree links, so child[0] links the chain. Entries take no memory, inserting is a
+// store without a search, and finding reads a slot and the node that the caller wants anyway.
+// Cost: 4 bytes per slot, at most one entry per two slots; where the table cannot grow, chains grow and nothing fails.
+// O(1) expected; growing rehashes all entries. Threads: one at a time.
 // Source: chained hashing, Luhn 1953; multiplicative hash, Knuth 1973.
 #pragma once
 
@@ -22,7 +22,7 @@ template <class Node, class Memory> class address_hash {
   public:
     void free(Memory& memory) noexcept { heads_.free(memory); }
 
-    // Room for so many in all. False: the table stays as it is, which serves all the same if there is one.
+    // Sizes the table for `all` entries. False: no memory; the table stays as it is and works if it exists().
     bool prepare(Memory& memory, Node* n, std::size_t all) noexcept {
         if (ALLOT_LIKELY(2 * all <= heads_.capacity())) return true;
         return grow(memory, n, all);
@@ -35,15 +35,15 @@ template <class Node, class Memory> class address_hash {
         head = x;
         ++used_;
     }
-    // 0: nobody.
+    // The node of a live run that begins at the address; 0: none.
     std::uint32_t find(const Node* n, std::uintptr_t address) const noexcept {
         if (ALLOT_UNLIKELY(!exists())) return 0;
         std::uint32_t x = heads_[home(address)];
         while (x != 0 && n[x].address != address) x = n[x].child[0];
         return x;
     }
-    // And takes it out.
-    std::uint32_t take(Node* n, std::uintptr_t address) noexcept {
+    // The same, and removes it from the table.
+    std::uint32_t extract(Node* n, std::uintptr_t address) noexcept {
         if (ALLOT_UNLIKELY(!exists())) return 0;
         std::uint32_t* link = &heads_[home(address)];
         while (*link != 0 && n[*link].address != address) link = &n[*link].child[0];
@@ -83,7 +83,7 @@ template <class Node, class Memory> class address_hash {
         return true;
     }
 
-    run_array<std::uint32_t, Memory> heads_; // a power of two
+    run_array<std::uint32_t, Memory> heads_; // of the chains; a power of two
     unsigned shift_ = 63;
     std::size_t used_ = 0;
 };

@@ -1,27 +1,24 @@
-// fit::best: runs of bytes cut from address ranges, the best fit first, with all metadata elsewhere.
+// fit::best: runs of bytes cut from address ranges, best fit first, with all metadata out of band.
 //
-//     best_fit_runs<stream_tag> runs{256};                              // all sizes are multiples of 256 bytes
-//     runs.open(stream);                                           // once a key, before it is used
-//     runs.add(base, 1_GiB, segment);                              // memory that nobody here ever touches
-//     auto r = runs.allocate(bytes, 256, stream);                  // best fit among what this stream freed
-//     if (!r) r = runs.allocate_any(bytes, 256);                   // of all: wait for r.tag, then use it
+//     best_fit_runs<stream_tag> runs{256};                         // all sizes are multiples of 256 bytes
+//     runs.open(stream);                                           // once per key, before it is used
+//     runs.add(base, 1_GiB, segment);                              // memory that is never read or written here
+//     auto r = runs.allocate(bytes, 256, stream);                  // best fit among the runs that this stream freed
+//     if (!r) r = runs.allocate_any(bytes, 256);                   // among all: wait for r.tag, then use it
 //     runs.release(r.address, {stream, ticket});
 //     runs.gather({stream, now}, all);                             // this stream waited for all others
 //
-// Best fit is exact: the smallest free run that is large enough, of those the one at the lowest address. The rest of a
-// run stays free with its tag. A released run becomes one with the free runs beside it if their tags may be joined.
-// Free runs are kept by key (free_run_index.hpp), and in no index over all: what crosses keys, which costs a device a
-// wait, looks into every key that has free runs. A request with a key finds, splits, joins in O(log n); allocate_any
-// and largest() in O(k log n) of k keys. A request that nothing fits looks at some words a key and no run: O(1) where
-// its bin and the later ones are empty. Alignments above the unit: the first 8 fits are tried, then the best fit with
-// room for any address; so a run that could serve may be missed where many cannot: who knows of one names it
-// (allocate_at).
-// Invariant: a free run is in the index of its key, a live one in the table of addresses; free ones side by side have
-// tags that may not be joined, or would be more than 2^32 - 1 units together (1 TiB of 256 bytes; so is a range at
-// once).
-// Cost: 32 bytes a run and its tag, 8 to 16 for its address if live; 3.8 KB a key. No call to the system but for
-// metadata, and a call that cannot get some changes nothing; only add, open, allocate, shrink and remove need any.
-// Metadata that grows is moved: O(n) at once, seldom; reserve() ahead. Threads: one at a time; the lock is its owner's.
+// Best fit is exact: the smallest free run that is large enough, of equals the one at the lowest address. The rest of a
+// run stays free with its tag. A released run is joined with adjacent free runs where their tags allow it. Free runs
+// are indexed by key (free_run_index.hpp), and in no index over all keys. For an alignment above the unit the first 8
+// fits are tried, then the best fit that has room at any address: a run that could serve may be missed; allocate_at()
+// takes a run that the caller knows.
+// Invariant: a free run is in the index of its key, a live one in the table of addresses. Adjacent free runs have tags
+// that may not be joined, or would exceed 2^32 - 1 units together (1 TiB of 256 bytes), as a range may not.
+// Cost: with a key O(log n), and O(1) where the request's bin and all larger ones are empty; over k keys O(k log n). 32
+// bytes per run and its tag, 8 to 16 for the address of a live one; 3.8 KB per key. Growing metadata moves it, O(n) at
+// once and seldom; reserve() ahead.
+// Threads: one at a time; the owner locks.
 // Source: best fit and boundary tags, Knuth 1968; per-stream free blocks of caching device allocators, 2017.
 #pragma once
 
@@ -39,47 +36,57 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// A best-fit allocator of addresses. It never reads or writes the memory that they name. Only add(), open(),
+/// reserve(), prepare(), the allocate functions, shrink(), remove() and the partial retag() allocate metadata; a call
+/// that cannot get it changes nothing.
+/// Threads: one at a time.
 template <run_tag Tag = no_tag, class Memory = host_metadata>
 class best_fit_runs : detail::free_run_index<Tag, Memory> {
-    using keyed = detail::free_run_index<Tag, Memory>;
-    using keyed::carve, keyed::choose, keyed::counted, keyed::find_free, keyed::index_of, keyed::indexes_,
-        keyed::is_before, keyed::joins;
-    using keyed::keys_, keyed::make_free, keyed::memory, keyed::nodes, keyed::space_, keyed::take_out, keyed::to_bytes,
-        keyed::describe_run;
-    using typename keyed::index, typename keyed::node, typename keyed::number;
+    using base = detail::free_run_index<Tag, Memory>;
+    using base::carve, base::find_best, base::units_needed, base::find_free, base::index_of, base::indexes_,
+        base::is_before, base::joins;
+    using base::keys_, base::make_free, base::memory, base::nodes, base::space_, base::cut_out, base::to_bytes,
+        base::describe_run;
+    using typename base::index, typename base::node, typename base::number;
 
   public:
-    using keyed::most_keys, keyed::most_units;
-    using typename keyed::run;
+    using base::most_keys, base::most_units;
+    using typename base::run;
 
-    /// `unit`: a power of two; sizes are rounded up to it, addresses are multiples of it.
-    explicit best_fit_runs(std::size_t unit = 256, Memory metadata = {}) noexcept : keyed(unit, std::move(metadata)) {}
+    /// Sizes are rounded up to `unit`, addresses are multiples of it.
+    /// Requires: unit is a power of two.
+    explicit best_fit_runs(std::size_t unit = 256, Memory metadata = {}) noexcept : base(unit, std::move(metadata)) {}
     best_fit_runs(const best_fit_runs&) = delete;
     best_fit_runs& operator=(const best_fit_runs&) = delete;
     ~best_fit_runs() { live_.free(memory()); }
 
-    // --- ahead ---------------------------------------------------------------------------------------------
-    using keyed::open, keyed::is_open;
-    /// Metadata for so many live runs in any state of fragmentation; false: as before.
+    // --- preparation ---------------------------------------------------------------------------------------
+    using base::open, base::is_open;
+    /// Reserves metadata for `live` live runs in any state of fragmentation.
+    /// Returns: false on lack of host memory.
     bool reserve(std::size_t live) noexcept {
         const std::size_t runs = 2 * live + space_.ranges(), more = runs > space_.runs() ? runs - space_.runs() : 0;
         return live < most_units / 2 && space_.prepare(more + 2) && live_.prepare(memory(), nodes(), live);
     }
-    /// Whether the next allocate() will not lack metadata: tells "nothing fits" from "no host memory".
+    /// Reserves the metadata of the next allocate(), so that its failure means that nothing fits.
+    /// Returns: false on lack of host memory.
     bool prepare() noexcept {
         return space_.prepare(2) && (live_.prepare(memory(), nodes(), live_.used() + 1) || live_.exists());
     }
 
     // --- ranges --------------------------------------------------------------------------------------------
-    /// A free range more. It becomes one with ranges of the same segment that it touches. False if it is not made of
-    /// units, too large, overlaps another, lies at 0, or there is no metadata.
+    /// Adds a free range, merged with ranges of the same segment that it touches.
+    /// Returns: false, and nothing changed, if it is not whole units, has more than 2^32 - 1, is at address 0, overlaps
+    /// another range, or metadata cannot be allocated.
     bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment, const Tag& tag = {}) noexcept {
         if (!space_.can_add(address, bytes) || !open(tag.key()) || !space_.prepare(2, 1)) return false;
         make_free(space_.add(address, bytes, segment, tag), tag);
         return true;
     }
-    /// Takes [from, from + bytes) back, which lies in a free run as largest() or visit() told it. False if there is no
-    /// such run, the part is not made of units, or there is no metadata; what is left of the run stays free.
+    /// Removes [from, from + bytes) of a free run from the ranges; the rest of the run stays free. `of` is the run as
+    /// largest(), visit() or visit_free() reports it.
+    /// Returns: false, and nothing changed, if there is no such run, the part is not whole units, or metadata cannot be
+    /// allocated.
     bool remove(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
         const number part = carve(of, from, bytes);
         if (part == 0) return false;
@@ -88,13 +95,13 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     }
 
     // --- runs ----------------------------------------------------------------------------------------------
-    /// The best fit among free runs of this key; 0 bytes count as 1. None: nothing fits (or no metadata, see
-    /// prepare()).
+    /// Allocates the best fit among the free runs of this key; 0 bytes count as 1.
+    /// Returns: none if nothing fits, the key is not open, or metadata cannot be allocated (see prepare()).
     run allocate(std::size_t bytes, std::size_t align, std::uint32_t key) noexcept {
         std::uint32_t units = 0;
-        if (!is_open(key) || !counted(bytes, align, units) || !prepare()) return {};
+        if (!is_open(key) || !units_needed(bytes, align, units) || !prepare()) return {};
         std::uintptr_t at = 0;
-        const number x = choose(*indexes_[key], units, align, at);
+        const number x = find_best(*indexes_[key], units, align, at);
         return x == 0 ? run{} : cut(x, at, units);
     }
     run allocate(std::size_t bytes, std::size_t align) noexcept
@@ -102,60 +109,63 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     {
         return allocate(bytes, align, 0);
     }
-    /// The best fit among all free runs.
+    /// The same among the free runs of all keys.
     run allocate_any(std::size_t bytes, std::size_t align) noexcept {
         std::uint32_t units = 0;
-        if (!counted(bytes, align, units) || !prepare()) return {};
+        if (!units_needed(bytes, align, units) || !prepare()) return {};
         const node* const n = nodes();
         number best = 0;
         std::uintptr_t best_at = 0;
         for (std::uint32_t key = 0; key != keys_; ++key) {
             if (indexes_[key] == nullptr || indexes_[key]->runs() == 0) continue;
             std::uintptr_t at = 0;
-            const number x = choose(*indexes_[key], units, align, at);
+            const number x = find_best(*indexes_[key], units, align, at);
             if (x == 0 || (best != 0 && !is_before(n[x], n[best]))) continue;
             best = x;
             best_at = at;
         }
         return best == 0 ? run{} : cut(best, best_at, units);
     }
-    /// [at, at + bytes) of a free run as largest() or visit() told it, where allocate() would not come to it. None:
-    /// there is no such part (or no metadata).
+    /// Allocates [at, at + bytes) of a free run, as largest(), visit() or visit_free() reports it.
+    /// Returns: none if there is no such part, or metadata cannot be allocated.
     run allocate_at(const run& of, std::uintptr_t at, std::size_t bytes) noexcept {
         std::uint32_t units = 0;
         const number x = find_free(of);
-        if (x == 0 || !counted(bytes, 1, units) || at % unit() != 0 || !prepare()) return {};
+        if (x == 0 || !units_needed(bytes, 1, units) || at % unit() != 0 || !prepare()) return {};
         if (at < of.address || at - of.address > of.bytes || to_bytes(units) > of.bytes - (at - of.address)) return {};
         return cut(x, at, units);
     }
-    /// The run of this address is free, with this tag. Returns its bytes; 0 if there is no such live run or the tag's
-    /// key is not open, and then nothing has changed. Cannot fail for lack of memory.
+    /// Frees the live run at this address, with this tag. Never fails for lack of memory.
+    /// Returns: its bytes; 0, and nothing changed, if there is no such live run or the tag's key is not open.
     std::size_t release(std::uintptr_t address, const Tag& tag = {}) noexcept {
         if (ALLOT_UNLIKELY(!is_open(tag.key()))) return 0;
-        const number x = live_.take(nodes(), address);
+        const number x = live_.extract(nodes(), address);
         if (ALLOT_UNLIKELY(x == 0)) return 0;
         const std::uint32_t units = nodes()[x].units;
         live_units_ -= units;
         make_free(x, tag);
         return to_bytes(units);
     }
-    /// A live run gets its rest back to so many bytes; false if there is no such run, it is not that large, or no
-    /// metadata.
+    /// Frees the end of a live run, down to `bytes`, with this tag.
+    /// Returns: false, and nothing changed, if there is no such live run, it is smaller, the tag's key is not open, or
+    /// metadata cannot be allocated.
     bool shrink(std::uintptr_t address, std::size_t bytes, const Tag& tag = {}) noexcept {
         const number x = live_.find(nodes(), address);
         std::uint32_t units = 0;
-        if (x == 0 || !is_open(tag.key()) || !counted(bytes, 1, units) || units > nodes()[x].units) return false;
+        if (x == 0 || !is_open(tag.key()) || !units_needed(bytes, 1, units) || units > nodes()[x].units) return false;
         if (units == nodes()[x].units) return true;
         if (!space_.prepare(1)) return false;
         live_units_ -= nodes()[x].units - units;
         make_free(space_.split(x, units), tag);
         return true;
     }
-    /// A live run gets so many bytes by what it needs of the free run behind it, if `accept(its tag)`; else false.
+    /// Extends a live run to `bytes` by the first units of the free run after it, if accept(tag of that run).
+    /// Returns: false, and nothing changed, if there is no such live run, or the run after it is not free, too small or
+    /// not accepted.
     template <class Accept> bool grow(std::uintptr_t address, std::size_t bytes, Accept accept) noexcept {
         const number x = live_.find(nodes(), address);
         std::uint32_t units = 0;
-        if (x == 0 || !counted(bytes, 1, units)) return false;
+        if (x == 0 || !units_needed(bytes, 1, units)) return false;
         node* const n = nodes();
         if (units <= n[x].units) return true;
         const std::uint32_t more = units - n[x].units;
@@ -177,8 +187,8 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     {
         return grow(address, bytes, [](const no_tag&) { return true; });
     }
-    /// A free run's tag becomes another, and it is joined with those beside it where that allows it. False if there is
-    /// no such run, or the key is not open.
+    /// Gives a free run another tag, and joins it with adjacent free runs where that allows it.
+    /// Returns: false, and nothing changed, if there is no such run, or the tag's key is not open.
     bool retag(const run& free, const Tag& tag) noexcept {
         const number x = find_free(free);
         if (x == 0 || !is_open(tag.key())) return false;
@@ -186,15 +196,18 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
         make_free(x, tag);
         return true;
     }
-    /// The same for [from, from + bytes) of it; what is left of the run keeps its tag. False also where remove() is.
+    /// The same for [from, from + bytes) of it; the rest of the run keeps its tag.
+    /// Returns: false also where remove() does.
     bool retag(const run& of, std::uintptr_t from, std::size_t bytes, const Tag& tag) noexcept {
         const number part = is_open(tag.key()) ? carve(of, from, bytes) : 0;
         if (part == 0) return false;
         make_free(part, tag);
         return true;
     }
-    /// All free runs whose tag is accepted get this one, and are joined with what is beside them. O(n), for when memory
-    /// is short: who waited for all streams has all that is free. False if the key is not open.
+    /// Gives this tag to all free runs with accept(their tag), and joins them with their neighbours. For a caller that
+    /// is short of memory and has waited for all streams.
+    /// Returns: false if the tag's key is not open.
+    /// Complexity: O(n log n).
     template <class Accept> bool gather(const Tag& tag, Accept accept) noexcept {
         if (!is_open(tag.key())) return false;
         space_.visit([&](number x, std::uint32_t) {
@@ -205,7 +218,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
         });
         return true;
     }
-    /// A live run's bytes and tag, to read and write until the next call; null and 0 for others.
+    /// The tag of the live run at this address, to read and write until the next call; null: no such run.
     Tag* tag_of(std::uintptr_t address) noexcept {
         const number x = live_.find(nodes(), address);
         return x == 0 ? nullptr : &nodes()[x].tag;
@@ -213,13 +226,14 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     const Tag* tag_of(std::uintptr_t address) const noexcept {
         return const_cast<best_fit_runs*>(this)->tag_of(address);
     }
+    /// The bytes of the live run at this address; 0: none.
     std::size_t bytes_of(std::uintptr_t address) const noexcept {
         const number x = live_.find(nodes(), address);
         return x == 0 ? 0 : to_bytes(nodes()[x].units);
     }
 
-    // --- figures -------------------------------------------------------------------------------------------
-    /// The largest free run, of a key or of all; of equals the highest address.
+    // --- statistics ----------------------------------------------------------------------------------------
+    /// The largest free run of a key, or of all; of equals the one at the highest address.
     run largest(std::uint32_t key) const noexcept {
         return is_open(key) ? describe_run(indexes_[key]->largest(nodes())) : run{};
     }
@@ -247,21 +261,24 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
         for (std::uint32_t key = 0; key != keys_; ++key) n += indexes_[key] == nullptr ? 0 : sizeof(index);
         return n;
     }
-    /// Visits (run, live, segment) in the order of addresses, until it returns false. It must not call back.
+    /// Calls visit(run, is_live, segment) in address order, until it returns false.
+    /// Requires: `visit` does not call this object.
     template <class Visit> void visit(Visit visit) const noexcept {
         space_.visit([&](number x, std::uint32_t segment) {
             return visit(describe_run(x), nodes()[x].is_live(), segment) ? x : 0;
         });
     }
-    /// Visits the free runs of a key of so many bytes or more, the smallest first, until it returns false: what could
-    /// be given back. O(log n) and O(1) a run. It must not call back.
+    /// Calls visit(run) for the free runs of a key of at least `least` bytes, the smallest first, until it returns
+    /// false.
+    /// Requires: `visit` does not call this object.
+    /// Complexity: O(log n), and O(1) per run.
     template <class Visit> void visit_free(std::uint32_t key, std::size_t least, Visit visit) const noexcept {
         std::uint32_t units = 0;
-        if (!is_open(key) || !counted(least, 1, units)) return;
+        if (!is_open(key) || !units_needed(least, 1, units)) return;
         number x = indexes_[key]->best(nodes(), units);
         while (x != 0 && visit(describe_run(x))) x = indexes_[key]->after(nodes(), x);
     }
-    /// The longest way down in an index: for tests and reports of what O(log n) is. 0 where something is broken.
+    /// The depth of the deepest tree of the indexes, 0 where one is broken. For tests and reports.
     std::size_t deepest() const noexcept {
         std::size_t depth = 1;
         for (std::uint32_t key = 0; key != keys_; ++key)
@@ -271,14 +288,16 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
                 return 0;
         return depth;
     }
+    /// Whether ranges, runs, indexes and the table of addresses agree. For tests.
+    /// Complexity: O(n log n).
     bool valid() const noexcept;
 
   private:
-    // Makes a part of a free run live; metadata is there.
+    // Makes `units` at `at` of a free run a live run. Requires prepare().
     run cut(number x, std::uintptr_t at, std::uint32_t units) noexcept {
         node* const n = nodes();
         const run was{at, to_bytes(units), n[x].tag};
-        const number taken = take_out(x, at, units);
+        const number taken = cut_out(x, at, units);
         n[taken].parent = node::live_mark;
         live_units_ += units;
         live_.insert(n, taken);
@@ -289,10 +308,9 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     std::size_t live_units_ = 0;
 };
 
-// Ranges, rings, indexes and the table of addresses agree. O(n log n).
 template <run_tag Tag, class Memory> bool best_fit_runs<Tag, Memory>::valid() const noexcept {
     std::size_t live_units = 0, live = 0, free = 0, indexed = 0;
-    const bool good = space_.valid([&](number x, number before) {
+    const bool ok = space_.valid([&](number x, number before) {
         const node& n = nodes()[x];
         live_units += n.is_live() ? n.units : 0;
         ++(n.is_live() ? live : free);
@@ -300,20 +318,20 @@ template <run_tag Tag, class Memory> bool best_fit_runs<Tag, Memory>::valid() co
         return find_free(describe_run(x)) == x && !joins(nodes()[before], n.units, n.tag);
     });
     for (std::uint32_t key = 0; key != keys_; ++key) indexed += free_runs(key);
-    return good && deepest() != 0 && live_.valid(nodes()) && live_units == live_units_ && live == live_.used() &&
+    return ok && deepest() != 0 && live_.valid(nodes()) && live_units == live_units_ && live == live_.used() &&
            free == indexed;
 }
 
 namespace fit {
 
-/// The smallest free run that is large enough, of those the lowest.
+/// The smallest free run that is large enough, of equals the one at the lowest address.
 struct best {
     using category = allot::category::fit;
     using needs = types<>;
     using provides = types<>;
-    static constexpr std::string_view about = "the smallest that is large enough, by an index out of band";
+    static constexpr std::string_view about = "the smallest free run that is large enough, by an index out of band";
     static constexpr std::string_view cost =
-        "O(log n); 32 bytes a run and its tag, 8 to 16 for a live one's address; 3.8 KB a stream";
+        "O(log n); 32 bytes per run and its tag, 8 to 16 for the address of a live one; 3.8 KB per stream";
 
     static constexpr bool tags = true;
     static constexpr unsigned classes = 4;

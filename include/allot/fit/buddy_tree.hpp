@@ -1,8 +1,8 @@
-// The halves of one range of a buddy fit, as bits: which nodes are split, and, for each size, which are free.
+// The binary tree of one range of a buddy fit, as bits: which nodes are split and, for each order, which are free.
 //
-// Node i of order o stands for units [i << o, (i + 1) << o). Each order's bits begin a word of their own, so that a
-// search does not meet another's: 2^top / 64 words for order 0, then half as many, and so on, at least one each.
-// Invariant: a free node's other half is not free. Cost: 3 bits a unit and 400 bytes. Threads: one at a time.
+// Node i of order o is units [i << o, (i + 1) << o). Each order's bits begin in a word of their own, so that a search
+// of one order reads no bits of another: 2^top / 64 words for order 0, then half as many, and so on, at least one each.
+// Invariant: the buddy of a free node is not free. Cost: 3 bits per unit and 400 bytes. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -21,20 +21,20 @@ struct buddy_tree {
     static constexpr unsigned most_orders = 24;
 
     std::uintptr_t begin;
-    word* split;  // a bit a node of order 1 and up
-    word* free;   // a bit a node
-    unsigned top; // the whole range's order
-    std::uint32_t free_nodes[most_orders];
-    number next[most_orders], prev[most_orders]; // among the ranges with free nodes of an order
+    word* split;                                 // a bit per node of order 1 and up
+    word* free;                                  // a bit per node
+    unsigned top;                                // the order of the whole range
+    std::uint32_t free_nodes[most_orders];       // by order
+    number next[most_orders], prev[most_orders]; // list of the trees with free nodes of an order
 
-    // Words of both kinds of bits for a range of this order, and of one kind.
+    // Words of both kinds of bits for a range of order `top`; words_for(): of one kind.
     static std::size_t words_of(unsigned top) noexcept { return 2 * words_for(top); }
     static std::size_t words_for(unsigned top) noexcept {
         std::size_t words = 0;
         for (unsigned o = 0; o <= top; ++o) words += words_of_order(top, o);
         return words;
     }
-    // The memory of words_of(top) words of 0.
+    // Requires words_of(order) words of zeros.
     void start(word* bits, unsigned order) noexcept {
         split = bits;
         free = bits + words_for(order);
@@ -54,7 +54,7 @@ struct buddy_tree {
         while (*w == 0) ++w;
         return static_cast<std::size_t>(w - free) * 64 + static_cast<std::size_t>(std::countr_zero(*w)) - base(order);
     }
-    // The free nodes of an order, by their bits.
+    // The number of free nodes of an order, counted from their bits.
     std::size_t count_free(unsigned order) const noexcept {
         std::size_t bits = 0;
         for (std::size_t w = 0; w != words_of_order(top, order); ++w)
@@ -66,7 +66,7 @@ struct buddy_tree {
     static std::size_t words_of_order(unsigned top, unsigned order) noexcept {
         return ceil_div(std::size_t{1} << (top - order), std::size_t{64});
     }
-    // Where an order's bits begin, in bits.
+    // The first bit of an order.
     std::size_t base(unsigned order) const noexcept {
         const unsigned halved = top > 5 ? top - 5 : 0;
         const std::size_t words = order <= halved ? (std::size_t{1} << halved) - (std::size_t{1} << (halved - order))

@@ -1,13 +1,13 @@
-// The free runs of a space, by key and size: chosen, taken out, and made one with what is free beside them.
+// The free runs of a fit, by key and size: found, cut, and joined with adjacent free runs.
 //
-// Each key of tags has an index of its own (size_index.hpp), and there is none over all: a run is in one index only,
-// which halves the work of each step.
-// Invariant: a free run is in the index of its tag's key; free ones side by side have tags that may not be joined, or
-// would be more units together than a node counts. What is taken out is in no index: the caller makes it live, removes
-// it, or makes it free again.
-// Cost: O(log n) a step; 3.8 KB a key, and 8 bytes for each number below the highest. Only open() and carve() get
-// metadata, and tell when there is none; the rest finds it prepared. Threads: one at a time.
-// Source: as best.hpp, which is made of them and of what is live.
+// Each key of tags has an index (size_index.hpp); there is none over all keys, so a run is in one index, which halves
+// the work of each step.
+// Invariant: a free run is in the index of its tag's key. Adjacent free runs have tags that may not be joined, or would
+// exceed the units that a node counts. A run that was carved or cut out is in no index until the caller makes it live,
+// removes it, or calls make_free().
+// Cost: O(log n) per step; 3.8 KB per key, and 8 bytes per number below the highest key. Only open() and carve()
+// allocate metadata, and report where there is none. Threads: one at a time.
+// Source: see best.hpp, which adds the live runs.
 #pragma once
 
 #include <allot/config.hpp>
@@ -32,7 +32,7 @@ template <class Tag, class Memory> class free_run_index {
     using index = size_index<node>;
 
   public:
-    /// Bytes side by side; none: address 0. The tag of a run that was allocated is the one it had when it was free.
+    /// A run of bytes; address 0: none. The tag of an allocated run is the one that it had while it was free.
     struct run {
         std::uintptr_t address = 0;
         std::size_t bytes = 0;
@@ -45,7 +45,8 @@ template <class Tag, class Memory> class free_run_index {
     free_run_index(const free_run_index&) = delete;
     free_run_index& operator=(const free_run_index&) = delete;
 
-    /// The key can be used from now on. False: no memory for its index, or not below most_keys.
+    /// Makes a key usable, by an index of its own. Call before the key is used; a second call does nothing.
+    /// Returns: false if the key is not below most_keys, or there is no memory for its index.
     bool open(std::uint32_t key) noexcept {
         if (is_open(key)) return true;
         if (key >= most_keys || !indexes_.reserve(memory(), std::size_t{key} + 1)) return false;
@@ -76,20 +77,20 @@ template <class Tag, class Memory> class free_run_index {
     static bool is_before(const node& a, const node& b) noexcept {
         return a.units < b.units || (a.units == b.units && a.address < b.address);
     }
-    // The request in units; false where no run could ever be that large.
-    bool counted(std::size_t bytes, std::size_t align, std::uint32_t& units) const noexcept {
+    // Sets `units` for a request, at least 1. False: no run can be that large, or `align` is no power of two.
+    bool units_needed(std::size_t bytes, std::size_t align, std::uint32_t& units) const noexcept {
         const std::size_t n = ceil_div(bytes, space_.unit());
         units = static_cast<std::uint32_t>(n + (n == 0));
         return n <= most_units && is_power_of_two(align) && (align >> space_.shift()) <= most_units / 2;
     }
+    // The node of a free run that the caller describes; 0: there is no such run.
     number find_free(const run& of) const noexcept {
         if (!is_open(of.tag.key()) || of.bytes % space_.unit() != 0 || of.bytes >> space_.shift() > most_units)
             return 0;
         return indexes_[of.tag.key()]->find(nodes(), to_units(of.bytes), of.address);
     }
 
-    // A part of a free run, in no index any more; what is left of the run stays free. 0: there is no such part, or no
-    // metadata.
+    // Takes [from, from + bytes) of a free run out of the index; the rest stays free. 0: no such part, or no metadata.
     number carve(const run& of, std::uintptr_t from, std::size_t bytes) noexcept {
         const number x = find_free(of);
         if (x == 0 || from % space_.unit() != 0 || bytes % space_.unit() != 0 || bytes == 0) return 0;
@@ -104,8 +105,8 @@ template <class Tag, class Memory> class free_run_index {
         if (front != 0) in.insert(n, x);
         return part;
     }
-    // A free run of this index that holds so many units at `at`, a multiple of `align`.
-    number choose(const index& of, std::uint32_t units, std::size_t align, std::uintptr_t& at) const noexcept {
+    // A free run of the index that holds `units` at `at`, a multiple of `align`; 0: none was found.
+    number find_best(const index& of, std::uint32_t units, std::size_t align, std::uintptr_t& at) const noexcept {
         const node* const n = nodes();
         number x = of.best(n, units);
         if (x != 0) at = n[x].address;
@@ -120,8 +121,8 @@ template <class Tag, class Memory> class free_run_index {
         if (x != 0) at = align_up(n[x].address, align);
         return x;
     }
-    // Units of a free run at `at`, in no index any more; what is left of it stays free.
-    ALLOT_ALWAYS_INLINE number take_out(number x, std::uintptr_t at, std::uint32_t units) noexcept {
+    // Takes `units` at `at` of a free run out of the index; the rest stays free. Requires 2 nodes prepared.
+    ALLOT_ALWAYS_INLINE number cut_out(number x, std::uintptr_t at, std::uint32_t units) noexcept {
         node* const n = nodes();
         index& of = index_of(n[x].tag);
         number taken = x;
@@ -138,11 +139,12 @@ template <class Tag, class Memory> class free_run_index {
         }
         return taken;
     }
+    // Whether a neighbour is free and may be joined with a run of these units and this tag.
     bool joins(const node& other, std::uint32_t units, const Tag& tag) const noexcept {
         return other.is_free() && Tag::may_join(other.tag, tag) && units <= most_units - other.units;
     }
-    // A run that is in no index goes into that of its tag, with the free runs beside it that it may be joined with.
-    // Returns where it is now.
+    // Puts a run that is in no index into the index of `tag`, joined with its neighbours where their tags allow it.
+    // Returns its node.
     number make_free(number x, Tag tag) noexcept {
         node* const n = nodes();
         const number before = n[x].prev, behind = n[x].next;

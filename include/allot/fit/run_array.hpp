@@ -1,8 +1,8 @@
-// Metadata of a fit: an array on the host that grows in place of its elements, or says no.
+// The metadata of a fit: a growing array on the host.
 //
-// Elements are trivially copyable and named by their number, so the array may move. It begins a cache line, so that
-// elements of 32 bytes lie in one. Cost: doubles, so O(1) an element over time; one growth copies all: reserve ahead
-// where a pause matters. A growth that fails changes nothing. Threads: one at a time.
+// Elements are trivially copyable and named by number, so the array may move. It begins a cache line, so that an
+// element of 32 bytes is in one line. A growth that fails changes nothing.
+// Cost: O(1) amortized per element; one growth copies all, so reserve where a pause matters. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -17,9 +17,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Where a fit has its metadata from, unless told otherwise: like realloc, aligned to 64. Null when there is none, and
-/// then `old` is as before; `to` = 0 frees.
+/// The default source of a fit's metadata: host memory from std::aligned_alloc.
 struct host_metadata {
+    /// As realloc, from `from` to `to` bytes, aligned to 64; `to` = 0 frees.
+    /// Returns: null on lack of memory, and `old` is as before.
     void* resize(void* old, std::size_t from, std::size_t to) noexcept {
         void* const now = to == 0 ? nullptr : std::aligned_alloc(64, align_up(to, 64));
         if (now != nullptr && old != nullptr) std::memcpy(now, old, from < to ? from : to);
@@ -34,7 +35,7 @@ template <class T, class Memory> class run_array {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
 
   public:
-    static constexpr std::size_t most = (std::size_t{1} << 32) - 16; // elements: 32 bits and some values to spare
+    static constexpr std::size_t most = (std::size_t{1} << 32) - 16; // elements: numbers have 32 bits, some are marks
 
     run_array() = default;
     run_array(const run_array&) = delete;
@@ -45,7 +46,7 @@ template <class T, class Memory> class run_array {
         data_ = nullptr;
         capacity_ = 0;
     }
-    // Room for n elements; those that are new hold nothing yet.
+    // Grows to n elements or more; new ones are uninitialized. False: no memory.
     bool reserve(Memory& memory, std::size_t n) noexcept {
         if (ALLOT_LIKELY(n <= capacity_)) return true;
         std::size_t to = capacity_ == 0 ? 64 : 2 * capacity_;

@@ -1,10 +1,11 @@
-// The space that a fit cuts: address ranges, each a ring of runs in the order of their addresses.
+// The address space of a fit: ranges, each a ring of runs in address order. Runs are split, absorbed, added and
+// removed.
 //
-// Knows nothing of who is free: runs are cut, put together, come and go. Invariant: the runs of a range cover it
-// without a gap; two ranges of one segment do not touch. Cost: 32 bytes a run and its tag, 24 a range; cutting and
-// putting together O(1), ranges O(log n) to find and a move of those behind to come and go. What needs metadata is
-// prepared first; then nothing fails. Threads: one at a time. Source: boundary tags, Knuth 1968; here with links, out
-// of band.
+// It does not know which runs are free. Metadata is prepared first; after that nothing fails.
+// Invariant: the runs of a range cover it without a gap; two ranges of one segment do not touch.
+// Cost: 32 bytes per run and its tag, 24 per range; splitting and absorbing O(1); adding and removing a range O(log n),
+// and a move of the ranges after it. Threads: one at a time.
+// Source: boundary tags, Knuth 1968; here with links, out of band.
 #pragma once
 
 #include <allot/config.hpp>
@@ -27,7 +28,7 @@ template <class Tag, class Memory> class run_map {
     static constexpr std::uint32_t most_units = ~std::uint32_t{0};
 
     run_map(std::size_t unit, Memory memory) noexcept : memory_(std::move(memory)), shift_(log2_floor(unit)) {
-        ALLOT_ASSERT(is_power_of_two(unit), "a unit is a power of two");
+        ALLOT_ASSERT(is_power_of_two(unit), "the unit of a fit must be a power of two");
     }
     run_map(const run_map&) = delete;
     run_map& operator=(const run_map&) = delete;
@@ -52,40 +53,40 @@ template <class Tag, class Memory> class run_map {
     std::size_t ranges() const noexcept { return ranges_.size(); }
     std::size_t bytes_of_metadata() const noexcept { return nodes_.bytes() + ranges_.bytes(); }
 
-    // Whether it is made of units, not too large, not at 0, and nobody's yet.
+    // Whether it is whole units, fits most_units, is not at 0, and overlaps no range.
     bool can_add(std::uintptr_t address, std::size_t bytes) const noexcept {
         if (address == 0 || bytes == 0 || bytes >> shift_ > most_units) return false;
         if (!is_aligned(address, unit()) || !is_aligned(bytes, unit())) return false;
         if (bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
-        const std::size_t at = ranges_.behind(address);
+        const std::size_t at = ranges_.upper_bound(address);
         return (at == 0 || ranges_[at - 1].end <= address) &&
                (at == ranges_.size() || ranges_[at].begin >= address + bytes);
     }
-    // It can be added; 2 nodes and 1 range are prepared. A run of it all, live.
+    // Adds a range as one live run. Requires can_add(), and 2 nodes and 1 range prepared.
     number add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment, const Tag& tag) noexcept {
         const number x = nodes_.take(), edge = nodes_.take();
         node* const n = nodes();
         n[x] = {address, to_units(bytes), edge, edge, {0, 0}, node::live_mark, tag};
         n[edge] = {0, 0, x, x, {0, 0}, node::edge_mark, {}};
-        const std::size_t at = ranges_.behind(address);
+        const std::size_t at = ranges_.upper_bound(address);
         ranges_.insert(at, {address, address + bytes, edge, segment});
-        if (at + 1 != ranges_.size()) unite(at);
-        if (at != 0) unite(at - 1);
+        if (at + 1 != ranges_.size()) merge_if_adjacent(at);
+        if (at != 0) merge_if_adjacent(at - 1);
         units_ += n[x].units;
         return x;
     }
-    // The run is not of the space any more. 2 nodes and 2 ranges are prepared.
+    // Removes a run from the space. Requires 2 nodes and 2 ranges prepared.
     void remove(number x) noexcept {
         node* const n = nodes();
-        std::size_t at = ranges_.behind(n[x].address) - 1;
-        if (n[n[x].prev].parent != node::edge_mark) divide(at++, x);
-        if (n[n[x].next].parent != node::edge_mark) divide(at, n[x].next);
+        std::size_t at = ranges_.upper_bound(n[x].address) - 1;
+        if (n[n[x].prev].parent != node::edge_mark) split_range(at++, x);
+        if (n[n[x].next].parent != node::edge_mark) split_range(at, n[x].next);
         units_ -= n[x].units;
         nodes_.put(ranges_[at].edge);
         nodes_.put(x);
         ranges_.remove(at);
     }
-    // Cuts a run behind so many units, fewer than it has; the rest is a run of its own, with its tag, live. 1 node is
+    // Shortens a run to `units`, fewer than it has. Returns the rest: a live run with the same tag. Requires 1 node
     // prepared.
     number split(number x, std::uint32_t units) noexcept {
         const number rest = nodes_.take();
@@ -96,8 +97,8 @@ template <class Tag, class Memory> class run_map {
         n[x].units = units;
         return rest;
     }
-    // A live run in front of this one, which gives its first units away: its size and address are the caller's to
-    // change.
+    // Returns a live run of the first units of a run, whose size and address the caller must change. Requires 1 node
+    // prepared.
     number split_front(number x, std::uint32_t units) noexcept {
         const number front = nodes_.take();
         node* const n = nodes();
@@ -106,7 +107,7 @@ template <class Tag, class Memory> class run_map {
         n[x].prev = front;
         return front;
     }
-    // The run's bytes have become a neighbour's, whose size and address are the caller's to change.
+    // Removes a run's node. Its bytes become a neighbour's, whose size and address the caller must change.
     void absorb(number x) noexcept {
         node* const n = nodes();
         n[n[x].prev].next = n[x].next;
@@ -114,14 +115,14 @@ template <class Tag, class Memory> class run_map {
         nodes_.put(x);
     }
 
-    // visit(run, segment) returns the run to go on behind, or 0 to end.
+    // visit(run, segment) returns the run to continue after, or 0 to end.
     template <class Visit> void visit(Visit visit) const noexcept {
         for (std::size_t at = 0; at != ranges_.size(); ++at)
             for (number x = nodes()[ranges_[at].edge].next; x != ranges_[at].edge; x = nodes()[x].next)
                 if (x = visit(x, ranges_[at].segment); x == 0) return;
     }
-    // Rings and ranges agree; and good(run, the one in front of it).
-    template <class Good> bool valid(Good good) const noexcept {
+    // Whether rings and ranges agree, and check(run, the one before it) is true for each.
+    template <class Check> bool valid(Check check) const noexcept {
         const node* const n = nodes();
         std::size_t units = 0, runs = 0;
         for (std::size_t at = 0; at != ranges_.size(); ++at) {
@@ -133,7 +134,7 @@ template <class Tag, class Memory> class run_map {
             number last = r.edge;
             for (number x = n[r.edge].next; x != r.edge; last = x, x = n[x].next) {
                 if (n[x].prev != last || n[x].address != address || n[x].units == 0) return false;
-                if (!(n[x].is_free() || n[x].is_live()) || !good(x, last)) return false;
+                if (!(n[x].is_free() || n[x].is_live()) || !check(x, last)) return false;
                 address += to_bytes(n[x].units);
                 units += n[x].units;
                 ++runs;
@@ -144,8 +145,8 @@ template <class Tag, class Memory> class run_map {
     }
 
   private:
-    // Range `at` and the next become one, if they are of one segment and touch.
-    void unite(std::size_t at) noexcept {
+    // Merges range `at` and the next, if they touch and have the same segment.
+    void merge_if_adjacent(std::size_t at) noexcept {
         run_range &a = ranges_[at], &b = ranges_[at + 1];
         if (a.end != b.begin || a.segment != b.segment) return;
         node* const n = nodes();
@@ -158,8 +159,8 @@ template <class Tag, class Memory> class run_map {
         a.end = b.end;
         ranges_.remove(at + 1);
     }
-    // Range `at` becomes two, the second of which begins with x.
-    void divide(std::size_t at, number x) noexcept {
+    // Splits range `at` into two; the second begins with x. Requires 1 node and 1 range prepared.
+    void split_range(std::size_t at, number x) noexcept {
         const number edge = nodes_.take();
         node* const n = nodes();
         run_range& a = ranges_[at];

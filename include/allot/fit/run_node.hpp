@@ -1,10 +1,11 @@
-// A run of a fit: free, live, or the edge between the last run of a range and its first; and the pool of them.
+// The node of a run of a fit, and the pool of nodes. A run is free or live; each range has one more node, its edge.
 //
 //     | address 8 | units 4 | prev 4 | next 4 | child 4 4 | parent 4 | tag |        32 bytes and the tag
 //
-// Runs of one range form a ring in the order of their addresses that is closed by its edge, so every run has two
-// neighbours. Tree links are a free run's; in others `parent` says what they are. Number 0 is nobody.
-// Cost: 32 bytes a run and its tag; taking and putting is a list's push and pop. Threads: one at a time.
+// The runs of a range form a ring in address order, which the edge closes, so every run has two neighbours. A free run
+// uses `child` and `parent` as tree links; in other nodes `parent` is a mark that names their kind. Number 0 is no
+// node.
+// Cost: 32 bytes per run and its tag; O(1) to take and put a node. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -35,13 +36,14 @@ template <class Tag> struct run_node {
 template <class Node, class Memory> class run_pool {
   public:
     void free(Memory& memory) noexcept { nodes_.free(memory); }
-    // Room for so many more; those after it cannot fail.
+    // Reserves `more` nodes, so that as many take() succeed; false: no metadata.
     bool prepare(Memory& memory, std::size_t more) noexcept {
         if (ALLOT_LIKELY(used_ + more < nodes_.capacity())) return true;
         if (!nodes_.reserve(memory, used_ + more + 1)) return false;
         nodes_[0] = Node{};
         return true;
     }
+    // Requires a prepared node.
     std::uint32_t take() noexcept {
         ++used_;
         const std::uint32_t i = first_;
@@ -68,9 +70,9 @@ template <class Node, class Memory> class run_pool {
     }
 
   private:
-    run_array<Node, Memory> nodes_; // [0] is nobody
-    std::uint32_t first_ = 0;       // unused, linked by next
-    std::uint32_t fresh_ = 0;       // [1 .. fresh_] were used
+    run_array<Node, Memory> nodes_; // [0] is no node
+    std::uint32_t first_ = 0;       // list of unused nodes, linked by next
+    std::uint32_t fresh_ = 0;       // [1 .. fresh_] were used before
     std::size_t used_ = 0;
 };
 

@@ -1,7 +1,7 @@
-// The address ranges that a fit was given, in the order of their addresses.
+// The address ranges of a fit, sorted by address.
 //
-// Invariant: they do not overlap; where two of one segment touch they are one. A range is the ring of runs of its edge.
-// Cost: 24 bytes a range; finding O(log n), coming and going a move of those behind it. Threads: one at a time.
+// Invariant: ranges do not overlap; adjacent ranges of one segment are merged. A range is the ring of runs of its edge.
+// Cost: 24 bytes per range; O(log n) to find one; adding and removing moves those after it. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -17,7 +17,7 @@ namespace detail {
 struct run_range {
     std::uintptr_t begin;
     std::uintptr_t end;
-    std::uint32_t edge;
+    std::uint32_t edge; // number of the edge's node
     std::uint32_t segment;
 };
 
@@ -26,8 +26,8 @@ template <class Memory> class run_ranges {
     void free(Memory& memory) noexcept { all_.free(memory); }
     bool prepare(Memory& memory, std::size_t more) noexcept { return all_.reserve(memory, count_ + more); }
 
-    // The number of the first range that begins behind the address.
-    std::size_t behind(std::uintptr_t address) const noexcept {
+    // The index of the first range that begins above the address.
+    std::size_t upper_bound(std::uintptr_t address) const noexcept {
         std::size_t low = 0;
         for (std::size_t high = count_; low != high;) {
             const std::size_t middle = (low + high) / 2;

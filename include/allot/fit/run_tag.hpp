@@ -1,18 +1,16 @@
-// What an allocator keeps with each run of a fit, and what it says about runs side by side.
+// What an allocator keeps with each run of a fit, and the rule for joining adjacent free runs.
 //
-//     struct stream_tag {                                     // freed on this stream, behind this ticket
+//     struct stream_tag {                                     // freed on this stream, after this ticket
 //         std::uint32_t stream = 0;
 //         std::uint64_t ticket = 0;
 //         std::uint32_t key() const noexcept { return stream; }
 //         static bool may_join(const stream_tag& a, const stream_tag& b) noexcept { return a.stream == b.stream; }
-//         static stream_tag join(const stream_tag& a, const stream_tag& b) noexcept { return a.ticket < b.ticket ? b :
-//         a; }
+//         static stream_tag join(const stream_tag& a, const stream_tag& b) noexcept {
+//             return a.ticket < b.ticket ? b : a;
+//         }
 //     };
 //
-// The key says who may use a free run without more ado: each key has an index of its own, so "best fit among those of
-// stream S" is one search. Keys are small numbers, 0 and up. Free runs side by side become one if their tags may be
-// joined (both directions must say the same), and never otherwise.
-// Cost: its bytes in each run's node; no_tag: none. Threads: functions of values.
+// Cost: the tag's bytes in each run's node; none for no_tag. Threads: functions of values.
 #pragma once
 
 #include <allot/config.hpp>
@@ -23,6 +21,9 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// key(): a small number from 0 up; each key has an index of its own, so the best fit among the runs of one key is one
+/// search. may_join(a, b): whether adjacent free runs become one; may_join(b, a) must be equal. join(a, b): the tag of
+/// the joined run.
 template <class T>
 concept run_tag =
     std::is_trivially_copyable_v<T> && std::is_nothrow_default_constructible_v<T> && requires(const T& a, const T& b) {
@@ -31,7 +32,7 @@ concept run_tag =
         { T::join(a, b) } noexcept -> std::same_as<T>;
     };
 
-/// All free runs are alike.
+/// All free runs have key 0 and may be joined.
 struct no_tag {
     static constexpr std::uint32_t key() noexcept { return 0; }
     static constexpr bool may_join(const no_tag&, const no_tag&) noexcept { return true; }

@@ -1,12 +1,11 @@
-// The free runs of one key: bins by size, found by their bits, and a tree of runs in each.
+// The free runs of one key: bins by size, found by their bits, and a tree of runs in each bin.
 //
-//     summary 1 bit a word | words: 1 bit a bin that has runs | roots: a tree a bin
+//     summary 1 bit per word | words: 1 bit per bin that has runs | roots: a tree per bin
 //
-// Sizes below 64 units have a bin each; above, an octave has 32, so a bin's tree holds runs that differ by less than
-// 3 %. Every run of a later bin is larger, so the best fit is the first one that fits in the request's own bin, or the
-// first of the next bin that has any: exact, and mostly a look at two words and a small tree.
-// Cost: 3.8 KB; finding, inserting, removing: O(log n) of the runs in a bin. Nothing here can fail. Threads: one at a
-// time.
+// Each size below 64 units has a bin; above, a doubling has 32 bins, so the runs of a bin differ by less than 3 %.
+// Every run of a later bin is larger. So the best fit is the first run that fits in the request's own bin, else the
+// first run of the next bin that has any: exact, and mostly a read of two words and a small tree.
+// Cost: 3.8 KB; finding, inserting, removing: O(log n) of the runs in a bin. Nothing fails. Threads: one at a time.
 // Source: bins by bits, Ogasawara 1995 and TLSF 2004 (first fit in a bin); trees in the bins: dlmalloc 2.8, 2004.
 #pragma once
 
@@ -25,7 +24,7 @@ template <class Node> class size_index {
     using tree = size_tree<Node>;
 
   public:
-    static constexpr std::uint32_t steps = 5; // 32 bins an octave
+    static constexpr std::uint32_t steps = 5; // log2 of the bins per doubling
     static constexpr std::uint32_t bins = (32 - steps + 1) << steps;
 
     static constexpr std::uint32_t bin_of(std::uint32_t units) noexcept {
@@ -50,7 +49,7 @@ template <class Node> class size_index {
         words_[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
         if (words_[bin / 64] == 0) summary_ &= ~(1U << bin / 64);
     }
-    // The run is to have this size and address. Often it stays where it is: a large one, alone in its bin.
+    // Changes size and address of a run. A run that is alone in its bin, as large ones often are, stays in its place.
     void change(Node* n, std::uint32_t x, std::uint32_t units, std::uintptr_t address) noexcept {
         const std::uint32_t bin = bin_of(units);
         const bool stays = bin == bin_of(n[x].units) && tree::is_alone(n, roots_[bin], x);
@@ -61,13 +60,13 @@ template <class Node> class size_index {
         if (!stays) insert(n, x);
     }
 
-    // The smallest of so many units or more, the lowest address of those; 0: none.
+    // The smallest run of at least `units`, of equals the one with the lowest address; 0: none.
     std::uint32_t best(const Node* n, std::uint32_t units) const noexcept {
         const std::uint32_t bin = bin_of(units);
-        if (const std::uint32_t x = tree::fitting(n, roots_[bin], units); x != 0) return x;
+        if (const std::uint32_t x = tree::lower_bound(n, roots_[bin], units); x != 0) return x;
         return first_from(n, bin + 1);
     }
-    // The one after it in that order.
+    // The run after x in the order of size and address; 0: none.
     std::uint32_t after(const Node* n, std::uint32_t x) const noexcept {
         if (const std::uint32_t y = tree::after(n, x); y != 0) return y;
         return first_from(n, bin_of(n[x].units) + 1);
@@ -75,7 +74,7 @@ template <class Node> class size_index {
     std::uint32_t largest(const Node* n) const noexcept {
         if (summary_ == 0) return 0;
         const auto word = std::bit_width(summary_) - 1u;
-        return tree::end(n, roots_[word * 64 + log2_floor(words_[word])], true);
+        return tree::first_or_last(n, roots_[word * 64 + log2_floor(words_[word])], true);
     }
     std::uint32_t find(const Node* n, std::uint32_t units, std::uintptr_t address) const noexcept {
         return tree::find(n, roots_[bin_of(units)], units, address);
@@ -90,12 +89,12 @@ template <class Node> class size_index {
         for (std::uint32_t bin = 0; bin != bins; ++bin) {
             if (((words_[bin / 64] >> bin % 64 & 1) != 0) != (roots_[bin] != 0)) return false;
             if (((summary_ >> bin / 64 & 1) != 0) != (words_[bin / 64] != 0)) return false;
-            const bool good = tree::valid(n, roots_[bin], deepest, [&](std::uint32_t x) {
+            const bool ok = tree::valid(n, roots_[bin], deepest, [&](std::uint32_t x) {
                 units += n[x].units;
                 ++runs;
                 return bin_of(n[x].units) == bin && visit(x);
             });
-            if (!good) return false;
+            if (!ok) return false;
         }
         return units == units_ && runs == runs_;
     }
@@ -111,7 +110,7 @@ template <class Node> class size_index {
             word = static_cast<std::uint32_t>(std::countr_zero(later));
             some = words_[word];
         }
-        return tree::end(n, roots_[word * 64 + static_cast<std::uint32_t>(std::countr_zero(some))], false);
+        return tree::first_or_last(n, roots_[word * 64 + static_cast<std::uint32_t>(std::countr_zero(some))], false);
     }
 
     static constexpr std::uint32_t words = bins / 64;

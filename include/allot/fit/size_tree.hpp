@@ -1,9 +1,9 @@
-// An ordered tree of free runs, by size and then by address, through links in their nodes.
+// A tree of free runs, ordered by size and then by address, through links in their nodes.
 //
-// A treap: a search tree by key, a heap by rank, and the rank is a hash of the node's number, so it takes no room and
+// A treap: a search tree by key and a heap by rank. The rank is a hash of the node's number, so it takes no room, and
 // the shape is the same in every run of a program. Invariant: parents rank above their children.
-// Cost: O(log n) expected, 1.4 log2 n nodes on a way down, whose turns are no branches; removal starts at the node.
-// Inserting and removing cannot fail. Threads: one at a time.
+// Cost: O(log n) expected, 1.4 log2 n nodes on a descent, without a branch per turn; removal starts at the node.
+// Nothing fails. Threads: one at a time.
 // Source: treaps, Seidel and Aragon 1989; insertion and removal by unzipping and zipping: Tarjan, Levy, Timmel 2018.
 #pragma once
 
@@ -32,7 +32,7 @@ template <class Node> struct size_tree {
             n[x].child[0] = n[x].child[1] = 0;
             return;
         }
-        std::uint32_t* open[2] = {&n[x].child[0], &n[x].child[1]}; // where what is smaller, or larger, goes on
+        std::uint32_t* open[2] = {&n[x].child[0], &n[x].child[1]}; // links for the next smaller, or larger, subtree
         std::uint32_t above[2] = {x, x};
         while (t != 0) {
             const bool smaller = before(n[t], units, address);
@@ -59,10 +59,10 @@ template <class Node> struct size_tree {
             upper = *link;
         }
         *link = a | b;
-        n[a | b].parent = parent; // nobody has one, too: no branch
+        n[a | b].parent = parent; // a | b may be node 0, which may be written: no branch
     }
-    // The first one of so many units or more; 0: none.
-    static std::uint32_t fitting(const Node* n, std::uint32_t root, std::uint32_t units) noexcept {
+    // The first run of at least `units`; 0: none.
+    static std::uint32_t lower_bound(const Node* n, std::uint32_t root, std::uint32_t units) noexcept {
         std::uint32_t best = 0;
         for (std::uint32_t t = root; t != 0;) {
             const bool fits = n[t].units >= units;
@@ -76,13 +76,15 @@ template <class Node> struct size_tree {
         while (t != 0 && (n[t].units != units || n[t].address != address)) t = n[t].child[before(n[t], units, address)];
         return t;
     }
-    static std::uint32_t end(const Node* n, std::uint32_t root, bool last) noexcept {
+    // 0 for an empty tree.
+    static std::uint32_t first_or_last(const Node* n, std::uint32_t root, bool last) noexcept {
         std::uint32_t t = root;
         while (t != 0 && n[t].child[last] != 0) t = n[t].child[last];
         return t;
     }
+    // The next run in order; 0: x is the last.
     static std::uint32_t after(const Node* n, std::uint32_t x) noexcept {
-        if (n[x].child[1] != 0) return end(n, n[x].child[1], false);
+        if (n[x].child[1] != 0) return first_or_last(n, n[x].child[1], false);
         std::uint32_t t = n[x].parent;
         for (; t != 0 && n[t].child[1] == x; t = n[t].parent) x = t;
         return t;
@@ -90,12 +92,12 @@ template <class Node> struct size_tree {
     static bool is_alone(const Node* n, std::uint32_t root, std::uint32_t x) noexcept {
         return root == x && n[x].child[0] == 0 && n[x].child[1] == 0;
     }
-    // Order, heap and links; visits each node. Also says how deep it is.
+    // Whether order, ranks and links are right and visit(node) is true for each; raises `deepest` to the tree's depth.
     template <class Visit>
     static bool valid(const Node* n, std::uint32_t root, std::size_t& deepest, Visit visit) noexcept {
         if (root != 0 && n[root].parent != 0) return false;
         std::uint32_t last = 0;
-        for (std::uint32_t x = end(n, root, false); x != 0; x = after(n, x)) {
+        for (std::uint32_t x = first_or_last(n, root, false); x != 0; x = after(n, x)) {
             if (last != 0 && !before(n[last], n[x].units, n[x].address)) return false;
             for (const std::uint32_t c : n[x].child)
                 if (c != 0 && (n[c].parent != x || rank_of(c) >= rank_of(x))) return false;
@@ -109,7 +111,7 @@ template <class Node> struct size_tree {
     }
 
   private:
-    static std::uint32_t rank_of(std::uint32_t x) noexcept { return x * 0x9E3779B1U; } // odd: no two are alike
+    static std::uint32_t rank_of(std::uint32_t x) noexcept { return x * 0x9E3779B1U; } // odd, so no two ranks are equal
     static bool before(const Node& a, std::uint32_t units, std::uintptr_t address) noexcept {
         return (a.units < units) | ((a.units == units) & (a.address < address));
     }

@@ -1,10 +1,10 @@
-// Slabs: runs that are cut into slots of one class, told from beside the memory.
+// The slabs of a fit: runs that are cut into slots of one size class, described out of band.
 //
-// A class's slab is the fewest quanta that its size divides, so that no byte is left over, or fewer where those cannot
-// be had. Slabs with free slots stand in a list a class, the one that was last given a slot first; which slots are free
-// is 128 bits. Whose slab a run is, its owner knows (slab_runs keeps the number in the run's tag).
-// Invariant: a slab in a class's list has a free slot; a slab without a live slot is nobody's: it goes back at once.
-// Cost: 56 bytes a slab, O(1). Threads: one at a time.
+// A class's slab is the fewest quanta that its size divides, so that no byte is left over, or fewer where those are not
+// free. Each class has a list of its slabs with free slots, the last one that got a slot back first; 128 bits per slab
+// show the free slots. The owner maps runs to slabs (slab_runs keeps the number in the run's tag).
+// Invariant: a slab in a class's list has a free slot and a live one; a slab without a live slot is removed at once.
+// Cost: 56 bytes per slab, O(1). Threads: one at a time.
 // Source: Bonwick's slabs, 1994; run lengths as in jemalloc 4, 2015.
 #pragma once
 
@@ -26,7 +26,7 @@ struct slab {
     std::uintptr_t address;
     std::uint32_t next, prev; // in its class's list; next also links the pool's unused ones
     std::uint32_t parent;     // live_mark, or unused_mark
-    std::uint32_t bytes;      // of the run
+    std::uint32_t bytes;      // of the whole run
     std::uint32_t slot_bytes;
     std::uint32_t slots, free_slots;
     std::uint32_t of_class;
@@ -39,9 +39,9 @@ template <class Memory> class slab_table {
     using number = std::uint32_t; // of a slab; 0: none
 
     void free(Memory& memory) noexcept { slabs_.free(memory); }
-    // For one slab more; false: no metadata.
+    // Reserves the node of one slab; false: no metadata.
     bool prepare(Memory& memory) noexcept { return slabs_.prepare(memory, 1); }
-    // It was prepared. All its slots are free.
+    // Adds a slab whose slots are all free. Requires prepare().
     number add(std::uintptr_t address, std::size_t bytes, unsigned c, std::size_t slot_bytes) noexcept {
         const number x = slabs_.take();
         const auto fit = static_cast<std::uint32_t>(bytes / slot_bytes),
@@ -63,9 +63,10 @@ template <class Memory> class slab_table {
         unlist(x);
         slabs_.put(x);
     }
-    number with_room(unsigned c) const noexcept { return first_[c]; }
+    // 0: no slab of the class has a free slot.
+    number slab_with_free_slot(unsigned c) const noexcept { return first_[c]; }
 
-    // The lowest slot of a slab that has one.
+    // Takes the lowest free slot. Requires that the slab has one.
     std::uintptr_t take_slot(number x) noexcept {
         slab& s = slabs_[x];
         const unsigned w = s.free[0] == 0;
@@ -74,14 +75,14 @@ template <class Memory> class slab_table {
         if (--s.free_slots == 0) unlist(x);
         return s.address + std::size_t{w * 64 + bit} * s.slot_bytes;
     }
-    // Whether a live slot of the slab, which the address lies in, begins there.
+    // Whether a live slot begins at the address, which is inside the slab.
     bool has_slot(number x, std::uintptr_t address) const noexcept {
         const slab& s = slabs_[x];
         const std::size_t slot = (address - s.address) / s.slot_bytes;
         return slot < s.slots && s.address + slot * s.slot_bytes == address &&
                (s.free[slot / 64] >> slot % 64 & 1) == 0;
     }
-    // True: it was the last live one.
+    // Marks a live slot free. True: no live slot is left.
     bool give_slot(number x, std::uintptr_t address) noexcept {
         slab& s = slabs_[x];
         const std::size_t slot = (address - s.address) / s.slot_bytes;
@@ -93,15 +94,15 @@ template <class Memory> class slab_table {
 
     std::size_t size() const noexcept { return slabs_.used(); }
     std::size_t metadata_bytes() const noexcept { return slabs_.bytes(); }
-    // good(its number) for each that has room, by class.
-    template <class Good> bool valid(Good good) const noexcept {
+    // Whether lists and bits agree, and check(number) is true for each slab with a free slot.
+    template <class Check> bool valid(Check check) const noexcept {
         for (unsigned c = 0; c != most_classes; ++c) {
             number before = 0;
             for (number x = first_[c]; x != 0; before = x, x = slabs_[x].next) {
                 const slab& s = slabs_[x];
                 const auto bits = static_cast<std::uint32_t>(std::popcount(s.free[0]) + std::popcount(s.free[1]));
                 if (s.prev != before || s.of_class != c || s.free_slots == 0 || s.free_slots == s.slots) return false;
-                if (bits != s.free_slots || !good(x)) return false;
+                if (bits != s.free_slots || !check(x)) return false;
             }
         }
         return slabs_.valid();

@@ -1,11 +1,8 @@
-// arena<Set>: an arena as an object, for managers that share one, and for whoever wants whole pages.
+// arena<Set>: an arena as an object, for managers that share one, and for programs that want whole pages.
 //
 //     allot::arena<> pages{allot::limit{1_GiB}, allot::name{"query"}};
 //
-// Takes, in any order: limit, page_bytes, reserve_bytes, name; the bytes to work in where the set says
-// page::borrowed. Without reserve_bytes it reserves as much address space as the machine has memory, or twice its
-// limit if that is less; where address space is short it makes do with less. Throws out_of_memory when not even one
-// page can be had (without exceptions: aborts with the page). Everything else: arena_base.
+// Its functions are those of arena_base.hpp. Cost: see there. Threads: any, except for construction and destruction.
 #pragma once
 
 #include <allot/core/diagnose.hpp>
@@ -38,7 +35,7 @@ template <class Set> class built_arena : public arena_base {
     static constexpr bool lent = requires { page_policy::lent; };
     static_assert(
         !source::on_device || !requires { retain_policy::after; },
-        "allot: retain::idle would wait for the device at page requests; name retain::on_call");
+        "allot: retain::idle would wait for the device at page requests; name retain::on_call instead");
 
   public:
     using set = Set;
@@ -52,48 +49,49 @@ template <class Set> class built_arena : public arena_base {
         check_values<product::arena, Set, accepted, Values...>();
         if constexpr (lent) check_needed<product::arena, Set, types<std::span<std::byte>>, Values...>();
         else check_needed<product::arena, Set, typename source::needed, Values...>();
-        range_request asked;
-        asked.limit = value_or<allot::limit>({0}, values...).bytes;
-        asked.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
-        if constexpr (lent) asked.lent = value_or<std::span<std::byte>>({}, values...);
-        else asked.reserve_bytes = value_or<allot::reserve_bytes>({room_for(asked.limit)}, values...).bytes;
-        open(asked, asked.limit != 0 ? asked.limit : SIZE_MAX, value_or<allot::name>({"arena"}, values...).text);
+        range_request request;
+        request.limit = value_or<allot::limit>({0}, values...).bytes;
+        request.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
+        if constexpr (lent) request.lent = value_or<std::span<std::byte>>({}, values...);
+        else request.reserve_bytes = value_or<allot::reserve_bytes>({reserve_for(request.limit)}, values...).bytes;
+        open(request, request.limit != 0 ? request.limit : SIZE_MAX, value_or<allot::name>({"arena"}, values...).text);
     }
-    // For an object that limits itself: `asked.limit` shapes the arena only.
+    // For an owner with a ledger of its own: `request.limit` sizes range and pages, and is not enforced here.
     template <class... Values>
-    built_arena(range_request asked, const char* name, Values&... values) : backing_(values...) {
+    built_arena(range_request request, const char* name, Values&... values) : backing_(values...) {
         if constexpr (!lent)
-            if (asked.reserve_bytes == 0) asked.reserve_bytes = room_for(asked.limit);
-        open(asked, SIZE_MAX, name);
+            if (request.reserve_bytes == 0) request.reserve_bytes = reserve_for(request.limit);
+        open(request, SIZE_MAX, name);
     }
     ~built_arena() {
         if (begin() != nullptr) arenas.leave(*this);
     }
 
   private:
-    // Twice the limit, so that runs of pages find room between single ones.
-    static std::size_t room_for(std::size_t limit) noexcept {
+    // Twice the limit, so that runs of pages find room beside single pages; 0: as the policy says.
+    static std::size_t reserve_for(std::size_t limit) noexcept {
         const std::size_t memory = sys::physical_memory();
-        return limit != 0 && limit < memory / 2 ? limit * 2 + most_page : 0;
+        return limit != 0 && limit < memory / 2 ? limit * 2 + max_page_bytes : 0;
     }
-    void open(const range_request& asked, std::size_t limit, const char* name) {
+    void open(const range_request& request, std::size_t limit, const char* name) {
         arena_range range;
-        if constexpr (lent) range = page_policy::make(asked, &detail::arena_metadata::lent_bytes);
-        else range = source::make(asked, backing_);
-        range.gives_back = range.gives_back && retain_policy::when_called;
+        if constexpr (lent) range = page_policy::make(request, &detail::arena_metadata::lent_bytes);
+        else range = source::make(request, backing_);
+        range.returns_pages = range.returns_pages && retain_policy::when_called;
         range.under_pressure = retain_policy::under_pressure;
-        if constexpr (idle_state<retain_policy>::looks)
-            if (range.gives_back) range.idle = &idle_;
-        const bool good = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
-        if (good) return;
+        if constexpr (idle_state<retain_policy>::enabled)
+            if (range.returns_pages) range.idle = &idle_;
+        const bool ok = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
+        if (ok) return;
         if (begin() != nullptr) close();
         else if (range.begin != nullptr && range.mapping != 0) sys::unmap(range.begin, range.mapping);
-        raise(out_of_memory("allot: out of memory: an arena cannot get its address space", [&](text_writer& out) {
-            if (*range.why != 0) out.put("arena ").put(name).put(": ").put(range.why).newline();
-            out.put("arena ").put(name).put(lent ? ": too few bytes were lent for one page of "
-                                                 : ": no room for pages of ");
-            out.bytes(std::size_t{1} << range.page_shift).newline();
-        }));
+        raise(out_of_memory(
+            "allot: out of memory: an arena cannot reserve address space or its tables", [&](text_writer& out) {
+                if (*range.why != 0) out.put("arena ").put(name).put(": ").put(range.why).newline();
+                out.put("arena ").put(name).put(lent ? ": too few bytes were lent for one page of "
+                                                     : ": the system refuses address space or tables for pages of ");
+                out.bytes(std::size_t{1} << range.page_shift).newline();
+            }));
     }
     ALLOT_NO_UNIQUE_ADDRESS idle_state<retain_policy> idle_;
     ALLOT_NO_UNIQUE_ADDRESS typename source::backing backing_;
@@ -101,6 +99,12 @@ template <class Set> class built_arena : public arena_base {
 
 } // namespace detail
 
+/// Takes, in any order: limit, page_bytes, reserve_bytes, name; under page::borrowed the bytes to use, a
+/// std::span<std::byte>, instead of reserve_bytes; under page::on_device the api and a device_id. Without reserve_bytes
+/// it reserves twice its limit, or the size of the machine's memory if that is less; where address space is short,
+/// less.
+/// Requires: every client has ended before the destructor runs; the name outlives the arena.
+/// Throws: out_of_memory if not even one page can be reserved (without exceptions: writes the report and aborts).
 template <class Set = policies<>> class arena : public detail::built_arena<Set> {
     using detail::built_arena<Set>::built_arena;
 };

@@ -1,9 +1,10 @@
-// Who holds an arena's pages: so that a full arena can tell, and can ask for pages that are not needed.
+// A client of an arena: appears in the arena's reports, and may be asked for pages when the arena is full.
 //
-// Invariant: a holder is told of and asked from its construction until leave() or its destruction.
-// Who is asked may call others (a ledger's listeners), so no lock is held meanwhile: whoever asks has a place on its
-// own stack, where a holder that goes is taken out, and waited for if it is being asked just then.
-// Cost: 64 bytes a holder; asking is for when an arena is full. Threads: any.
+// Invariant: a client is reported and asked from its construction to leave() or its destruction.
+// A callback may run other code (a ledger's listeners), so ask_clients() holds no lock during one: it keeps its
+// position in a client_walk on its stack, which a leaving client corrects; leave() waits for a callback that is
+// running.
+// Cost: 64 bytes per client; asking happens when an arena is full. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -22,23 +23,26 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
-// Somebody asks an arena's holders; by the lock.
-struct holder_walk {
+// The position of a running ask_clients(). Requires clients_lock_.
+struct client_walk {
     const std::uintptr_t thread = sys::thread_token();
-    const arena_client* now = nullptr; // being asked
-    const arena_client* then = nullptr;
-    holder_walk* next = nullptr;
+    const arena_client* current = nullptr; // its callback runs, without the lock
+    const arena_client* following = nullptr;
+    client_walk* next = nullptr;
 };
 
 } // namespace detail
 
+/// A manager's entry in its arena's list of clients. Callbacks may come from its construction on.
 class arena_client {
   public:
-    // `bytes_held` tells them for `self`; `return_pages`, if there is one, gives pages without use back and returns how
-    // many, at the call of any thread, without taking pages itself. All must stay valid until the holder goes.
+    /// `bytes_held(self)` returns the bytes that the client holds. `return_pages(self)`, unless it is null, gives
+    /// unused pages back to the arena and returns their number.
+    /// Requires: both can be called on any thread; `bytes_held` constructs and ends no client, since the list is
+    /// locked; `return_pages` takes no pages; arena, name and self outlive the client.
     arena_client(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self,
                  std::size_t (*return_pages)(const void*) noexcept = nullptr) noexcept
-        : arena_(arena), name_(name), held_(bytes_held), reclaim_(return_pages), self_(self) {
+        : arena_(arena), name_(name), bytes_held_(bytes_held), reclaim_(return_pages), self_(self) {
         const detail::lock_guard hold(arena_.clients_lock_);
         next_ = arena_.clients_;
         if (next_ != nullptr) next_->prev_ = this;
@@ -47,34 +51,38 @@ class arena_client {
     arena_client(const arena_client&) = delete;
     arena_client& operator=(const arena_client&) = delete;
     ~arena_client() { leave(); }
-    // No longer asked or told of; waits until no other thread is asking it.
+    /// Ends reports and callbacks. Waits until no other thread runs this client's callback; a second call does nothing.
     void leave() noexcept {
         {
             const detail::lock_guard hold(arena_.clients_lock_);
             if (!std::exchange(listed_, false)) return;
             (prev_ != nullptr ? prev_->next_ : arena_.clients_) = next_;
             if (next_ != nullptr) next_->prev_ = prev_;
-            for (detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
-                if (w->then == this) w->then = next_;
+            for (detail::client_walk* w = arena_.walks_; w != nullptr; w = w->next)
+                if (w->following == this) w->following = next_;
         }
         while (is_asked()) yield();
     }
     const char* name() const noexcept { return name_; }
-    std::size_t held() const noexcept { return held_(self_); }
+    /// Bytes.
+    std::size_t held() const noexcept { return bytes_held_(self_); }
+    /// Returns the number of pages given back to the arena.
     std::size_t reclaim() const noexcept { return reclaim_ != nullptr ? reclaim_(self_) : 0; }
+    /// Requires: the arena's list of clients is locked.
     const arena_client* next() const noexcept { return next_; }
 
   private:
+    // Whether another thread runs this client's callback.
     bool is_asked() const noexcept {
         const detail::lock_guard hold(arena_.clients_lock_);
-        for (const detail::holder_walk* w = arena_.walks_; w != nullptr; w = w->next)
-            if (w->now == this && w->thread != sys::thread_token()) return true;
+        for (const detail::client_walk* w = arena_.walks_; w != nullptr; w = w->next)
+            if (w->current == this && w->thread != sys::thread_token()) return true;
         return false;
     }
 
     arena_base& arena_;
     const char* name_;
-    std::size_t (*held_)(const void*);
+    std::size_t (*bytes_held_)(const void*);
     std::size_t (*reclaim_)(const void*) noexcept;
     const void* self_;
     arena_client* next_ = nullptr;
@@ -83,18 +91,18 @@ class arena_client {
 };
 
 inline std::size_t arena_base::ask_clients() noexcept {
-    detail::holder_walk walk;
+    detail::client_walk walk;
     std::size_t pages = 0;
     clients_lock_.lock();
     walk.next = walks_;
     walks_ = &walk;
-    for (walk.now = clients_; walk.now != nullptr; walk.now = walk.then) {
-        walk.then = walk.now->next();
+    for (walk.current = clients_; walk.current != nullptr; walk.current = walk.following) {
+        walk.following = walk.current->next();
         clients_lock_.unlock();
-        pages += walk.now->reclaim();
+        pages += walk.current->reclaim();
         clients_lock_.lock();
     }
-    detail::holder_walk** at = &walks_;
+    detail::client_walk** at = &walks_;
     while (*at != &walk) at = &(*at)->next;
     *at = walk.next;
     clients_lock_.unlock();

@@ -1,7 +1,9 @@
-// How much memory an arena's own tables take, beside its pages: bitmaps, owners, and what retain::idle marks.
+// The bytes of an arena's own tables, beside its pages.
 //
-// In this order: page bitmap | dirty bits | idle bits, if any | an owner a page | an empty bitmap where headers lie
-// aside.
+//   | page bitmap | dirty bits | idle bits, under retain::idle | an owner per page | zeros, where headers are out of
+//   band |
+//
+// Cost: see arena_base.hpp. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -21,12 +23,13 @@ struct arena_metadata {
     static std::size_t dirty_bytes(std::size_t pages) noexcept {
         return ceil_div(pages, std::size_t{64}) * sizeof(std::uint64_t);
     }
-    // Whole OS pages of zeros. The caller of a borrowed arena lends them for pages that never idle.
+    // In whole OS pages; the memory must be zeros.
     static std::size_t bytes(std::size_t pages, bool idle) noexcept {
         return align_up(page_bitmap::bytes_for(pages) + dirty_bytes(pages) + (idle ? idle_pages::bytes_for(pages) : 0) +
                             pages * sizeof(page_owner),
                         sys::os_page_bytes());
     }
+    // Of a borrowed arena, which never returns pages.
     static std::size_t lent_bytes(std::size_t pages) noexcept { return bytes(pages, false); }
     static std::size_t own_bytes(std::size_t pages, bool idle, bool headers_out_of_band) noexcept {
         return bytes(pages, idle) + (headers_out_of_band ? align_up(dirty_bytes(pages), sys::os_page_bytes()) : 0);

@@ -1,8 +1,7 @@
-// The range that a page policy made for an arena: where it is, what stands behind it, and what the system is told about
-// it.
+// The address range that a page policy makes for an arena, with what the arena must know about it.
 //
-// Invariant: `begin` is null where there is none, and `why` says so. Cost: none but at an arena's construction.
-// Threads: a value.
+// Invariant: `begin` is null where no range could be made; `why` may then name the reason.
+// Cost: none after an arena's construction. Threads: a value.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,22 +15,23 @@ namespace detail {
 class idle_pages;
 }
 
+/// The result of a page policy's make().
 struct arena_range {
     std::byte* begin = nullptr; // aligned to the page size
-    std::size_t bytes = 0;      // a multiple of it
-    std::size_t mapping = 0;    // bytes to unmap at the end; 0: not the arena's own
+    std::size_t bytes = 0;      // a multiple of the page size
+    std::size_t mapping = 0;    // bytes that the arena unmaps at its end; 0: not its own mapping
     unsigned page_shift = 20;
-    bool committed = false;      // all of it is usable from the start
-    bool gives_back = false;     // free pages may go back to the system
-    bool under_pressure = false; // and do when it refuses memory
+    bool committed = false;      // usable from the start
+    bool returns_pages = false;  // free pages may be returned to the system
+    bool under_pressure = false; // free pages are returned before a request fails for lack of memory
     bool transparent_huge = false;
-    bool lock = false;
-    const char* page_kind = "plain";    // "plain", "transparent", "hugetlb", "borrowed"
-    std::byte* out_of_band = nullptr;   // memory of zeros for the bitmaps; null: the arena maps its own
-    detail::idle_pages* idle = nullptr; // looks for pages that nobody used for a while; null: nobody does
-    page_backing* backing = nullptr;    // null: the system's memory, or the caller's
+    bool lock = false;                  // against swapping
+    const char* page_kind = "plain";    // see arena_base::page_kind()
+    std::byte* out_of_band = nullptr;   // zeros for the arena's tables; null: the arena maps its own
+    detail::idle_pages* idle = nullptr; // the state of retain::idle; null: another rule
+    page_backing* backing = nullptr;    // null: the pages are memory of the system or of the caller
     bool headers_out_of_band = false;   // the host does not touch the pages
-    const char* why = "";               // there is no range
+    const char* why = "";               // the reason that there is no range
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,18 +1,18 @@
-// The table of arenas by address: the one thing that a process's arenas share.
+// The table of arenas by address: the only state that all arenas of a process share.
 //
-// Two levels over 48 bits of address: a root of 2^11 leaves, a leaf of 2^11 granules of 64 MiB. A granule names the
-// arena that has it alone, or says that others may be in it too, the caller's constants among them. Arenas in such
-// granules stand in a list of ranges, which is read without a lock and without touching an arena that may be gone.
-// Arenas that reserve their own space have their granules alone; borrowed memory shares, and what was reserved
-// where address space is short. With the table a row_ptr is one word, and an address outside every arena (a constant)
-// is known as such.
-// Invariant: an arena stands in every granule that it touches, from its construction to its destruction.
+//   root: 2^11 leaves  ->  leaf: 2^11 granules of 64 MiB  ->  an arena that has the granule alone, or `shared`
+//
+// A shared granule may hold several arenas, and the caller's constants; its arenas are in a list of ranges, which is
+// read without a lock and without touching an arena. Arenas that reserve their own space have their granules alone;
+// borrowed memory, and space reserved where addresses are short, is shared. The table makes a row_ptr one word, and
+// shows that an address is outside every arena (a constant). Each version and kind of build of the library has a table
+// (the inline namespace).
+// Invariant: an arena is in every granule that it touches, from its construction to its destruction.
 // Cost: two dependent loads and a bounds check; in shared granules a walk over the ranges. 16 KiB of root, 16 KiB for
-// each 128 GiB with an arena in it, 1.5 KiB for each 62 arenas that share; never given back. Threads: any; looking up
-// takes no lock, but waits while an arena enters or leaves if its granule is shared. The state is the process's:
-// hidden, but each version and kind of build of the library has its own (the inline namespace).
-// Source: the page maps of tcmalloc (2005) and snmalloc (2019), coarser because arenas are large; sequence locks as
-// in Linux, 2002.
+// each 128 GiB with an arena in it, 1.5 KiB for each 62 arenas that share; never returned to the system.
+// Threads: any. find() takes no lock; in a shared granule it waits while an arena is added or removed.
+// Source: page maps of tcmalloc (2005) and snmalloc (2019), coarser because arenas are large; sequence locks of Linux,
+// 2002.
 #pragma once
 
 #include <allot/config.hpp>
@@ -36,6 +36,7 @@ class arena_table {
     static constexpr unsigned granule_shift = 26;
     static constexpr std::size_t granule_bytes = std::size_t{1} << granule_shift;
 
+    // The arena of any address, which is not read; null for an address outside every arena.
     const arena_base* find(const void* p) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(p);
         if (ALLOT_UNLIKELY(at >> 48 != 0)) return nullptr;
@@ -46,12 +47,12 @@ class arena_table {
         return found != nullptr && found->contains(p) ? found : nullptr;
     }
 
-    // False when there is no memory for the table; then nothing has changed.
+    // False: no memory for the table, and nothing has changed.
     bool enter(arena_base& arena) noexcept {
         const detail::lock_guard hold(lock_);
-        bool good = true;
-        for_granules(arena, [&](std::uintptr_t at) { good = good && leaf_for(at) != nullptr; });
-        if (!good) return false;
+        bool ok = true;
+        for_granules(arena, [&](std::uintptr_t at) { ok = ok && leaf_for(at) != nullptr; });
+        if (!ok) return false;
         const bool alone = arena.has_granules_alone(granule_bytes);
         if (!alone && !join(arena)) return false;
         for_granules(arena, [&](std::uintptr_t at) {
@@ -92,17 +93,17 @@ class arena_table {
         return (*leaf_for(at))[at >> granule_shift & leaf_mask];
     }
 
-    // Where an arena lies that has not its granules alone. Places are used again, but never freed.
+    // The range of an arena in shared granules. Entries are reused, never freed.
     struct range {
         std::atomic<std::uintptr_t> begin{0};
-        std::atomic<std::size_t> bytes{0}; // 0: the place is free
+        std::atomic<std::size_t> bytes{0}; // 0: the entry is free
         std::atomic<const arena_base*> arena{nullptr};
     };
     struct range_list {
         std::array<range, 62> ranges{};
         std::atomic<range_list*> next{nullptr};
     };
-    // The first range for which `call` says yes.
+    // The first range for which call(range) is true, or null.
     template <class Call> range* first_range(Call call) noexcept {
         for (range_list* l = &sharers_; l != nullptr; l = l->next.load(std::memory_order_acquire))
             for (range& r : l->ranges)
@@ -119,6 +120,7 @@ class arena_table {
                    return bytes != 0 && begin < granule + granule_bytes && begin + bytes > granule;
                }) != nullptr;
     }
+    // Requires lock_. Adds an arena to the list of ranges; false: no memory.
     bool join(const arena_base& arena) noexcept {
         range* place = range_of(nullptr);
         if (place == nullptr) {
@@ -132,7 +134,7 @@ class arena_table {
         change(*place, &arena);
         return true;
     }
-    // The sequence number is odd meanwhile; each store of a range is ordered after that.
+    // Requires lock_. changes_ is odd while the range is written; the releases order the stores after the odd value.
     void change(range& r, const arena_base* arena) noexcept {
         const std::uint64_t was = changes_.load(std::memory_order_relaxed);
         changes_.store(was + 1, std::memory_order_relaxed);
@@ -155,7 +157,7 @@ class arena_table {
             else yield();
         }
     }
-    // Memory that is never given back.
+    // Memory that is never returned.
     template <class T> static T* make_zeros() noexcept {
         const std::size_t bytes = align_up(sizeof(T), sys::os_page_bytes());
         std::byte* const memory = sys::reserve(bytes, 1);
@@ -167,16 +169,19 @@ class arena_table {
 
     std::array<std::atomic<leaf*>, std::size_t{1} << (48 - leaf_shift)> root_{};
     spin_lock lock_;
-    std::atomic<std::uint64_t> changes_{0}; // of sharers_; odd during one
+    std::atomic<std::uint64_t> changes_{0}; // sequence number of sharers_; odd during a change
     range_list sharers_{};
 };
 
-// One for all libraries of the process that the linker lets share it, also those that hide their symbols.
+// One object for all libraries of the process, where the linker shares symbols of default visibility.
 inline constinit arena_table arenas ALLOT_SHARED;
 
 } // namespace detail
 
-// The arena that an address lies in, or null. Any address may be asked for; it is not read.
+/// The arena of an address, which may be any and is not read.
+/// Returns: null for an address outside every arena.
+/// Complexity: see the head of this file.
+/// Threads: any.
 inline const arena_base* arena_at(const void* address) noexcept { return detail::arenas.find(address); }
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,8 +1,9 @@
-// page::borrowed: pages cut from bytes that the caller lends (a std::span<std::byte> at construction).
+// page::borrowed: the pages are cut from bytes that the caller lends, a std::span<std::byte> at construction.
 //
-// The bytes are aligned inward to the page size and hold the bitmaps too; too few for one page make an arena that
-// cannot be constructed. They must outlive the arena, and are never given back to the system.
-// Cost: up to two pages of the bytes. Source: std::pmr::monotonic_buffer_resource's initial buffer, 2017.
+// The bytes are aligned inward to the page size, and hold the arena's tables too. They must outlive the arena and are
+// never returned to the system. An arena whose bytes are too few for one page cannot be constructed.
+// Cost: up to two pages of the bytes. Threads: those of arena.
+// Source: std::pmr::monotonic_buffer_resource's initial buffer, 2017.
 #pragma once
 
 #include <allot/core/category/page.hpp>
@@ -13,33 +14,34 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
+/// The caller's bytes.
 struct borrowed {
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::host_accessible, property::fixed_address>;
-    static constexpr bool lent = true; // needs the caller's bytes
-    static constexpr std::string_view about = "the caller's bytes";
-    static constexpr std::string_view cost = "up to two pages for alignment and bitmaps";
+    static constexpr bool lent = true; // the constructor takes the caller's bytes
+    static constexpr std::string_view about = "bytes that the caller lends";
+    static constexpr std::string_view cost = "up to two pages of the bytes, for alignment and tables";
 
-    static arena_range make(const detail::range_request& asked,
+    static arena_range make(const detail::range_request& request,
                             std::size_t (*out_of_band_bytes)(std::size_t)) noexcept {
-        detail::range_request sized = asked;
-        if (sized.limit == 0 || sized.limit > asked.lent.size()) sized.limit = asked.lent.size();
+        detail::range_request sized = request;
+        if (sized.limit == 0 || sized.limit > request.lent.size()) sized.limit = request.lent.size();
         arena_range range;
         range.committed = true;
         range.page_kind = "borrowed";
-        const std::size_t page = detail::page_size_for(sized, detail::most_page);
+        const std::size_t page = detail::page_size_for(sized, detail::max_page_bytes);
         range.page_shift = log2_floor(page);
-        const auto start = reinterpret_cast<std::uintptr_t>(asked.lent.data());
+        const auto start = reinterpret_cast<std::uintptr_t>(request.lent.data());
         const std::uintptr_t first = align_up(start, page);
-        const std::uintptr_t end = start + asked.lent.size();
+        const std::uintptr_t end = start + request.lent.size();
         if (first >= end) return range;
         for (std::size_t pages = (end - first) >> range.page_shift; pages != 0; --pages) {
             const std::uintptr_t behind = align_up(first + (pages << range.page_shift), std::size_t{8});
             if (behind > end || end - behind < out_of_band_bytes(pages)) continue;
-            range.begin = asked.lent.data() + (first - start);
+            range.begin = request.lent.data() + (first - start);
             range.bytes = pages << range.page_shift;
-            range.out_of_band = asked.lent.data() + (behind - start);
+            range.out_of_band = request.lent.data() + (behind - start);
             std::memset(range.out_of_band, 0, out_of_band_bytes(pages));
             break;
         }

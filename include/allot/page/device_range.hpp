@@ -1,15 +1,14 @@
-// An arena's range on a device: address space is reserved once, and memory mapped into it as pages are taken.
+// The range of an arena on a device: address space is reserved once, memory is mapped as pages are taken.
 //
-// A unit of mapping is the device's granularity (2 MiB), or a page where that is more; small pages share one. Where the
-// device has no virtual memory the range is one plain allocation: of the limit, else of half of what is free. Rows of
-// such pages have their headers on the host (heap/header_location.hpp): the host touches no byte of the range. Pages
-// are given back on call only (and where a request would fail, under retain::on_pressure): units without taken pages,
-// after waiting for the device. A row's last release says that no work uses it any more, so a free page has no users;
-// the wait is for programs that break this rule.
-// Invariant: a unit is mapped and usable by its device exactly where its flag says so; a failing commit maps nothing.
-// Cost: some 4 driver calls a unit, a byte of host memory for it. A take that finds its pages mapped: two loads.
-// Threads: any; mappings are made one at a time. Failures: as no memory; `why` of a range that could not be made.
-// Source: expandable segments as in PyTorch, 2023, without moving pages.
+// Memory is mapped in units: the device's granularity (2 MiB), or a page where that is larger; small pages share a
+// unit. On a device without virtual memory the range is one plain allocation of the limit, else of half the free
+// memory. The host touches no byte of the range: rows have their headers on the host (heap/header_location.hpp). Units
+// without taken pages are returned on call, and under retain::on_pressure before a request fails; the device is
+// synchronized first, for programs that release a row while work still uses it.
+// Invariant: a unit is mapped and usable exactly where its state says so; a commit that fails maps nothing.
+// Cost: about 4 driver calls and a byte of host memory per unit; a take of mapped pages reads one state per unit.
+// Threads: any; one thread maps at a time. Failures: reported as lack of memory, or in `why` of the range.
+// Source: PyTorch's expandable segments, 2023, without moving pages.
 #pragma once
 
 #include <allot/config.hpp>
@@ -34,26 +33,26 @@ namespace detail {
 
 template <class Api> class device_backing final : public page_backing {
   public:
-    static constexpr std::size_t usual_page = std::size_t{2} << 20;
+    static constexpr std::size_t default_page_bytes = std::size_t{2} << 20;
 
     template <class... Values>
     explicit device_backing(Values&... values) noexcept
         : api_(api_argument<Api>(values...)), device_(value_or<device_id>({0}, values...)) {}
-    // No work uses the pages any more: it is waited for.
+    // Synchronizes the device, then frees all.
     ~device_backing() {
         if (begin_ != nullptr) free_memory();
         delete[] states_;
     }
 
-    // Once. `begin` is null, and `why` says so, where there is no range to be had.
-    arena_range open(const range_request& asked) noexcept {
+    // Call once. Where there is no range, `begin` is null and `why` has the reason.
+    arena_range open(const range_request& request) noexcept {
         arena_range range;
         range.backing = this;
         range.headers_out_of_band = true;
         const auto facts = api_.properties_of(device_);
         if (!facts) return range.why = device::text_of(facts.kind()).data(), range;
-        const bool good = facts->virtual_memory ? reserve(asked, *facts, range) : allocate(asked, range);
-        if (good) begin_ = range.begin;
+        const bool ok = facts->virtual_memory ? reserve(request, *facts, range) : allocate(request, range);
+        if (ok) begin_ = range.begin;
         return range;
     }
 
@@ -73,51 +72,51 @@ template <class Api> class device_backing final : public page_backing {
     bool decommit(std::size_t first_page, std::size_t pages) noexcept override {
         if (!api_.synchronize(device_)) return false;
         const lock_guard hold(mapping_);
-        bool good = true;
-        for (std::size_t u = first_page / per_unit_; good && u != (first_page + pages) / per_unit_; ++u)
-            good = state_of(u) == unmapped || unmap(u);
-        return good;
+        bool ok = true;
+        for (std::size_t u = first_page / per_unit_; ok && u != (first_page + pages) / per_unit_; ++u)
+            ok = state_of(u) == unmapped || unmap(u);
+        return ok;
     }
     std::size_t committed_bytes() const noexcept override { return committed_.load(std::memory_order_relaxed); }
     std::size_t pages_per_unit() const noexcept override { return per_unit_; }
 
   private:
-    enum unit_state : unsigned char { unmapped, fresh, mapped }; // fresh: by a commit that may still fail
+    enum unit_state : unsigned char { unmapped, fresh, mapped }; // fresh: mapped by a commit that may still fail
 
-    bool reserve(const range_request& asked, const device::properties& facts, arena_range& range) noexcept {
+    bool reserve(const range_request& request, const device::properties& facts, arena_range& range) noexcept {
         const auto step = api_.granularity(device_);
         if (!step) return fail(range, step.kind());
         const std::size_t page =
-            max(page_size_for(asked, usual_page), *step / 64); // a word of the arena's bitmap has whole units
+            max(page_size_for(request, default_page_bytes), *step / 64); // no unit crosses a word of the bitmap
         unit_ = max(page, *step);
         per_unit_ = unit_ / page;
-        std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes : facts.total_bytes;
-        bytes = align_up(clamp(bytes, unit_, most_reserve), unit_);
+        std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes : facts.total_bytes;
+        bytes = align_up(clamp(bytes, unit_, max_reserve_bytes), unit_);
         auto got = api_.reserve(device_, bytes, unit_);
         for (; !got && bytes > unit_; got = api_.reserve(device_, bytes, unit_)) bytes = align_up(bytes / 2, unit_);
         if (!got) return fail(range, got.kind());
         units_ = bytes / unit_;
         states_ = new (std::nothrow) std::atomic<unsigned char>[units_] {};
-        if (states_ == nullptr || !may_be_known(*got, bytes)) {
+        if (states_ == nullptr || !fits_arena_table(*got, bytes)) {
             static_cast<void>(api_.free_address(*got, bytes));
             return fail(range, device::failure::out_of_memory);
         }
         range.begin = static_cast<std::byte*>(*got);
         range.bytes = bytes;
         range.page_shift = log2_floor(page);
-        range.gives_back = true;
+        range.returns_pages = true;
         range.page_kind = "mapped on a device";
         return true;
     }
-    bool allocate(const range_request& asked, arena_range& range) noexcept {
-        std::size_t bytes = asked.limit;
+    bool allocate(const range_request& request, arena_range& range) noexcept {
+        std::size_t bytes = request.limit;
         if (bytes == 0)
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
-        const std::size_t page = page_size_for(asked, usual_page);
+        const std::size_t page = page_size_for(request, default_page_bytes);
         bytes = align_up(max(bytes, page), page);
-        const auto got = api_.allocate(device_, bytes + page); // it may start anywhere in a page
+        const auto got = api_.allocate(device_, bytes + page); // a page more, since it may start anywhere in a page
         if (!got) return fail(range, got.kind());
-        if (!may_be_known(*got, bytes + page)) {
+        if (!fits_arena_table(*got, bytes + page)) {
             static_cast<void>(api_.deallocate(device_, *got));
             return fail(range, device::failure::out_of_memory);
         }
@@ -145,8 +144,8 @@ template <class Api> class device_backing final : public page_backing {
         range.why = device::text_of(kind).data();
         return false;
     }
-    // The table of arenas knows 48 bits of address.
-    static bool may_be_known(const void* p, std::size_t bytes) noexcept {
+    // The arena table covers 48 bits of address.
+    static bool fits_arena_table(const void* p, std::size_t bytes) noexcept {
         return (reinterpret_cast<std::uintptr_t>(p) + bytes) >> 48 == 0;
     }
 
@@ -172,7 +171,7 @@ template <class Api> class device_backing final : public page_backing {
     const Api api_;
     const device_id device_;
     std::byte* begin_ = nullptr;
-    void* plain_ = nullptr; // what is all there is, without virtual memory
+    void* plain_ = nullptr; // the plain allocation, without virtual memory
     std::size_t unit_ = 0;
     std::size_t units_ = 0;
     std::size_t per_unit_ = 1;                     // pages
@@ -186,7 +185,7 @@ template <class Api> struct page_source<page::on_device<Api>> {
     using values = types<Api, device_id>;
     using needed = needed_api<Api>;
     using backing = device_backing<Api>;
-    static arena_range make(const range_request& asked, backing& from) noexcept { return from.open(asked); }
+    static arena_range make(const range_request& request, backing& from) noexcept { return from.open(request); }
 };
 
 } // namespace detail

@@ -1,9 +1,8 @@
-// page::huge_pages: OS pages that the administrator preallocated (hugetlb), when there are enough of them.
+// page::huge_pages: OS pages that the administrator preallocated (hugetlb), where there are enough of them.
 //
-// Otherwise transparent huge pages from the first byte on, where the system has them, otherwise plain ones; the
-// arena's page_kind() says which. Preallocated pages are taken all at once and not given back before the end.
-// The amount is what the caller reserves or limits, else Options.reserve, else the machine's memory.
-// Cost: none on the path. Source: HPCC roxiemem's huge page mode, 2012.
+// Otherwise transparent huge pages from the first byte on, where the system has them; otherwise plain pages. The
+// arena's page_kind() says which. Preallocated pages are taken all at once and are not returned before the arena ends.
+// Cost: none on the path. Threads: those of arena. Source: HPCC roxiemem's huge page mode, 2012.
 #pragma once
 
 #include <allot/core/category/page.hpp>
@@ -12,23 +11,25 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
+/// Options: core/category/page.hpp. The range is the arena's reserve_bytes (without it, twice the limit where that is
+/// less than the machine's memory), else Options.reserve, else the limit, else the size of the machine's memory.
 template <huge_options Options> struct huge_pages {
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::host_accessible, property::fixed_address, property::preallocated>;
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about =
-        "preallocated huge OS pages; else transparent ones; else plain: page_kind() says";
-    static constexpr std::string_view cost = "all memory at once; fewer TLB misses";
+        "preallocated huge OS pages; else transparent ones; else plain ones; page_kind() reports which";
+    static constexpr std::string_view cost = "all memory is taken at once; fewer TLB misses";
 
-    static arena_range make(const detail::range_request& asked) noexcept {
-        const std::size_t page = detail::page_size_for(asked, Options.page);
-        const std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes
-                                  : Options.reserve != 0   ? Options.reserve
-                                  : asked.limit != 0       ? asked.limit
-                                                           : sys::physical_memory();
+    static arena_range make(const detail::range_request& request) noexcept {
+        const std::size_t page = detail::page_size_for(request, Options.page);
+        const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes
+                                  : Options.reserve != 0     ? Options.reserve
+                                  : request.limit != 0       ? request.limit
+                                                             : sys::physical_memory();
         const std::size_t unit = std::max(page, Options.huge_page);
-        const std::size_t whole = align_up(std::min(bytes, detail::most_reserve), unit);
+        const std::size_t whole = align_up(std::min(bytes, detail::max_reserve_bytes), unit);
         arena_range range = detail::reserve_range(page, whole, Options.huge_page);
         if (range.begin == nullptr) return range;
         range.lock = Options.lock;
@@ -40,7 +41,7 @@ template <huge_options Options> struct huge_pages {
             if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
             range = detail::reserve_range(page, bytes);
             if (range.begin == nullptr) return range;
-            range.gives_back = true;
+            range.returns_pages = true;
             range.lock = Options.lock;
             range.transparent_huge = sys::has_transparent_huge();
             if (range.transparent_huge) {

@@ -1,11 +1,12 @@
-// Which free pages of an arena nobody used for a while: the state of retain::idle.
+// The state of retain::idle: which free pages of an arena were not used for a time span.
 //
-// Page requests walk over the arena's words, one walk at a time. A walk clears the marks of pages that were given since
-// the walk before, and gives back those that have none; the next begins when the span has passed since its end.
-// Invariant: what goes back was free at two looks, the span or more apart, and not used between them. So a page goes
-// back after the span at the earliest, and after two of them when page requests are many.
-// Cost: a clock read and at most 256 words and 8 pages to the system a page request; one bit a page.
-// Threads: any; whoever finds a walk under way does nothing.
+// Each page request does a step of a walk over the arena's words; one walk runs at a time. The walk clears the marks of
+// pages that were given back since the walk before, and returns to the system the pages that have no mark. The next
+// walk begins when the span has passed since the end of this one.
+// Invariant: a page that is returned was free at two looks, at least the span apart, and not used between them. So a
+// page is returned after one span at the earliest, and within two while page requests are frequent.
+// Cost: per page request a clock read, at most 256 words and 8 pages returned; one bit per page.
+// Threads: any; a thread that finds another one in the walk does nothing.
 // Source: jemalloc's decay purging, 2014, without a thread; the two looks are the clock algorithm's, Corbato 1969.
 #pragma once
 
@@ -24,43 +25,44 @@ namespace detail {
 
 class idle_pages {
   public:
-    static constexpr std::size_t words_a_step = 256;
-    static constexpr int pages_a_step = 8;
+    static constexpr std::size_t words_per_step = 256;
+    static constexpr int pages_per_step = 8;
 
     idle_pages(std::uint64_t after_ms, std::uint64_t (*now)() noexcept) noexcept
         : after_(after_ms * 1'000'000), now_(now) {}
 
     static std::size_t bytes_for(std::size_t pages) noexcept { return ceil_div(pages, std::size_t{64}) * sizeof(word); }
-    // `memory` is bytes_for(pages) of zeros.
-    void start(std::byte* memory) noexcept { young_ = reinterpret_cast<word*>(memory); }
+    // Requires bytes_for(pages) bytes of zeros.
+    void start(std::byte* memory) noexcept { recently_used_ = reinterpret_cast<word*>(memory); }
 
-    // These pages were in use until now; called before others can see them free.
+    // Marks pages that were in use until now. Call before other threads can see them free.
     void used(std::size_t first, std::size_t n) noexcept {
-        page_bitmap::for_words(
-            first, n, [&](std::size_t w, std::uint64_t bits) { young_[w].fetch_or(bits, std::memory_order_release); });
+        page_bitmap::for_words(first, n, [&](std::size_t w, std::uint64_t bits) {
+            recently_used_[w].fetch_or(bits, std::memory_order_release);
+        });
     }
-    // A part of a walk, if one is due: `free(w)` tells which pages of a word are free and not given back,
-    // `return_pages(w, pages)` gives them back, false when the system refuses.
+    // Does a step of a walk, if one is due. `free(w)` is the mask of a word's pages that are free and dirty;
+    // `return_pages(w, mask)` returns pages to the system.
     template <class Free, class GiveBack> void step(std::size_t words, Free free, GiveBack return_pages) noexcept {
         if (!walking_.try_lock()) return;
         const lock_guard hold(walking_, adopt_lock);
         if (at_ == 0 && now_() < next_) return;
-        for (std::size_t looked = 0; looked < words_a_step; ++looked) {
+        for (std::size_t looked = 0; looked < words_per_step; ++looked) {
             if (at_ == 2 * words) {
                 at_ = 0;
                 next_ = now_() + after_;
                 return;
             }
             const std::size_t w = at_ / 2;
-            if (at_ % 2 == 0) { // arrived at the word: who is free is asked first, so that a page given now is marked
+            if (at_ % 2 == 0) { // free(w) before the marks: a page given back between the two is still marked
                 const std::uint64_t idle = free(w);
-                old_ = idle & ~young_[w].exchange(0, std::memory_order_acquire);
+                to_return_ = idle & ~recently_used_[w].exchange(0, std::memory_order_acquire);
                 ++at_;
             }
-            std::uint64_t some = 0, left = old_ & free(w) & ~young_[w].load(std::memory_order_acquire);
-            for (int i = 0; i < pages_a_step && left != 0; ++i, left &= left - 1) some |= left & (0 - left);
+            std::uint64_t some = 0, left = to_return_ & free(w) & ~recently_used_[w].load(std::memory_order_acquire);
+            for (int i = 0; i < pages_per_step && left != 0; ++i, left &= left - 1) some |= left & (0 - left);
             if (left == 0) ++at_;
-            old_ = left;
+            to_return_ = left;
             if (some != 0) {
                 return_pages(w, some);
                 return;
@@ -73,21 +75,21 @@ class idle_pages {
 
     const std::uint64_t after_; // nanoseconds
     std::uint64_t (*const now_)() noexcept;
-    word* young_ = nullptr;  // pages given since the last look at them
-    spin_lock walking_;      // the members below
-    std::uint64_t next_ = 0; // when the next walk may begin
-    std::size_t at_ = 0;     // 2 w: before word w; 2 w + 1: within it
-    std::uint64_t old_ = 0;  // pages of that word to give back
+    word* recently_used_ = nullptr; // pages given back since the last look at their word
+    spin_lock walking_;             // the members below
+    std::uint64_t next_ = 0;        // no walk begins before this time
+    std::size_t at_ = 0;            // 2 w: before word w; 2 w + 1: within it
+    std::uint64_t to_return_ = 0;   // pages of that word
 };
 
-// What an arena keeps for its answer to `retain`: nothing, unless it looks for idle pages.
+// The state that an arena keeps for its retain policy: idle_pages under retain::idle, else nothing.
 template <class Retain> struct idle_state {
-    static constexpr bool looks = false;
+    static constexpr bool enabled = false;
 };
 template <class Retain>
     requires requires { Retain::after; }
 struct idle_state<Retain> : idle_pages {
-    static constexpr bool looks = true;
+    static constexpr bool enabled = true;
     idle_state() noexcept : idle_pages(Retain::after.ms, &Retain::clock::now) {}
 };
 

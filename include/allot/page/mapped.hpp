@@ -1,9 +1,8 @@
-// page::mapped: pages of the arena's own address space, committed when first taken.
+// page::mapped: the pages are address space of the arena's own, committed when they are first taken.
 //
-// Transparent huge pages beyond the first 16 MiB, where they do not inflate a small arena. Options:
-// core/category/page.hpp.
-// Cost: none on a used page; 2 us for each 4 KiB first touched, 0.1 where the system has huge pages ready.
-// Source: HPCC roxiemem reserves its heap so, 2009.
+// Transparent huge pages are asked for beyond the first 16 MiB, where they do not inflate a small arena.
+// Cost: none for a used page; 2 us for each 4 KiB first touched, 0.1 us where the system has huge pages ready.
+// Threads: those of arena. Source: HPCC roxiemem reserves its heap in this way, 2009.
 #pragma once
 
 #include <allot/core/category/page.hpp>
@@ -12,22 +11,24 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
+/// Options: core/category/page.hpp. Options.reserve is used where the arena has neither reserve_bytes nor a limit of
+/// less than half the machine's memory; without it the range is as large as the machine's memory.
 template <mapped_options Options> struct mapped {
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::host_accessible, property::fixed_address>;
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about =
-        "reserved address space, committed on demand, huge OS pages beyond 16 MiB";
+        "reserved address space, committed on demand; transparent huge pages beyond the first 16 MiB";
     static constexpr std::string_view cost = "a page fault for each OS page first touched";
 
-    static arena_range make(const detail::range_request& asked) noexcept {
-        const std::size_t page = detail::page_size_for(asked, Options.page);
-        const std::size_t bytes = asked.reserve_bytes != 0 ? asked.reserve_bytes
-                                  : Options.reserve != 0   ? Options.reserve
-                                                           : sys::physical_memory();
+    static arena_range make(const detail::range_request& request) noexcept {
+        const std::size_t page = detail::page_size_for(request, Options.page);
+        const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes
+                                  : Options.reserve != 0     ? Options.reserve
+                                                             : sys::physical_memory();
         arena_range range = detail::reserve_range(page, bytes);
-        range.gives_back = true;
+        range.returns_pages = true;
         range.transparent_huge = Options.transparent_huge;
         range.lock = Options.lock;
         if (range.begin != nullptr && Options.dont_dump) sys::dont_dump(range.begin, range.mapping);

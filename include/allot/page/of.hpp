@@ -1,7 +1,7 @@
-// page::of<Arena>: pages of an arena that several managers share, given by reference at construction.
+// page::of<Arena>: the pages of an arena that several managers share, passed by reference at construction.
 //
-// The arena must outlive them; its own page size, limit and retain rule apply, and who may touch its pages is as its
-// set says. Cost: none.
+// The arena must outlive the managers. Its own page size, limit and retain rule apply.
+// Cost: none. Threads: those of arena.
 #pragma once
 
 #include <allot/core/category/page.hpp>
@@ -11,6 +11,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
+/// Provides host or device access as the arena's set does.
 template <class Arena> struct of {
     using category = allot::category::page;
     using needs = types<>;

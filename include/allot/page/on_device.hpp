@@ -1,4 +1,4 @@
-// page::on_device<Api> for arenas and row managers: the policy, and what makes ranges of a device's memory.
+// page::on_device<Api> for arenas and row managers: the policy, and its range of device memory.
 #pragma once
 
 #include <allot/device/on_device.hpp>

@@ -1,12 +1,12 @@
-// Which pages of an arena are taken: single pages from the low end, runs of pages from the high end.
+// The bitmap of an arena's taken pages: single pages are taken from the low end, runs from the high end.
 //
 //   words:  bit i of word w is set while page 64 w + i is taken
-//   full:   bit w is set while word w has no free page (a hint: a full word may lack its bit, never the reverse
-//           for longer than a take or give lasts)
+//   full:   bit w is set while word w has no free page; a hint, which may lack a bit but sets none wrongly for longer
+//           than a take or give lasts
 //
-// Takers come one at a time (the arena's lock); givers clear bits at any time, without a lock.
-// Cost: 1 bit and 1/64 bit a page; a take looks at one word of `full` for 4096 pages. All memory starts as zero.
-// Source: HPCC roxiemem's heap bitmap, 2009: two ends; its lock for giving back is not copied.
+// Invariant: takes are serialized by the arena's lock; pages are given at any time, without a lock.
+// Cost: 1 bit and 1/64 bit per page; a take reads one word of `full` per 4096 pages. Threads: any, as above.
+// Source: HPCC roxiemem's heap bitmap, 2009, for the two ends; there, giving back takes a lock.
 #pragma once
 
 #include <allot/config.hpp>
@@ -30,7 +30,7 @@ class page_bitmap {
         return (words + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
     }
 
-    // `memory` is bytes_for(pages) of zeros.
+    // Requires bytes_for(pages) bytes of zeros.
     void start(std::byte* memory, std::size_t pages) noexcept {
         pages_ = pages;
         word_count_ = ceil_div(pages, std::size_t{64});
@@ -41,13 +41,13 @@ class page_bitmap {
         if (word_count_ % 64 != 0) full_[full_count_ - 1].store(~std::uint64_t{0} << (word_count_ % 64));
     }
 
-    // The lowest free page, or none. Takers only.
+    // Takes the lowest free page; none: all are taken. Requires the arena's lock.
     std::size_t take_one() noexcept {
         const std::size_t from = low_.load(std::memory_order_relaxed);
         const std::size_t found = take_one_from(from, full_count_);
         return found != none || from == 0 ? found : take_one_from(0, from);
     }
-    // The highest run of n free pages, or none. Takers only.
+    // Takes the highest run of n free pages; none: there is no such run. Requires the arena's lock.
     std::size_t take_run(std::size_t n) noexcept {
         std::size_t run = 0;
         for (std::size_t page = pages_; page > 0 && n <= pages_;) {
@@ -74,34 +74,34 @@ class page_bitmap {
         }
         return none;
     }
-    // These very pages; false when one of them is taken. Takers only.
+    // Takes exactly these pages; false where one of them is taken. Requires the arena's lock.
     bool take_at(std::size_t first, std::size_t n) noexcept {
         if (first > pages_ || n > pages_ - first || !are(first, n, false)) return false;
         set(first, n);
         return true;
     }
-    // False when one of them is free already; then nothing has changed that a caller could rely on.
+    // Marks pages free. False: one of them was free already, and the others may be marked.
     bool give(std::size_t first, std::size_t n) noexcept {
-        bool good = true;
+        bool ok = true;
         for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
-            good = (words_[w].fetch_and(~mask) & mask) == mask && good;
+            ok = (words_[w].fetch_and(~mask) & mask) == mask && ok;
             full_[w / 64].fetch_and(~bit(w));
         });
         std::size_t low = low_.load(std::memory_order_relaxed);
         while (first / 4096 < low && !low_.compare_exchange_weak(low, first / 4096, std::memory_order_relaxed)) {
         }
-        return good;
+        return ok;
     }
 
     bool is_taken(std::size_t page) const noexcept {
         return (words_[page / 64].load(std::memory_order_acquire) & bit(page)) != 0;
     }
     bool are(std::size_t first, std::size_t n, bool taken) const noexcept {
-        bool good = true;
+        bool ok = true;
         for_words(first, n, [&](std::size_t w, std::uint64_t mask) {
-            good = good && (words_[w].load(std::memory_order_acquire) & mask) == (taken ? mask : 0);
+            ok = ok && (words_[w].load(std::memory_order_acquire) & mask) == (taken ? mask : 0);
         });
-        return good;
+        return ok;
     }
     std::uint64_t taken_in_word(std::size_t w) const noexcept { return words_[w].load(std::memory_order_acquire); }
     std::size_t word_count() const noexcept { return word_count_; }
@@ -121,18 +121,18 @@ class page_bitmap {
         }
         return best;
     }
-    // No other thread may change it meanwhile.
+    // No other thread may change the bitmap meanwhile.
     bool valid() const noexcept {
         for (std::size_t w = 0; w < word_count_; ++w)
             if ((full_[w / 64].load() & bit(w)) != 0 && ~words_[w].load() != 0) return false;
         return true;
     }
 
-    // So many pages of a word, from `low` on.
+    // Mask of n pages of a word, from `low` on.
     static constexpr std::uint64_t run_mask(std::size_t low, std::size_t n) noexcept {
         return (n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1) << low;
     }
-    // Calls with (word, mask) for each word that a range of pages touches.
+    // Calls call(word, mask) for each word of a range of pages.
     template <class Call> static void for_words(std::size_t first, std::size_t n, Call call) {
         for (std::size_t end = first + n; first < end;) {
             const std::size_t in_word = first % 64;
@@ -168,7 +168,7 @@ class page_bitmap {
             mark_if_full(w);
         });
     }
-    // A giver clears its page first and the hint then; so look again after setting the hint.
+    // give() clears the page first and the hint second, so the word is read again once the hint is set.
     void mark_if_full(std::size_t w) noexcept {
         if (~words_[w].load() != 0) return;
         full_[w / 64].fetch_or(bit(w));
@@ -180,7 +180,7 @@ class page_bitmap {
     std::size_t pages_ = 0;
     std::size_t word_count_ = 0;
     std::size_t full_count_ = 0;
-    std::atomic<std::size_t> low_{0}; // no free page in words of `full` below, as far as known
+    std::atomic<std::size_t> low_{0}; // a hint: words of `full` below this one have no free page
 };
 
 } // namespace detail

@@ -1,11 +1,12 @@
-// Who each page of an arena belongs to: a word a page, out of band.
+// The owner of each page of an arena: one word per page, out of band.
 //
-// The header of a page tells the same, but all headers lie a page apart, so in one set of each cache: with two dozen
-// size classes a release would miss every time. Eight pages' words share a line here. The word of a page whose header
-// stands aside (heap/header_location.hpp) leads to that header instead.
-// Invariant: a page's word is what its owner set, and null once it gave the page back.
-// Cost: 8 bytes a page, in memory once it is used. Threads: any; a page's owner sets its word before others hold memory
-// of the page, which orders them. Source: page maps as in tcmalloc, 2005; figures in bench/NOTES.md.
+// The header of a page has the same fact, but headers lie a page apart, so they share one set of each cache, and with
+// two dozen size classes a release would miss every time. Here eight pages share a cache line. Where a page's header is
+// out of band, its word points to the header instead (heap/header_location.hpp).
+// Invariant: a page's word is the value that its owner set, and null after the page was given back.
+// Cost: 8 bytes per page, in memory once used. Threads: any; an owner sets the word before other threads get memory of
+// the page, which orders the two.
+// Source: page maps as in tcmalloc, 2005; measured in bench/NOTES.md.
 #pragma once
 
 #include <allot/config.hpp>
@@ -19,23 +20,24 @@ namespace detail {
 
 using page_owner = std::atomic<const void*>;
 
-// What a handle keeps of its arena, to ask about an address in few instructions.
+// A handle's copy of its arena's bounds, which classifies an address in few instructions.
 struct arena_view {
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
     const page_owner* owners = nullptr;
-    std::uintptr_t page_mask = 0; // leaves the start of an address's page
+    std::uintptr_t page_mask = 0; // address & page_mask: the start of its page
     unsigned page_shift = 0;
 
-    // Bytes from the arena's start: not less than `bytes` for an address outside.
+    // Bytes from the arena's start; not less than `bytes` for an address outside.
     ALLOT_ALWAYS_INLINE std::size_t offset(const void* p) const noexcept {
         return reinterpret_cast<std::uintptr_t>(p) - begin;
     }
     ALLOT_ALWAYS_INLINE bool contains(const void* p) const noexcept { return offset(p) < bytes; }
+    // Requires an offset within the arena.
     const void* owner_at(std::size_t offset) const noexcept {
         return owners[offset >> page_shift].load(std::memory_order_acquire);
     }
-    // Whether an offset within lies in a page of this owner.
+    // Whether an offset within the arena is in a page of this owner.
     ALLOT_ALWAYS_INLINE bool is_of(std::size_t offset, const void* owner) const noexcept {
         return owners[offset >> page_shift].load(std::memory_order_relaxed) == owner;
     }

@@ -1,7 +1,7 @@
-// How an arena gets its range from its page policy, and what it keeps for it.
+// How an arena gets its range from its page policy, and the state that it keeps for the policy.
 //
-// The policies of the host's memory make a range and keep nothing; page::on_device keeps what maps the device's memory,
-// and takes values at construction (page/device_range.hpp). Cost: none for the former.
+// This template serves the policies of host memory, which keep nothing; device_range.hpp specializes it for
+// page::on_device. Cost: none here. Threads: an arena's construction only.
 #pragma once
 
 #include <allot/config.hpp>
@@ -13,12 +13,12 @@ namespace detail {
 
 template <class Page> struct page_source {
     static constexpr bool on_device = false;
-    using values = types<>; // that the constructor takes for it
-    using needed = types<>; // and of these, those that must be given
+    using values = types<>; // that the arena's constructor accepts for the policy
+    using needed = types<>; // those of them that must be passed
     struct backing {
         template <class... Values> explicit backing(Values&...) noexcept {}
     };
-    static arena_range make(const range_request& asked, backing&) noexcept { return Page::make(asked); }
+    static arena_range make(const range_request& request, backing&) noexcept { return Page::make(request); }
 };
 
 } // namespace detail

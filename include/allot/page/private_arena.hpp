@@ -1,6 +1,6 @@
-// Where a row manager's pages come from: an arena of its own, or one that it was given.
+// The arena of a row manager or chunk arena: a private one, or one that was passed in (page::of).
 //
-// The policies page and retain of the manager's set become those of the private arena. Cost: none at run time.
+// A private arena has the policies page and retain of its owner's set. Cost: none at run time. Threads: those of arena.
 #pragma once
 
 #include <allot/core/policies.hpp>
@@ -23,14 +23,14 @@ template <class Page, class Retain> class arena_choice {
     using needed =
         std::conditional_t<requires { Page::lent; }, types<std::span<std::byte>>, typename page_source<Page>::needed>;
 
-    // The manager's limit shapes the arena but does not limit it: the manager's ledger does.
+    // The limit sizes the arena's range and pages; the owner's ledger enforces it.
     template <class... Values>
     arena_choice(const char* name, std::size_t limit, Values&... values)
-        : arena_(asked(limit, values...), name, values...) {}
+        : arena_(request_for(limit, values...), name, values...) {}
     arena_base& get() const noexcept { return arena_; }
 
   private:
-    template <class... Values> static range_request asked(std::size_t limit, Values&... values) noexcept {
+    template <class... Values> static range_request request_for(std::size_t limit, Values&... values) noexcept {
         range_request r;
         r.limit = limit != SIZE_MAX ? limit : 0;
         r.page_bytes = value_or<page_bytes>({0}, values...).bytes;
@@ -53,7 +53,7 @@ template <class Arena, class Retain> class arena_choice<page::of<Arena>, Retain>
   private:
     template <class... Values> static Arena* find([[maybe_unused]] Values&... values) noexcept {
         if constexpr (given<Arena, Values&...>) return &pick<Arena>(values...);
-        else return nullptr; // that it is missing was told
+        else return nullptr; // check_needed() reports the missing arena
     }
     Arena* arena_;
 };

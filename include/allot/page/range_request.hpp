@@ -1,4 +1,4 @@
-// What an arena asks of its page policy, and how address space is reserved for it.
+// What an arena asks its page policy for, and how address space is reserved.
 //
 // Cost: at an arena's construction only. Threads: any.
 #pragma once
@@ -16,7 +16,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// 0 where the caller did not say.
+// 0: not specified.
 struct range_request {
     std::size_t page_bytes = 0;
     std::size_t reserve_bytes = 0;
@@ -24,28 +24,28 @@ struct range_request {
     std::span<std::byte> lent{};
 };
 
-inline constexpr std::size_t least_page = std::size_t{64} << 10;
-inline constexpr std::size_t most_page = std::size_t{16} << 20;
+inline constexpr std::size_t min_page_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t max_page_bytes = std::size_t{16} << 20;
 
-// The asked page size, made a power of two in range; else the policy's, less where the limit is small: an arena
-// wants a hundred pages at least to serve many heaps.
-inline std::size_t page_size_for(const range_request& asked, std::size_t usual) noexcept {
-    const std::size_t from = asked.page_bytes != 0 ? asked.page_bytes
-                             : asked.limit != 0    ? min(usual, asked.limit / 128)
-                                                   : usual;
-    return clamp(std::size_t{1} << log2_floor(max(from, least_page)), least_page, most_page);
+// The page size requested, else the policy's, but at most 1/128 of the limit, since each heap takes at least a page;
+// rounded down to a power of two within bounds.
+inline std::size_t page_size_for(const range_request& request, std::size_t usual) noexcept {
+    const std::size_t from = request.page_bytes != 0 ? request.page_bytes
+                             : request.limit != 0    ? min(usual, request.limit / 128)
+                                                     : usual;
+    return clamp(std::size_t{1} << log2_floor(max(from, min_page_bytes)), min_page_bytes, max_page_bytes);
 }
 
-// What a process may address at all.
-inline constexpr std::size_t most_reserve = std::size_t{1} << 47;
+// The address space of a process.
+inline constexpr std::size_t max_reserve_bytes = std::size_t{1} << 47;
 
-// Reserves granules of the table for the arena alone; where address space is short, half as much, and so on, and at
-// last without regard to granules (or `align`). `begin` is null when not even one page can be had.
+// Reserves whole granules of the arena table, aligned to `align`; where that fails, the bytes alone, aligned to a page;
+// where that fails, half as many bytes, and so on. `begin` is null where not even one page can be reserved.
 inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_t align = 0) noexcept {
     arena_range range;
     range.page_shift = log2_floor(page);
     align = max(align, arena_table::granule_bytes);
-    for (bytes = align_up(clamp(bytes, page, most_reserve), page);; bytes = align_up(bytes / 2, page)) {
+    for (bytes = align_up(clamp(bytes, page, max_reserve_bytes), page);; bytes = align_up(bytes / 2, page)) {
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;

@@ -1,15 +1,14 @@
-// Which pages of an arena the system stands behind: committed from both ends, and given back.
+// Commits an arena's pages from both ends, returns them to the system, and knows which are usable.
 //
 //   | committed, low --> |   reserved only   | <-- high, committed |
 //
-// Steps grow with what is committed. Huge OS pages are asked for beyond the first (last) 16 MiB, where they do not
-// inflate a small arena; they are filled and given back whole. Pages that are to be locked are, from their first touch
-// on.
-// Invariant: pages below `low` and from `high` on are usable, given back or not; the marks only move towards each
-// other.
-// Cost: 40 bytes; two loads to ask, a system call or two to change. Threads: any: several may commit the same pages,
-// which the system does not mind; pages are given back by who has them alone.
-// Source: watermarks as in snmalloc's ranges, 2019.
+// A commit step grows with what is committed. Huge OS pages are asked for beyond the first and last 16 MiB, where they
+// do not inflate a small arena; the system fills them whole, so they are returned whole. Pages to be locked are locked
+// when they are committed.
+// Invariant: pages below `low` and from `high` on are usable, also after they were returned; the marks only move
+// towards each other.
+// Cost: 40 bytes; two loads to ask, one or two system calls to commit. Threads: any; several may commit the same pages,
+// which is harmless; pages are returned by the thread that has marked them taken. Source: snmalloc's ranges, 2019.
 #pragma once
 
 #include <allot/config.hpp>
@@ -31,7 +30,7 @@ class system_pages {
         begin_ = range.begin;
         pages_ = pages;
         shift_ = range.page_shift;
-        locks_ = range.lock;
+        wants_lock_ = range.lock;
         huge_ = range.transparent_huge;
         low_ = range.committed ? pages : 0;
         high_ = pages;
@@ -40,7 +39,7 @@ class system_pages {
     bool are_usable(std::size_t first, std::size_t n) const noexcept {
         return first + n <= low_.load(std::memory_order_acquire) || first >= high_.load(std::memory_order_acquire);
     }
-    // False when the system refuses; then nothing has changed.
+    // False where the system refuses; the marks have not moved.
     bool commit(std::size_t first, std::size_t n) noexcept {
         const std::size_t low = low_.load(std::memory_order_acquire);
         const std::size_t high = high_.load(std::memory_order_acquire);
@@ -55,7 +54,8 @@ class system_pages {
             if (!sys::commit(at(from), (to - from) << shift_)) return false;
         }
         if (huge_) advise_huge(from, to, upward);
-        if (locks_ && !sys::lock(at(from), (to - from) << shift_)) unlocked_.store(true, std::memory_order_relaxed);
+        if (wants_lock_ && !sys::lock(at(from), (to - from) << shift_))
+            lock_refused_.store(true, std::memory_order_relaxed);
         auto& mark = upward ? low_ : high_;
         std::size_t was = mark.load(std::memory_order_relaxed);
         const std::size_t now = upward ? to : from;
@@ -63,10 +63,11 @@ class system_pages {
         }
         return true;
     }
+    // Requires that the caller has marked the pages taken. False where the system refuses.
     bool return_pages(std::size_t first, std::size_t n) noexcept {
-        return sys::decommit(at(first), n << shift_, locks_);
+        return sys::decommit(at(first), n << shift_, wants_lock_);
     }
-    // All pages of the huge OS pages that these pages of a word lie in.
+    // These pages of a word, and all others in the same huge OS pages.
     std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
         const std::size_t each = max(huge_page >> shift_, std::size_t{1});
         std::uint64_t wide = pages;
@@ -75,17 +76,17 @@ class system_pages {
         return wide;
     }
 
-    // Locking was asked for, and never refused by the system.
-    bool are_locked() const noexcept { return locks_ && !unlocked_.load(std::memory_order_relaxed); }
-    // What the system says is in memory: a walk.
+    // Whether the policy asks for locking, and the system never refused it.
+    bool are_locked() const noexcept { return wants_lock_ && !lock_refused_.load(std::memory_order_relaxed); }
+    // Bytes in memory, by the system's count. Walks over the committed ranges.
     std::size_t resident() const noexcept {
-        const std::size_t low = low_.load(), rest = max(low, high_.load()); // the two zones may have met
+        const std::size_t low = low_.load(), rest = max(low, high_.load()); // the two ranges may touch
         return sys::resident_bytes(begin_, low << shift_) + sys::resident_bytes(at(rest), (pages_ - rest) << shift_);
     }
 
   private:
     static constexpr std::size_t huge_from = std::size_t{16} << 20; // from either end
-    static constexpr std::size_t huge_page = std::size_t{2} << 20;  // what those are, or larger
+    static constexpr std::size_t huge_page = std::size_t{2} << 20;  // the smallest size of a huge OS page
 
     std::byte* at(std::size_t page) const noexcept { return begin_ + (page << shift_); }
     void advise_huge(std::size_t from, std::size_t to, bool upward) noexcept {
@@ -100,9 +101,9 @@ class system_pages {
     std::byte* begin_ = nullptr;
     std::size_t pages_ = 0;
     unsigned shift_ = 20;
-    bool locks_ = false;
+    bool wants_lock_ = false;
     bool huge_ = false;
-    std::atomic<bool> unlocked_{false}; // the system refused to lock some
+    std::atomic<bool> lock_refused_{false};
 };
 
 } // namespace detail

@@ -21,7 +21,7 @@ BUGS = {
         "return inside_.store(true), true;"),
     "owner_does_not_look_who_asks": bug(
         "unit/chunk/block_cache.cpp",
-        "if (ALLOT_LIKELY(!asked_.load(std::memory_order_acquire))) return true;",
+        "if (ALLOT_LIKELY(!owner_blocked_.load(std::memory_order_acquire))) return true;",
         "if (true) return true;"),
     "ended_threads_keep_their_blocks": bug(
         "threads/chunk_arena.cpp",

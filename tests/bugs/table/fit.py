@@ -12,7 +12,7 @@ BUGS = {
         ""),
     "slot_given_back_twice": bug(
         "unit/fit/slabs.cpp",
-        "if (!book_.has_slot(x, address)) return 0;",
+        "if (!table_.has_slot(x, address)) return 0;",
         ""),
     "fit_changes_before_it_has_metadata": bug(
         "unit/fit/best_metadata.cpp",

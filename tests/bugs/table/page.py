@@ -12,20 +12,20 @@ BUGS = {
         "if (const std::uint64_t unit = page_bitmap::run_mask(at, each); (pages & unit) == ~at) wide |= unit;"),
     "pages_given_in_two_steps": bug(
         "threads/arena.cpp",
-        "good = (words_[w].fetch_and(~mask) & mask) == mask && good;",
-        "const std::uint64_t was = words_[w].load();" + wait(512, 20) + "words_[w].store(was & ~mask); good = (was & mask) == mask && good;"),
+        "ok = (words_[w].fetch_and(~mask) & mask) == mask && ok;",
+        "const std::uint64_t was = words_[w].load();" + wait(512, 20) + "words_[w].store(was & ~mask); ok = (was & mask) == mask && ok;"),
     "holders_asked_with_the_lock": bug(
         "unit/chunk/chunk_accounts.cpp",
-        "clients_lock_.unlock(); pages += walk.now->reclaim(); clients_lock_.lock();",
-        "pages += walk.now->reclaim();"),
+        "clients_lock_.unlock(); pages += walk.current->reclaim(); clients_lock_.lock();",
+        "pages += walk.current->reclaim();"),
     "holder_waits_for_its_own_thread": bug(
         "threads/arena.cpp",
-        "w->now == this && w->thread != sys::thread_token()",
-        "w->now == this"),
+        "w->current == this && w->thread != sys::thread_token()",
+        "w->current == this"),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",
-        "held_.fetch_sub(pages, std::memory_order_relaxed); undo(page, pages);",
-        "held_.fetch_sub(pages, std::memory_order_relaxed); undo(page, pages); static_cast<void>(trim());"),
+        "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages);",
+        "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages); static_cast<void>(trim());"),
     "full_arena_is_called_fragmented": bug(
         "unit/page/arena.cpp",
         "f.free > f.largest_free_run ?",

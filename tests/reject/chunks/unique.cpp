@@ -1,4 +1,4 @@
-// expected-error {{a chunk_arena is used by all threads: it takes heap::shared or heap::per_thread}} {{buffers}}
+// expected-error {{a chunk_arena serves all threads; name heap::shared or heap::per_thread}} {{buffers}}
 // {{heap::unique}}
 #include <allot/chunk_arena.hpp>
 

@@ -15,8 +15,8 @@ using classes = allot::detail::block_size_classes<64, 4>;
 
 std::byte* block(std::size_t n) { return reinterpret_cast<std::byte*>(0x7000'0000'0000 + n * 4096); }
 
-allot::detail::cache_plan plan_of(std::size_t chunk) {
-    allot::detail::cache_plan plan;
+allot::detail::cache_config plan_of(std::size_t chunk) {
+    allot::detail::cache_config plan;
     plan.make(classes{}, chunk, chunk / 4);
     return plan;
 }
@@ -36,10 +36,10 @@ TEST_CASE("an owner stays out while somebody asks, who waits while the owner is 
     for (const bool fenced : {false, true}) {
         allot::detail::own_block_cache<false> cache{fenced};
         REQUIRE(cache.enter());
-        cache.ask();
+        cache.block_owner();
         std::atomic<bool> alone{false};
         std::thread other{[&] {
-            cache.wait();
+            cache.wait_for_owner();
             alone = true;
         }};
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -48,7 +48,7 @@ TEST_CASE("an owner stays out while somebody asks, who waits while the owner is 
         other.join();
         CHECK(alone);
         CHECK_FALSE(cache.enter());
-        cache.dismiss();
+        cache.unblock_owner();
         CHECK(cache.enter());
         cache.leave();
     }

@@ -226,7 +226,7 @@ TEST_CASE("committed and resident bytes of a chunk arena are in the tree, and it
         CHECK(f.resident >= 128_KiB);
         CHECK(tree_of(query).find("- pages hash: ") != std::string::npos);
     }
-    CHECK(reported.find("1 block not given back") != std::string::npos);
+    CHECK(reported.find("1 block not deallocated") != std::string::npos);
     CHECK(query.used() == 0); // and its account has gone with it, in this order
     CHECK(query.stats().children == 0);
 }

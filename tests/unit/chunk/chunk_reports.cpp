@@ -87,7 +87,7 @@ TEST_CASE("blocks that are left are told at the end", "[chunks]") {
         static_cast<void>(blocks.allocate(5_MiB));
         blocks.deallocate(blocks.allocate(1000).address);
     }
-    CHECK(said.find("runs) ended with 4 blocks not given back") != std::string::npos);
+    CHECK(said.find("runs) ended with 4 blocks not deallocated") != std::string::npos);
     CHECK(said.find("3 of 1 KiB") != std::string::npos);
     CHECK(said.find("more than a chunk: 5 MiB") != std::string::npos);
 }

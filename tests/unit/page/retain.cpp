@@ -101,7 +101,7 @@ TEST_CASE("idle pages go back a few at a time, and all of them in the end", "[ar
             most = std::max(most, back);
             steps += back != 0;
         }
-    CHECK(most <= allot::detail::idle_pages::pages_a_step * 64_KiB);
+    CHECK(most <= allot::detail::idle_pages::pages_per_step * 64_KiB);
     CHECK(steps >= 375);
     CHECK(pages.stats().committed == 0);
     CHECK(pages.resident() == 0);
