@@ -40,11 +40,11 @@ namespace allot::inline ALLOT_ABI {
 
 template <class Set> class device_allocator : detail::segment_growth<Set> {
     using growth = detail::segment_growth<Set>;
-    using growth::api_, growth::book_, growth::books_, growth::count, growth::counters_, growth::device_,
-        growth::growing_;
+    using growth::api_, growth::streams_, growth::state_lock_, growth::count, growth::counters_, growth::device_,
+        growth::growth_lock_;
     using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_,
         growth::segments_, growth::diagnostics_;
-    using typename growth::book_type, typename growth::caller, typename growth::guard, typename growth::key_type;
+    using typename growth::registry_type, typename growth::caller, typename growth::guard, typename growth::key_type;
     using typename growth::policies, typename growth::run, typename growth::uses;
 
   public:
@@ -95,7 +95,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all) (void)growth::look();
         run r;
         {
-            const guard hold{books_};
+            const guard hold{state_lock_};
             r = growth::take(who, bytes, align);
         }
         if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slow(who, bytes, align))) return refused();
@@ -111,23 +111,23 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         caller who;
         const bool known = identify(stream, who);
         const auto address = reinterpret_cast<std::uintptr_t>(p);
-        const guard hold{books_};
+        const guard hold{state_lock_};
         const std::size_t bytes = runs_.bytes_of(address);
         if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.misused(growth::why_not_a_block(address), p);
         count([](auto& c) { ++c.frees; });
         if constexpr (policies::at_once) {
             runs_.release(address, stream_tag::of(stream_tag::clean));
-            book_.freed_for_all();
+            streams_.freed_for_all();
             return;
         }
-        const key_type key = known && who.state != uses::captured ? key_of(who) : book_type::none;
-        if (ALLOT_UNLIKELY(key == book_type::none)) {
+        const key_type key = known && who.state != uses::captured ? key_of(who) : registry_type::none;
+        if (ALLOT_UNLIKELY(key == registry_type::none)) {
             runs_.release(address, stream_tag::of(stream_tag::held));
             return;
         }
         if constexpr (policies::tracks_blocks) api_.mark_freed(p, bytes, stream);
-        runs_.release(address, book_.freed(key));
-        if (ALLOT_LIKELY(who.state == uses::all)) book_.keep_up(key);
+        runs_.release(address, streams_.freed(key));
+        if (ALLOT_LIKELY(who.state == uses::all)) streams_.keep_up(key);
     }
 
     // ---- streams --------------------------------------------------------------------------------------------
@@ -138,17 +138,17 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     void leave(stream_type stream) noexcept {
         caller who;
         if (!identify(stream, who)) return;
-        const guard hold{books_};
-        if (const key_type key = book_.find(who.id); key != book_type::none) (void)book_.leave(key);
+        const guard hold{state_lock_};
+        if (const key_type key = streams_.find(who.id); key != registry_type::none) (void)streams_.leave(key);
     }
     // What was freed in captures becomes free at this point of the stream, which comes after the last run of every
     // graph that used it; the graphs are not launched again. Returns bytes.
     std::size_t release_held(stream_type stream) noexcept {
         caller who;
         if (!identify(stream, who) || who.state != uses::all) return 0;
-        const guard hold{books_};
+        const guard hold{state_lock_};
         const key_type key = key_of(who);
-        if (key == book_type::none) return 0;
+        if (key == registry_type::none) return 0;
         if constexpr (policies::tracks_blocks)
             runs_.visit([&](const run& r, bool live, std::uint32_t) {
                 if (!live && r.tag.key() == stream_tag::held)
@@ -156,7 +156,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
                 return true;
             });
         const std::size_t bytes = runs_.free_bytes(stream_tag::held);
-        if (bytes != 0) runs_.gather(book_.freed(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
+        if (bytes != 0) runs_.gather(streams_.freed(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
         return bytes;
     }
 
@@ -165,7 +165,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     // Waits for what was freed, and gives every piece that is wholly free back to the device; returns bytes.
     std::size_t trim() noexcept {
         if constexpr (!policies::retain::when_called) return 0;
-        typename growth::turn mine{growing_, ledger_, api_};
+        typename growth::turn mine{growth_lock_, ledger_, api_};
         (void)growth::wait_for_frees();
         std::size_t pieces = SIZE_MAX;
         return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, mine);
@@ -199,8 +199,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     }
 
     device_stats stats() const noexcept {
-        const guard slow{growing_};
-        const guard hold{books_};
+        const guard slow{growth_lock_};
+        const guard hold{state_lock_};
         device_stats f;
         f.live = runs_.live_bytes();
         f.live_blocks = runs_.live_runs();
@@ -216,10 +216,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         f.clean = runs_.free_bytes(stream_tag::clean) + f.resting;
         f.held = runs_.free_bytes(stream_tag::held);
         f.stranded = runs_.free_bytes() - f.clean - f.held;
-        for (key_type k = stream_tag::first; k < book_.keys(); ++k) f.streams += !book_[k].gone;
-        f.metadata = runs_.metadata_bytes() + book_.bytes();
-        f.events = book_.events();
-        f.waits = book_.waits();
+        for (key_type k = stream_tag::first; k < streams_.keys(); ++k) f.streams += !streams_[k].gone;
+        f.metadata = runs_.metadata_bytes() + streams_.bytes();
+        f.events = streams_.events();
+        f.waits = streams_.waits();
         if constexpr (policies::counts) {
             f.allocations = counters_.allocations;
             f.frees = counters_.frees;
@@ -233,9 +233,9 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     }
     // Visits (stream_stats) of each stream that was seen and has not left, or has free runs. It must not call back.
     template <class Visit> void visit_streams(Visit visit) const {
-        const guard hold{books_};
-        for (key_type k = stream_tag::first; k < book_.keys(); ++k) {
-            const auto& e = book_[k];
+        const guard hold{state_lock_};
+        for (key_type k = stream_tag::first; k < streams_.keys(); ++k) {
+            const auto& e = streams_[k];
             if (!e.gone || runs_.free_runs(k) != 0)
                 visit(stream_stats{e.id, runs_.free_bytes(k), runs_.free_runs(k), runs_.largest(k).bytes, e.freed,
                                    e.recorded, e.gone});
@@ -256,8 +256,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     const api_type& api() const noexcept { return api_; }
     // The invariants of its books, while no other call is under way. O(n log n).
     bool valid() const noexcept {
-        const guard slow{growing_};
-        const guard hold{books_};
+        const guard slow{growth_lock_};
+        const guard hold{state_lock_};
         std::size_t bytes = 0;
         for (std::size_t i = 0; i != segments_.size(); ++i) bytes += segments_[i].bytes;
         if constexpr (policies::charges)
@@ -271,7 +271,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
     void* refused() noexcept {
-        const guard hold{books_};
+        const guard hold{state_lock_};
         count([](auto& c) { ++c.refused; });
         return nullptr;
     }

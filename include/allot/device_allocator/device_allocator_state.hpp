@@ -3,7 +3,7 @@
 //
 // Invariant: a run is handed to a stream only if that comes after the run's tag. Cost: the fit's and the book's; beside
 // them two questions to the api a call (whose id, whether captured).
-// Threads: any for identify(), diagnostics_ and the ledger; the rest by who holds books_. Nothing here creates, maps or
+// Threads: any for identify(), diagnostics_ and the ledger; the rest by who holds state_lock_. Nothing here creates, maps or
 // synchronises.
 // Source: as device_allocator.hpp.
 #pragma once
@@ -31,10 +31,10 @@ template <class Set> class device_allocator_state {
     using policies = device_policies<Set>;
     using api_type = typename policies::api;
     using stream_type = typename api_type::stream_type;
-    using book_type = stream_registry<api_type>;
+    using registry_type = stream_registry<api_type>;
     using runs_type = typename policies::runs;
     using run = typename runs_type::run;
-    using key_type = typename book_type::key_type;
+    using key_type = typename registry_type::key_type;
     using guard = lock_guard<sys::mutex>;
 
     static constexpr std::size_t unit = 256; // sizes are rounded up to it, blocks aligned to it
@@ -52,7 +52,7 @@ template <class Set> class device_allocator_state {
         : api_(api_argument<api_type>(values...)), device_(value_or<device_id>({0}, values...)),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
                   values...),
-          book_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
+          streams_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
                                     value_or<leak_sink>({&leaks_to_stderr}, values...)) {
         (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));      // else growth does
         if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests
@@ -88,11 +88,11 @@ template <class Set> class device_allocator_state {
     }
     // None: the host has no memory for what its stream frees.
     key_type key_of(const caller& who) noexcept {
-        key_type key = book_.find(who.id);
-        if (ALLOT_UNLIKELY(key == book_type::none))
-            key = book_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });
-        if (ALLOT_UNLIKELY(key == book_type::none || !runs_.open(key))) return book_type::none;
-        book_.seen(key, who.stream);
+        key_type key = streams_.find(who.id);
+        if (ALLOT_UNLIKELY(key == registry_type::none))
+            key = streams_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });
+        if (ALLOT_UNLIKELY(key == registry_type::none || !runs_.open(key))) return registry_type::none;
+        streams_.seen(key, who.stream);
         return key;
     }
 
@@ -102,10 +102,10 @@ template <class Set> class device_allocator_state {
     run take(const caller& who, std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(free_for_all(bytes, align));
         const key_type key = key_of(who);
-        if (ALLOT_LIKELY(key != book_type::none))
+        if (ALLOT_LIKELY(key != registry_type::none))
             if (const run r = runs_.allocate(bytes, align, key); ALLOT_LIKELY(bool(r))) return counted(r);
         if (const run r = free_for_all(bytes, align)) return counted(r);
-        if (key == book_type::none || runs_.free_bytes() < bytes) return {};
+        if (key == registry_type::none || runs_.free_bytes() < bytes) return {};
         const run r = steal(who, key, bytes, align);
         if (r) count([](auto& c) { ++c.steals; });
         return counted(r);
@@ -132,9 +132,9 @@ template <class Set> class device_allocator_state {
     ALLOT_NOINLINE run steal(const caller& who, key_type key, std::size_t bytes, std::size_t align) noexcept {
         key_type richest = stream_tag::clean;
         for (int cost = 0; cost <= 1; ++cost)
-            for (key_type s = stream_tag::first; s < book_.keys(); ++s) {
+            for (key_type s = stream_tag::first; s < streams_.keys(); ++s) {
                 if (s == key || runs_.free_bytes(s) < bytes) continue;
-                const int its = book_.cost(key, s);
+                const int its = streams_.cost(key, s);
                 if (its == 2 && runs_.free_bytes(s) > (richest == stream_tag::clean ? 0 : runs_.free_bytes(richest)) &&
                     runs_.largest(s).bytes >= bytes)
                     richest = s;
@@ -143,15 +143,15 @@ template <class Set> class device_allocator_state {
             }
         if (richest == stream_tag::clean) return {};
         if (const run r = steal_from(who, key, richest, bytes, align)) return r;
-        for (key_type s = stream_tag::first; s < book_.keys(); ++s)
-            if (s != key && s != richest && runs_.free_bytes(s) >= bytes && book_.cost(key, s) == 2)
+        for (key_type s = stream_tag::first; s < streams_.keys(); ++s)
+            if (s != key && s != richest && runs_.free_bytes(s) >= bytes && streams_.cost(key, s) == 2)
                 if (const run r = steal_from(who, key, s, bytes, align)) return r;
         return {};
     }
     run steal_from(const caller& who, key_type key, key_type s, std::size_t bytes, std::size_t align) noexcept {
         const run r = runs_.allocate(bytes, align, s);
         if (!r) return {};
-        if (book_.is_after(key, r.tag) || (who.state == uses::all && book_.order_after(key, who.stream, r.tag)))
+        if (streams_.is_after(key, r.tag) || (who.state == uses::all && streams_.order_after(key, who.stream, r.tag)))
             return r;
         runs_.release(r.address, r.tag); // as it was
         return {};
@@ -169,9 +169,9 @@ template <class Set> class device_allocator_state {
     ALLOT_NO_UNIQUE_ADDRESS api_type api_;
     device_id device_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
-    mutable sys::mutex books_;
+    mutable sys::mutex state_lock_;
     runs_type runs_{unit};
-    book_type book_;
+    registry_type streams_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters_;
     device_diagnostics<Set> diagnostics_;
 };

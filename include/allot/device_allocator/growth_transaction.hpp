@@ -26,13 +26,13 @@ template <class Ledger, class Api> class growth_transaction {
 
   public:
     growth_transaction(sys::mutex& growing, Ledger& ledger, const Api& api) noexcept
-        : growing_(growing), ledger_(ledger), api_(api) {
+        : growth_lock_(growing), ledger_(ledger), api_(api) {
         begin();
     }
     // Only if no other thread has it now; false otherwise.
     growth_transaction(sys::mutex& growing, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
-        : growing_(growing), ledger_(ledger), api_(api) {
-        if (growing_.try_lock()) hold();
+        : growth_lock_(growing), ledger_(ledger), api_(api) {
+        if (growth_lock_.try_lock()) hold();
     }
     growth_transaction(const growth_transaction&) = delete;
     growth_transaction& operator=(const growth_transaction&) = delete;
@@ -66,13 +66,13 @@ template <class Ledger, class Api> class growth_transaction {
 
   private:
     void begin() noexcept {
-        growing_.lock();
+        growth_lock_.lock();
         hold();
     }
     void end() noexcept {
         mode_.reset();
         held_now_ = false;
-        growing_.unlock();
+        growth_lock_.unlock();
     }
     void hold() noexcept {
         held_now_ = true;
@@ -87,7 +87,7 @@ template <class Ledger, class Api> class growth_transaction {
         if (unmapped_charge_ != 0) ledger_.refund(unmapped_charge_);
     }
 
-    sys::mutex& growing_;
+    sys::mutex& growth_lock_;
     bool held_now_ = false;
     Ledger& ledger_;
     const Api& api_;

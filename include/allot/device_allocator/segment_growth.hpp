@@ -5,7 +5,7 @@
 // Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until
 // something is freed or the limit rises. Pieces go back only when the host has waited for all who used them.
 // Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (growth_transaction.hpp),
-// and books_ only while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
+// and state_lock_ only while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
 #pragma once
 
 #include <allot/config.hpp>
@@ -26,13 +26,13 @@ namespace detail {
 
 template <class Set> class segment_growth : protected device_allocator_state<Set> {
   protected:
-    using books = device_allocator_state<Set>;
-    using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of,
-        books::ledger_;
-    using books::limit_now, books::runs_, books::take, books::diagnostics_, books::unit;
-    using typename books::api_type, typename books::book_type, typename books::caller, typename books::guard,
-        typename books::key_type;
-    using typename books::policies, typename books::run, typename books::uses;
+    using state_base = device_allocator_state<Set>;
+    using state_base::api_, state_base::streams_, state_base::state_lock_, state_base::count, state_base::counted, state_base::device_, state_base::key_of,
+        state_base::ledger_;
+    using state_base::limit_now, state_base::runs_, state_base::take, state_base::diagnostics_, state_base::unit;
+    using typename state_base::api_type, typename state_base::registry_type, typename state_base::caller, typename state_base::guard,
+        typename state_base::key_type;
+    using typename state_base::policies, typename state_base::run, typename state_base::uses;
     using piece = device_piece;
     using turn = growth_transaction<typename policies::ledger, api_type>;
 
@@ -40,19 +40,19 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
 
     template <class... Values>
     explicit segment_growth(Values&... values) noexcept
-        : books(values...), segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes) {}
+        : state_base(values...), segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes) {}
 
     // By more memory, or by all that is free. One request at a time.
     ALLOT_NOINLINE run take_slow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
         if (align < unit) align = unit; // as all are
-        turn mine{growing_, ledger_, api_};
+        turn mine{growth_lock_, ledger_, api_};
         if (const run r = grow(who, bytes, align, mine)) return r;
         if (who.state != uses::all) return {};
         std::uint64_t frees = 0;
         outlook then;
         {
-            const guard hold{books_};
-            frees = book_.frees();
+            const guard hold{state_lock_};
+            frees = streams_.frees();
             if (frees == fruitless_.frees && bytes >= fruitless_.bytes && align >= fruitless_.align &&
                 limit_now() <= fruitless_.limit)
                 return {};
@@ -82,7 +82,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         const std::size_t step = segments_.granularity();
         for (std::size_t refused = SIZE_MAX;;) {
             {
-                const guard hold{books_};
+                const guard hold{state_lock_};
                 if (const run r = take(who, bytes, align)) return r;
             }
             const std::size_t held = runs_.bytes(), most = limit_now(), need = piece_for(bytes, align);
@@ -102,7 +102,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 continue;
             }
             {
-                const guard hold{books_};
+                const guard hold{state_lock_};
                 if (runs_.open(stream_tag::held) &&
                     runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
                     mine.mapped(want);
@@ -120,20 +120,20 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, outlook& then) noexcept {
         const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
         const key_type key = key_of(who);
-        if (key == book_type::none) return {};
+        if (key == registry_type::none) return {};
         then.hopeless = true;
         if (runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
-        for (key_type s = stream_tag::first; s < book_.keys(); ++s)
-            if (runs_.free_runs(s) != 0) book_.look(s);
+        for (key_type s = stream_tag::first; s < streams_.keys(); ++s)
+            if (runs_.free_runs(s) != 0) streams_.look(s);
         const free_spans<run> all{runs_, bytes, align,
-                                  [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
+                                  [&](const stream_tag& t) { return streams_.can_come_after(key, t); }, segments_};
         then.wait = all.after_a_wait || (policies::retain::under_pressure && all.pieces_bytes != 0 &&
                                          all.pieces_bytes + room >= piece_for(bytes, align));
         const auto* const best = all.best();
         if (best == nullptr) return {};
         for (std::size_t i = 0; i != best->n; ++i)
-            if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};
-        const stream_tag tag = book_.gathered(key);
+            if (!streams_.order_after(key, who.stream, best->runs[i].tag)) return {};
+        const stream_tag tag = streams_.gathered(key);
         for (std::size_t i = 0; i != best->n; ++i)
             (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
         count([](auto& c) { ++c.joined; });
@@ -151,7 +151,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine, outlook& then) noexcept {
         const bool all = wait_for_frees();
         {
-            const guard hold{books_};
+            const guard hold{state_lock_};
             if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
             then.hopeless = all && runs_.prepare(); // else it is a capture that is in the way, or the host's memory
         }
@@ -169,37 +169,37 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             typename api_type::event_type event{};
             std::uint64_t ticket = 0;
             {
-                const guard hold{books_};
-                if (k >= book_.keys()) break;
-                book_.begin_wait(k);
-                if (book_[k].done == book_[k].freed || runs_.free_runs(k) == 0) continue;
-                if (book_[k].recorded != book_[k].freed && !book_.record(k)) {
+                const guard hold{state_lock_};
+                if (k >= streams_.keys()) break;
+                streams_.begin_wait(k);
+                if (streams_[k].done == streams_[k].freed || runs_.free_runs(k) == 0) continue;
+                if (streams_[k].recorded != streams_[k].freed && !streams_.record(k)) {
                     all = false;
                     continue;
                 }
-                event = book_[k].event;
-                ticket = book_[k].recorded;
-                book_.wait_for(k);
+                event = streams_[k].event;
+                ticket = streams_[k].recorded;
+                streams_.wait_for(k);
             }
             const auto done = api_.synchronize(event);
-            const guard hold{books_};
-            book_.wait_for(0);
-            if (done) book_.waited(k, ticket);
+            const guard hold{state_lock_};
+            streams_.wait_for(0);
+            if (done) streams_.waited(k, ticket);
             else all = false;
         }
         if (!all) {
             bool captured = false;
             {
-                const guard hold{books_};
-                captured = book_.any_captured();
+                const guard hold{state_lock_};
+                captured = streams_.any_captured();
             }
             if (!captured && synchronize_devices()) { // not while a stream is captured: that would end the capture
-                const guard hold{books_};
-                for (key_type k = stream_tag::first; k < book_.keys(); ++k) book_.end_wait(k);
+                const guard hold{state_lock_};
+                for (key_type k = stream_tag::first; k < streams_.keys(); ++k) streams_.end_wait(k);
                 all = true;
             }
         }
-        const guard hold{books_};
+        const guard hold{state_lock_};
         gather_done();
         return all;
     }
@@ -207,9 +207,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         auto done = api_.synchronize(device_);
         std::uint64_t others = 0;
         {
-            const guard hold{books_};
-            for (key_type k = stream_tag::first; k < book_.keys(); ++k)
-                if (const int d = book_[k].device.index; d != device_.index && d >= 0 && d < 64)
+            const guard hold{state_lock_};
+            for (key_type k = stream_tag::first; k < streams_.keys(); ++k)
+                if (const int d = streams_[k].device.index; d != device_.index && d >= 0 && d < 64)
                     others |= std::uint64_t{1} << d;
         }
         for (int d = 0; d != 64; ++d)
@@ -224,7 +224,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
             const piece p = segments_[i - 1];
             {
-                const guard hold{books_};
+                const guard hold{state_lock_};
                 if (const run in = holder_of(p, key); !in || !runs_.remove(in, p.address, p.bytes)) continue;
             }
             --pieces;
@@ -250,14 +250,14 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     ALLOT_NOINLINE std::size_t look() noexcept
         requires policies::idle::looks
     {
-        turn mine{growing_, ledger_, api_, try_to_lock};
+        turn mine{growth_lock_, ledger_, api_, try_to_lock};
         if (!mine || !idle_.due()) return 0;
         std::size_t pieces = policies::idle::pieces_a_look;
         const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, mine);
         if (pieces == 0) return bytes; // the next request goes on
-        const guard hold{books_};
-        for (key_type k = stream_tag::first; k < book_.keys(); ++k)
-            if (runs_.free_runs(k) != 0) book_.poll(k);
+        const guard hold{state_lock_};
+        for (key_type k = stream_tag::first; k < streams_.keys(); ++k)
+            if (runs_.free_runs(k) != 0) streams_.poll(k);
         gather_done();
         for (std::size_t i = 0; i != segments_.size(); ++i)
             if (const run in = holder_of(segments_[i], stream_tag::clean))
@@ -268,18 +268,18 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     // What the host knows to be done is free for all.
     void gather_done() noexcept {
         runs_.gather(stream_tag::of(stream_tag::clean),
-                     [this](const stream_tag& t) { return book_.is_after(stream_tag::clean, t); });
+                     [this](const stream_tag& t) { return streams_.is_after(stream_tag::clean, t); });
     }
 
     ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
-    mutable sys::mutex growing_;         // before books_
-    device_segments<api_type> segments_; // by who holds growing_
+    mutable sys::mutex growth_lock_;         // before state_lock_
+    device_segments<api_type> segments_; // by who holds growth_lock_
 
   private:
     struct {
         std::uint64_t frees = UINT64_MAX;
         std::size_t bytes = 0, align = 0, limit = 0;
-    } fruitless_; // the last request that nothing could help; by who holds growing_
+    } fruitless_; // the last request that nothing could help; by who holds growth_lock_
 };
 
 } // namespace detail
