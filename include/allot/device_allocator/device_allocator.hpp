@@ -44,8 +44,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         growth::growth_lock_;
     using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_,
         growth::segments_, growth::diagnostics_;
-    using typename growth::registry_type, typename growth::caller, typename growth::guard, typename growth::key_type;
     using typename growth::policies, typename growth::run, typename growth::uses;
+    using typename growth::registry_type, typename growth::caller, typename growth::guard, typename growth::key_type;
 
   public:
     using set = Set;
@@ -156,7 +156,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
                 return true;
             });
         const std::size_t bytes = runs_.free_bytes(stream_tag::held);
-        if (bytes != 0) runs_.gather(streams_.freed(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
+        if (bytes != 0)
+            runs_.gather(streams_.freed(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
         return bytes;
     }
 
@@ -165,10 +166,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     // Waits for what was freed, and gives every piece that is wholly free back to the device; returns bytes.
     std::size_t trim() noexcept {
         if constexpr (!policies::retain::when_called) return 0;
-        typename growth::turn mine{growth_lock_, ledger_, api_};
+        typename growth::transaction_type transaction{growth_lock_, ledger_, api_};
         (void)growth::wait_for_frees();
         std::size_t pieces = SIZE_MAX;
-        return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, mine);
+        return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction);
     }
     // retain::idle: a look, as requests take them, for a program without requests; returns bytes. It waits for nobody.
     std::size_t trim_idle() noexcept

@@ -53,7 +53,7 @@ template <class Set> class device_allocator_state {
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
                   values...),
           streams_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
-                                    value_or<leak_sink>({&leaks_to_stderr}, values...)) {
+                                       value_or<leak_sink>({&leaks_to_stderr}, values...)) {
         (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));      // else growth does
         if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests
     }

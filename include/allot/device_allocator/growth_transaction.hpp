@@ -22,78 +22,78 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Ledger, class Api> class growth_transaction {
-    static constexpr bool calls = requires(Ledger& l) { l.account(); };
+    static constexpr bool calls_listeners = requires(Ledger& l) { l.account(); };
 
   public:
-    growth_transaction(sys::mutex& growing, Ledger& ledger, const Api& api) noexcept
-        : growth_lock_(growing), ledger_(ledger), api_(api) {
-        begin();
+    growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api) noexcept
+        : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
+        lock();
     }
     // Only if no other thread has it now; false otherwise.
-    growth_transaction(sys::mutex& growing, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
-        : growth_lock_(growing), ledger_(ledger), api_(api) {
-        if (growth_lock_.try_lock()) hold();
+    growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
+        : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
+        if (growth_lock_.try_lock()) on_locked();
     }
     growth_transaction(const growth_transaction&) = delete;
     growth_transaction& operator=(const growth_transaction&) = delete;
     ~growth_transaction() {
-        if (!held_now_) return;
-        if constexpr (calls) end();
+        if (!locked_) return;
+        if constexpr (calls_listeners) unlock();
         settle();
-        if constexpr (!calls) end();
+        if constexpr (!calls_listeners) unlock();
     }
-    explicit operator bool() const noexcept { return held_now_; }
+    explicit operator bool() const noexcept { return locked_; }
 
     // What can be mapped.
-    std::size_t charged() const noexcept { return held_ + unmapped_charge_; }
+    std::size_t charged() const noexcept { return pending_ + unmapped_charge_; }
     // So much can be mapped from now on. False: less than before may be left. Others may have had a turn meanwhile.
     bool charge(std::size_t bytes) noexcept {
-        if constexpr (calls) end();
-        settle_held(); // first: a thread that has charged and not confirmed must not charge
+        if constexpr (calls_listeners) unlock();
+        settle_pending(); // first: a thread that has charged and not confirmed must not charge
         const std::size_t more = bytes - unmapped_charge_;
-        const bool good = ledger_.try_charge(more);
-        if (good) held_ = more;
-        if constexpr (calls) begin();
-        return good;
+        const bool succeeded = ledger_.try_charge(more);
+        if (succeeded) pending_ = more;
+        if constexpr (calls_listeners) lock();
+        return succeeded;
     }
     void mapped(std::size_t bytes) noexcept {
         const std::size_t again = bytes < unmapped_charge_ ? bytes : unmapped_charge_; // is in the peak already
         unmapped_charge_ -= again;
-        held_ -= bytes - again;
-        mapped_ += bytes - again;
+        pending_ -= bytes - again;
+        unconfirmed_ += bytes - again;
     }
     void unmapped(std::size_t bytes) noexcept { unmapped_charge_ += bytes; }
 
   private:
-    void begin() noexcept {
+    void lock() noexcept {
         growth_lock_.lock();
-        hold();
+        on_locked();
     }
-    void end() noexcept {
+    void unlock() noexcept {
         mode_.reset();
-        held_now_ = false;
+        locked_ = false;
         growth_lock_.unlock();
     }
-    void hold() noexcept {
-        held_now_ = true;
+    void on_locked() noexcept {
+        locked_ = true;
         mode_.emplace(api_);
     }
-    void settle_held() noexcept {
-        if (mapped_ != 0) ledger_.confirm(std::exchange(mapped_, 0));
-        if (held_ != 0) ledger_.cancel(std::exchange(held_, 0));
+    void settle_pending() noexcept {
+        if (unconfirmed_ != 0) ledger_.confirm(std::exchange(unconfirmed_, 0));
+        if (pending_ != 0) ledger_.cancel(std::exchange(pending_, 0));
     }
     void settle() noexcept {
-        settle_held();
+        settle_pending();
         if (unmapped_charge_ != 0) ledger_.refund(unmapped_charge_);
     }
 
     sys::mutex& growth_lock_;
-    bool held_now_ = false;
+    bool locked_ = false;
     Ledger& ledger_;
     const Api& api_;
     std::optional<relaxed_capture<Api>> mode_; // in a capture, too
-    std::size_t held_ = 0;                     // charged, neither confirmed nor cancelled
-    std::size_t mapped_ = 0;                   // of what was held, to be confirmed
+    std::size_t pending_ = 0;                  // charged, neither confirmed nor cancelled
+    std::size_t unconfirmed_ = 0;              // of what was held, to be confirmed
     std::size_t unmapped_charge_ = 0;          // of what is confirmed, not refunded yet
 };
 

@@ -27,14 +27,14 @@ namespace detail {
 template <class Set> class segment_growth : protected device_allocator_state<Set> {
   protected:
     using state_base = device_allocator_state<Set>;
-    using state_base::api_, state_base::streams_, state_base::state_lock_, state_base::count, state_base::counted, state_base::device_, state_base::key_of,
-        state_base::ledger_;
+    using state_base::api_, state_base::streams_, state_base::state_lock_, state_base::count, state_base::counted,
+        state_base::device_, state_base::key_of, state_base::ledger_;
     using state_base::limit_now, state_base::runs_, state_base::take, state_base::diagnostics_, state_base::unit;
-    using typename state_base::api_type, typename state_base::registry_type, typename state_base::caller, typename state_base::guard,
-        typename state_base::key_type;
+    using typename state_base::api_type, typename state_base::registry_type, typename state_base::caller,
+        typename state_base::guard, typename state_base::key_type;
     using typename state_base::policies, typename state_base::run, typename state_base::uses;
     using piece = device_piece;
-    using turn = growth_transaction<typename policies::ledger, api_type>;
+    using transaction_type = growth_transaction<typename policies::ledger, api_type>;
 
     static constexpr std::size_t largest_step = std::size_t{512} << 20; // that growth takes ahead of a request
 
@@ -45,8 +45,8 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     // By more memory, or by all that is free. One request at a time.
     ALLOT_NOINLINE run take_slow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
         if (align < unit) align = unit; // as all are
-        turn mine{growth_lock_, ledger_, api_};
-        if (const run r = grow(who, bytes, align, mine)) return r;
+        transaction_type transaction{growth_lock_, ledger_, api_};
+        if (const run r = grow(who, bytes, align, transaction)) return r;
         if (who.state != uses::all) return {};
         std::uint64_t frees = 0;
         outlook then;
@@ -59,7 +59,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             if (const run r = join(who, bytes, align, then)) return r;
         }
         if (then.wait)
-            if (const run r = replace(who, bytes, align, mine, then)) return r;
+            if (const run r = replace(who, bytes, align, transaction, then)) return r;
         if (then.hopeless) fruitless_ = {frees, bytes, align, limit_now()};
         return {};
     }
@@ -78,7 +78,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         return can_place(need, align) ? need : align_up(bytes + align, step);
     }
     // A piece more, and the block in it; or what others have grown meanwhile.
-    run grow(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
+    run grow(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction) noexcept {
         const std::size_t step = segments_.granularity();
         for (std::size_t refused = SIZE_MAX;;) {
             {
@@ -91,8 +91,8 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             want = want > largest_step ? largest_step : want;
             if (want > most - held) want = (most - held) / step * step;
             if (want < need || want >= refused || !can_place(want, align)) want = need;
-            if (want > mine.charged()) {
-                if (!mine.charge(want)) refused = want;
+            if (want > transaction.charged()) {
+                if (!transaction.charge(want)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);
@@ -105,7 +105,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 const guard hold{state_lock_};
                 if (runs_.open(stream_tag::held) &&
                     runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
-                    mine.mapped(want);
+                    transaction.mapped(want);
                     count([](auto& c) { ++c.grown; });
                     if (const run r = take(who, bytes, align)) return r;
                     return cut_from(*made, stream_tag::clean, bytes, align);
@@ -148,7 +148,8 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     }
     // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a
     // new one.
-    run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine, outlook& then) noexcept {
+    run replace(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction,
+                outlook& then) noexcept {
         const bool all = wait_for_frees();
         {
             const guard hold{state_lock_};
@@ -157,9 +158,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         }
         std::size_t pieces = SIZE_MAX;
         if (!policies::retain::under_pressure ||
-            return_segments(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0)
+            return_segments(stream_tag::clean, piece_for(bytes, align), pieces, transaction) == 0)
             return {};
-        return grow(who, bytes, align, mine);
+        return grow(who, bytes, align, transaction);
     }
     // What was freed before this call is free for all after it, as far as the device lets it be waited for. False: not
     // all of it.
@@ -219,7 +220,8 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     }
     // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest
     // first.
-    std::size_t return_segments(key_type key, std::size_t enough, std::size_t& pieces, turn& mine) noexcept {
+    std::size_t return_segments(key_type key, std::size_t enough, std::size_t& pieces,
+                                transaction_type& transaction) noexcept {
         std::size_t bytes = 0;
         for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
             const piece p = segments_[i - 1];
@@ -229,7 +231,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             }
             --pieces;
             diagnostics_.released(segments_.shrink(p));
-            mine.unmapped(p.bytes);
+            transaction.unmapped(p.bytes);
             count([](auto& c) { ++c.released; });
             bytes += p.bytes;
         }
@@ -250,10 +252,10 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     ALLOT_NOINLINE std::size_t look() noexcept
         requires policies::idle::looks
     {
-        turn mine{growth_lock_, ledger_, api_, try_to_lock};
-        if (!mine || !idle_.due()) return 0;
+        transaction_type transaction{growth_lock_, ledger_, api_, try_to_lock};
+        if (!transaction || !idle_.due()) return 0;
         std::size_t pieces = policies::idle::pieces_a_look;
-        const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, mine);
+        const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction);
         if (pieces == 0) return bytes; // the next request goes on
         const guard hold{state_lock_};
         for (key_type k = stream_tag::first; k < streams_.keys(); ++k)
@@ -272,7 +274,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     }
 
     ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
-    mutable sys::mutex growth_lock_;         // before state_lock_
+    mutable sys::mutex growth_lock_;     // before state_lock_
     device_segments<api_type> segments_; // by who holds growth_lock_
 
   private:
