@@ -16,14 +16,14 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Api>
-inline constexpr bool api_goes_without_saying = std::is_empty_v<Api> && std::is_default_constructible_v<Api>;
+inline constexpr bool api_is_default = std::is_empty_v<Api> && std::is_default_constructible_v<Api>;
 
 /// For check_needed: types<Api>, or types<>.
-template <class Api> using needed_api = std::conditional_t<api_goes_without_saying<Api>, types<>, types<Api>>;
+template <class Api> using needed_api = std::conditional_t<api_is_default<Api>, types<>, types<Api>>;
 
 template <class Api, class... Values> constexpr Api api_argument([[maybe_unused]] Values&... values) noexcept {
     if constexpr (given<Api, Values&...>) return pick<Api>(values...);
-    else if constexpr (api_goes_without_saying<Api>) return Api{};
+    else if constexpr (api_is_default<Api>) return Api{};
     else return std::bit_cast<Api>(std::array<std::byte, sizeof(Api)>{});
 }
 

@@ -44,14 +44,14 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         growth::growth_lock_;
     using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_,
         growth::segments_, growth::diagnostics_;
-    using typename growth::policies, typename growth::run, typename growth::uses;
+    using typename growth::policies, typename growth::run, typename growth::permitted;
     using typename growth::registry_type, typename growth::caller, typename growth::guard, typename growth::key_type;
 
   public:
     using set = Set;
-    using growth::unit, growth::largest_step;
+    using growth::unit, growth::max_growth_step;
     using typename growth::api_type, typename growth::stream_type;
-    static constexpr std::size_t most_bytes = std::size_t{1} << 39; // a block; beyond is refused
+    static constexpr std::size_t max_block_bytes = std::size_t{1} << 39; // a block; beyond is refused
 
     // Takes, in any order: device_id (the first device unless told), limit (where the set charges), the account to
     // charge (ledger::tree), name, reserve_bytes (of addresses; else twice the device's memory), leak_sink, and the
@@ -64,10 +64,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     device_allocator& operator=(const device_allocator&) = delete;
     // Tells what was not freed, waits for the device, and gives all back.
     ~device_allocator() {
-        diagnostics_.left(runs_.live_runs(), runs_.live_bytes());
+        diagnostics_.report_live(runs_.live_runs(), runs_.live_bytes());
         if (segments_.size() == 0) return;
-        diagnostics_.released(growth::synchronize_devices());
-        while (segments_.size() != 0) diagnostics_.released(segments_.shrink(segments_[segments_.size() - 1]));
+        diagnostics_.report_failure(growth::synchronize_devices());
+        while (segments_.size() != 0) diagnostics_.report_failure(segments_.shrink(segments_[segments_.size() - 1]));
     }
 
     // ---- blocks ---------------------------------------------------------------------------------------------
@@ -90,9 +90,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             return nullptr;
         }
         caller who;
-        if (ALLOT_UNLIKELY(bytes > most_bytes || align > most_bytes || !identify(stream, who))) return refused();
-        if constexpr (policies::idle::looks)
-            if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all) (void)growth::look();
+        if (ALLOT_UNLIKELY(bytes > max_block_bytes || align > max_block_bytes || !identify(stream, who)))
+            return refused();
+        if constexpr (policies::idle::enabled)
+            if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) (void)growth::scan_idle();
         run r;
         {
             const guard hold{state_lock_};
@@ -113,21 +114,21 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         const auto address = reinterpret_cast<std::uintptr_t>(p);
         const guard hold{state_lock_};
         const std::size_t bytes = runs_.bytes_of(address);
-        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.misused(growth::why_not_a_block(address), p);
+        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.misused(growth::misuse_at(address), p);
         count([](auto& c) { ++c.frees; });
         if constexpr (policies::at_once) {
             runs_.release(address, stream_tag::of(stream_tag::clean));
-            streams_.freed_for_all();
+            streams_.count_free();
             return;
         }
-        const key_type key = known && who.state != uses::captured ? key_of(who) : registry_type::none;
+        const key_type key = known && who.allowed != permitted::captured ? key_of(who) : registry_type::none;
         if (ALLOT_UNLIKELY(key == registry_type::none)) {
             runs_.release(address, stream_tag::of(stream_tag::held));
             return;
         }
         if constexpr (policies::tracks_blocks) api_.mark_freed(p, bytes, stream);
-        runs_.release(address, streams_.freed(key));
-        if (ALLOT_LIKELY(who.state == uses::all)) streams_.keep_up(key);
+        runs_.release(address, streams_.tag_of_free(key));
+        if (ALLOT_LIKELY(who.allowed == permitted::all)) streams_.record_periodically(key);
     }
 
     // ---- streams --------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     // graph that used it; the graphs are not launched again. Returns bytes.
     std::size_t release_held(stream_type stream) noexcept {
         caller who;
-        if (!identify(stream, who) || who.state != uses::all) return 0;
+        if (!identify(stream, who) || who.allowed != permitted::all) return 0;
         const guard hold{state_lock_};
         const key_type key = key_of(who);
         if (key == registry_type::none) return 0;
@@ -157,7 +158,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             });
         const std::size_t bytes = runs_.free_bytes(stream_tag::held);
         if (bytes != 0)
-            runs_.gather(streams_.freed(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
+            runs_.gather(streams_.tag_of_free(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
         return bytes;
     }
 
@@ -173,9 +174,9 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     }
     // retain::idle: a look, as requests take them, for a program without requests; returns bytes. It waits for nobody.
     std::size_t trim_idle() noexcept
-        requires(policies::idle::looks)
+        requires(policies::idle::enabled)
     {
-        return idle_.due() ? growth::look() : 0;
+        return idle_.due() ? growth::scan_idle() : 0;
     }
     std::size_t used() const noexcept
         requires(policies::charges)

@@ -40,11 +40,11 @@ template <class Set> class device_allocator_state {
     static constexpr std::size_t unit = 256; // sizes are rounded up to it, blocks aligned to it
 
     // What a request may do on its stream.
-    enum class uses : std::uint8_t { all, no_events, captured };
+    enum class permitted : std::uint8_t { all, no_events, captured };
     struct caller {
         stream_type stream{};
         std::uint64_t id = 0;
-        uses state = uses::all;
+        permitted allowed = permitted::all;
     };
 
     template <class... Values>
@@ -54,8 +54,8 @@ template <class Set> class device_allocator_state {
                   values...),
           streams_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
                                        value_or<leak_sink>({&leaks_to_stderr}, values...)) {
-        (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));      // else growth does
-        if constexpr (policies::idle::looks) (void)runs_.open(stream_tag::resting); // else nothing rests
+        (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));        // else growth does
+        if constexpr (policies::idle::enabled) (void)runs_.open(stream_tag::resting); // else nothing rests
     }
 
     std::size_t limit_now() const noexcept {
@@ -72,19 +72,21 @@ template <class Set> class device_allocator_state {
     bool identify(stream_type stream, caller& who) noexcept {
         const auto id = api_.stream_id(stream);
         if (ALLOT_UNLIKELY(!id)) {
-            diagnostics_.remember(id.error());
+            diagnostics_.set_last_error(id.error());
             return false;
         }
         who.stream = stream;
         who.id = *id;
         const auto captured = api_.capturing(stream);
-        who.state = ALLOT_LIKELY(captured && *captured == device::capture_state::none) ? uses::all : state_of(captured);
+        who.allowed = ALLOT_LIKELY(captured && *captured == device::capture_state::none) ? permitted::all
+                                                                                         : permitted_by(captured);
         return true;
     }
     // Where blocking streams are captured, the legacy one must not be used for what would order them. Any other error:
     // it may be captured itself.
-    static uses state_of(const device::result<device::capture_state>& captured) noexcept {
-        return captured.kind() == device::failure::not_permitted_in_capture ? uses::no_events : uses::captured;
+    static permitted permitted_by(const device::result<device::capture_state>& captured) noexcept {
+        return captured.kind() == device::failure::not_permitted_in_capture ? permitted::no_events
+                                                                            : permitted::captured;
     }
     // None: the host has no memory for what its stream frees.
     key_type key_of(const caller& who) noexcept {
@@ -92,7 +94,7 @@ template <class Set> class device_allocator_state {
         if (ALLOT_UNLIKELY(key == registry_type::none))
             key = streams_.open(who.id, who.stream, [this](key_type k) { return runs_.free_runs(k) == 0; });
         if (ALLOT_UNLIKELY(key == registry_type::none || !runs_.open(key))) return registry_type::none;
-        streams_.seen(key, who.stream);
+        streams_.update_handle(key, who.stream);
         return key;
     }
 
@@ -100,30 +102,30 @@ template <class Set> class device_allocator_state {
 
     // What can be had without asking the device for memory.
     run take(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        if (ALLOT_UNLIKELY(who.state == uses::captured)) return counted(free_for_all(bytes, align));
+        if (ALLOT_UNLIKELY(who.allowed == permitted::captured)) return count_allocation(take_clean(bytes, align));
         const key_type key = key_of(who);
         if (ALLOT_LIKELY(key != registry_type::none))
-            if (const run r = runs_.allocate(bytes, align, key); ALLOT_LIKELY(bool(r))) return counted(r);
-        if (const run r = free_for_all(bytes, align)) return counted(r);
+            if (const run r = runs_.allocate(bytes, align, key); ALLOT_LIKELY(bool(r))) return count_allocation(r);
+        if (const run r = take_clean(bytes, align)) return count_allocation(r);
         if (key == registry_type::none || runs_.free_bytes() < bytes) return {};
         const run r = steal(who, key, bytes, align);
         if (r) count([](auto& c) { ++c.steals; });
-        return counted(r);
+        return count_allocation(r);
     }
-    run free_for_all(std::size_t bytes, std::size_t align) noexcept {
+    run take_clean(std::size_t bytes, std::size_t align) noexcept {
         const run r = runs_.allocate(bytes, align, stream_tag::clean);
-        if constexpr (policies::idle::looks)
-            if (!r && runs_.free_bytes(stream_tag::resting) != 0) return from_resting(bytes, align);
+        if constexpr (policies::idle::enabled)
+            if (!r && runs_.free_bytes(stream_tag::resting) != 0) return take_resting(bytes, align);
         return r;
     }
     // What does not fit what rests may fit that and what it touches: all of it wakes.
-    ALLOT_NOINLINE run from_resting(std::size_t bytes, std::size_t align) noexcept {
+    ALLOT_NOINLINE run take_resting(std::size_t bytes, std::size_t align) noexcept {
         if (const run r = runs_.allocate(bytes, align, stream_tag::resting)) return r;
         runs_.gather(stream_tag::of(stream_tag::clean),
                      [](const stream_tag& t) { return t.key() == stream_tag::resting; });
         return runs_.allocate(bytes, align, stream_tag::clean);
     }
-    run counted(const run& r) noexcept {
+    run count_allocation(const run& r) noexcept {
         if (r) count([](auto& c) { ++c.allocations; });
         return r;
     }
@@ -134,7 +136,7 @@ template <class Set> class device_allocator_state {
         for (int cost = 0; cost <= 1; ++cost)
             for (key_type s = stream_tag::first; s < streams_.keys(); ++s) {
                 if (s == key || runs_.free_bytes(s) < bytes) continue;
-                const int its = streams_.cost(key, s);
+                const int its = streams_.ordering_cost(key, s);
                 if (its == 2 && runs_.free_bytes(s) > (richest == stream_tag::clean ? 0 : runs_.free_bytes(richest)) &&
                     runs_.largest(s).bytes >= bytes)
                     richest = s;
@@ -144,19 +146,20 @@ template <class Set> class device_allocator_state {
         if (richest == stream_tag::clean) return {};
         if (const run r = steal_from(who, key, richest, bytes, align)) return r;
         for (key_type s = stream_tag::first; s < streams_.keys(); ++s)
-            if (s != key && s != richest && runs_.free_bytes(s) >= bytes && streams_.cost(key, s) == 2)
+            if (s != key && s != richest && runs_.free_bytes(s) >= bytes && streams_.ordering_cost(key, s) == 2)
                 if (const run r = steal_from(who, key, s, bytes, align)) return r;
         return {};
     }
     run steal_from(const caller& who, key_type key, key_type s, std::size_t bytes, std::size_t align) noexcept {
         const run r = runs_.allocate(bytes, align, s);
         if (!r) return {};
-        if (streams_.is_after(key, r.tag) || (who.state == uses::all && streams_.order_after(key, who.stream, r.tag)))
+        if (streams_.is_after(key, r.tag) ||
+            (who.allowed == permitted::all && streams_.order_after(key, who.stream, r.tag)))
             return r;
         runs_.release(r.address, r.tag); // as it was
         return {};
     }
-    ALLOT_COLD misuse why_not_a_block(std::uintptr_t address) const noexcept {
+    ALLOT_COLD misuse misuse_at(std::uintptr_t address) const noexcept {
         misuse why = misuse::foreign_pointer;
         runs_.visit([&](const run& r, bool live, std::uint32_t) {
             if (address >= r.address && address - r.address < r.bytes)

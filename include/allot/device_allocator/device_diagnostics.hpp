@@ -26,7 +26,7 @@ template <class Set> class device_diagnostics {
     const char* name() const noexcept { return name_; }
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
 
-    void remember(const device::error& e) noexcept {
+    void set_last_error(const device::error& e) noexcept {
         const lock_guard hold{lock_};
         last_error_ = e;
     }
@@ -35,9 +35,9 @@ template <class Set> class device_diagnostics {
         return last_error_;
     }
     // A call that gives memory back: nobody asks for its result.
-    void released(const device::result<>& r) noexcept {
+    void report_failure(const device::result<>& r) noexcept {
         if (r) return;
-        remember(r.error());
+        set_last_error(r.error());
         char line[256];
         text_writer out{line};
         headline(out).put(": ");
@@ -45,7 +45,7 @@ template <class Set> class device_diagnostics {
         out.newline();
         leaks_.write(leaks_.context, out.view());
     }
-    void left(std::size_t blocks, std::size_t bytes) noexcept {
+    void report_live(std::size_t blocks, std::size_t bytes) noexcept {
         if (blocks == 0) return;
         char page[512];
         text_writer out{page};

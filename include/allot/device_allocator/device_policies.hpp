@@ -23,7 +23,7 @@ namespace error {
 template <class Set> constexpr auto not_on_a_device() {
     static_assert(holds<Set>, "allot: a device_allocator needs page::on_device<Api>");
 }
-template <class Set, class Policy> constexpr auto fit_keeps_no_streams() {
+template <class Set, class Policy> constexpr auto fit_without_stream_tags() {
     static_assert(
         holds<Set>,
         "allot: a device_allocator needs a fit that keeps whose stream freed a run; this one is for chunk arenas");
@@ -74,7 +74,7 @@ template <class Set> constexpr auto check_device_allocator() {
         using answers = resolved<Set, product::device_allocator>;
         if constexpr (!is_on_device<typename answers::template answer<category::page>>) error::not_on_a_device<Set>();
         else if constexpr (!answers::template answer<category::fit>::tags)
-            error::fit_keeps_no_streams<Set, typename answers::template answer<category::fit>>();
+            error::fit_without_stream_tags<Set, typename answers::template answer<category::fit>>();
         else error::not_yet_on_a_device<Set, typename answers::template answer<category::watch>>();
     }
     return makes_device_allocator<Set>();

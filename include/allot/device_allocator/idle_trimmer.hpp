@@ -16,16 +16,16 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Retain> struct idle_trimmer {
-    static constexpr bool looks = false;
+    static constexpr bool enabled = false;
 };
 template <class Retain>
     requires requires { Retain::after; }
 struct idle_trimmer<Retain> {
-    static constexpr bool looks = true;
-    static constexpr int pieces_a_look = 8; // that go back at once
+    static constexpr bool enabled = true;
+    static constexpr int pieces_per_scan = 8; // that go back at once
 
     bool due() const noexcept { return Retain::clock::now() >= next_.load(std::memory_order_relaxed); }
-    void looked() noexcept {
+    void scanned() noexcept {
         next_.store(Retain::clock::now() + std::uint64_t{Retain::after.ms} * 1'000'000, std::memory_order_relaxed);
     }
 

@@ -27,16 +27,16 @@ namespace detail {
 template <class Set> class segment_growth : protected device_allocator_state<Set> {
   protected:
     using state_base = device_allocator_state<Set>;
-    using state_base::api_, state_base::streams_, state_base::state_lock_, state_base::count, state_base::counted,
-        state_base::device_, state_base::key_of, state_base::ledger_;
+    using state_base::api_, state_base::streams_, state_base::state_lock_, state_base::count,
+        state_base::count_allocation, state_base::device_, state_base::key_of, state_base::ledger_;
     using state_base::limit_now, state_base::runs_, state_base::take, state_base::diagnostics_, state_base::unit;
     using typename state_base::api_type, typename state_base::registry_type, typename state_base::caller,
         typename state_base::guard, typename state_base::key_type;
-    using typename state_base::policies, typename state_base::run, typename state_base::uses;
+    using typename state_base::policies, typename state_base::run, typename state_base::permitted;
     using piece = device_piece;
     using transaction_type = growth_transaction<typename policies::ledger, api_type>;
 
-    static constexpr std::size_t largest_step = std::size_t{512} << 20; // that growth takes ahead of a request
+    static constexpr std::size_t max_growth_step = std::size_t{512} << 20; // that growth takes ahead of a request
 
     template <class... Values>
     explicit segment_growth(Values&... values) noexcept
@@ -47,30 +47,30 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         if (align < unit) align = unit; // as all are
         transaction_type transaction{growth_lock_, ledger_, api_};
         if (const run r = grow(who, bytes, align, transaction)) return r;
-        if (who.state != uses::all) return {};
+        if (who.allowed != permitted::all) return {};
         std::uint64_t frees = 0;
-        outlook then;
+        shortage cause;
         {
             const guard hold{state_lock_};
             frees = streams_.frees();
-            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && align >= fruitless_.align &&
-                limit_now() <= fruitless_.limit)
+            if (frees == last_refused_.frees && bytes >= last_refused_.bytes && align >= last_refused_.align &&
+                limit_now() <= last_refused_.limit)
                 return {};
-            if (const run r = join(who, bytes, align, then)) return r;
+            if (const run r = join(who, bytes, align, cause)) return r;
         }
-        if (then.wait)
-            if (const run r = replace(who, bytes, align, transaction, then)) return r;
-        if (then.hopeless) fruitless_ = {frees, bytes, align, limit_now()};
+        if (cause.wait_may_help)
+            if (const run r = wait_and_replace(who, bytes, align, transaction, cause)) return r;
+        if (cause.out_of_space) last_refused_ = {frees, bytes, align, limit_now()};
         return {};
     }
     // Of a request that was not served: whether a wait of the host may help; whether it was for want of free memory and
     // nothing else.
-    struct outlook {
-        bool wait = false, hopeless = false;
+    struct shortage {
+        bool wait_may_help = false, out_of_space = false;
     };
-    // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
+    // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= max_block_bytes.
     bool can_place(std::size_t size, std::size_t align) noexcept {
-        return align <= unit || (align <= segments_.granularity() && segments_.maps(size));
+        return align <= unit || (align <= segments_.granularity() && segments_.can_map(size));
     }
     // The bytes of a piece that serves wherever it comes to lie.
     std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
@@ -88,7 +88,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             const std::size_t held = runs_.bytes(), most = limit_now(), need = piece_for(bytes, align);
             if (need >= refused || need > most || held > most - need) return {};
             std::size_t want = align_up(held / 4, step);
-            want = want > largest_step ? largest_step : want;
+            want = want > max_growth_step ? max_growth_step : want;
             if (want > most - held) want = (most - held) / step * step;
             if (want < need || want >= refused || !can_place(want, align)) want = need;
             if (want > transaction.charged()) {
@@ -97,7 +97,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             }
             const auto made = segments_.grow(want);
             if (!made) {
-                diagnostics_.remember(made.error());
+                diagnostics_.set_last_error(made.error());
                 refused = want;
                 continue;
             }
@@ -111,50 +111,51 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                     return cut_from(*made, stream_tag::clean, bytes, align);
                 }
             }
-            diagnostics_.released(segments_.shrink(*made));
+            diagnostics_.report_failure(segments_.shrink(*made));
             return {};
         }
     }
     // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. The
     // books are locked.
-    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, outlook& then) noexcept {
+    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, shortage& cause) noexcept {
         const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
         const key_type key = key_of(who);
         if (key == registry_type::none) return {};
-        then.hopeless = true;
+        cause.out_of_space = true;
         if (runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
         for (key_type s = stream_tag::first; s < streams_.keys(); ++s)
-            if (runs_.free_runs(s) != 0) streams_.look(s);
+            if (runs_.free_runs(s) != 0) streams_.check_recordable(s);
         const free_spans<run> all{runs_, bytes, align,
                                   [&](const stream_tag& t) { return streams_.can_come_after(key, t); }, segments_};
-        then.wait = all.after_a_wait || (policies::retain::under_pressure && all.pieces_bytes != 0 &&
-                                         all.pieces_bytes + room >= piece_for(bytes, align));
+        cause.wait_may_help = all.wait_may_help || (policies::retain::under_pressure && all.free_piece_bytes != 0 &&
+                                                    all.free_piece_bytes + room >= piece_for(bytes, align));
         const auto* const best = all.best();
         if (best == nullptr) return {};
         for (std::size_t i = 0; i != best->n; ++i)
             if (!streams_.order_after(key, who.stream, best->runs[i].tag)) return {};
-        const stream_tag tag = streams_.gathered(key);
+        const stream_tag tag = streams_.next_tag(key);
         for (std::size_t i = 0; i != best->n; ++i)
             (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
         count([](auto& c) { ++c.joined; });
-        if (const run r = counted(runs_.allocate(bytes, align, key))) return r;
+        if (const run r = count_allocation(runs_.allocate(bytes, align, key))) return r;
         return cut_from({best->begin, best->bytes()}, key, bytes, align);
     }
     // The block in what is free there under this key: where alignment counts, the fit tries only some runs. The books
     // are locked.
     run cut_from(const piece& p, key_type key, std::size_t bytes, std::size_t align) noexcept {
-        const run in = holder_of(p, key);
-        return in ? counted(runs_.allocate_at(in, align_up(p.address, align), bytes)) : run{};
+        const run in = free_run_of(p, key);
+        return in ? count_allocation(runs_.allocate_at(in, align_up(p.address, align), bytes)) : run{};
     }
     // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a
     // new one.
-    run replace(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction,
-                outlook& then) noexcept {
+    run wait_and_replace(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction,
+                         shortage& cause) noexcept {
         const bool all = wait_for_frees();
         {
             const guard hold{state_lock_};
-            if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
-            then.hopeless = all && runs_.prepare(); // else it is a capture that is in the way, or the host's memory
+            if (const run r = count_allocation(runs_.allocate(bytes, align, stream_tag::clean))) return r;
+            cause.out_of_space =
+                all && runs_.prepare(); // else it is a capture that is in the way, or the host's memory
         }
         std::size_t pieces = SIZE_MAX;
         if (!policies::retain::under_pressure ||
@@ -180,12 +181,12 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 }
                 event = streams_[k].event;
                 ticket = streams_[k].recorded;
-                streams_.wait_for(k);
+                streams_.pin(k);
             }
             const auto done = api_.synchronize(event);
             const guard hold{state_lock_};
-            streams_.wait_for(0);
-            if (done) streams_.waited(k, ticket);
+            streams_.pin(0);
+            if (done) streams_.mark_done(k, ticket);
             else all = false;
         }
         if (!all) {
@@ -227,10 +228,10 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             const piece p = segments_[i - 1];
             {
                 const guard hold{state_lock_};
-                if (const run in = holder_of(p, key); !in || !runs_.remove(in, p.address, p.bytes)) continue;
+                if (const run in = free_run_of(p, key); !in || !runs_.remove(in, p.address, p.bytes)) continue;
             }
             --pieces;
-            diagnostics_.released(segments_.shrink(p));
+            diagnostics_.report_failure(segments_.shrink(p));
             transaction.unmapped(p.bytes);
             count([](auto& c) { ++c.released; });
             bytes += p.bytes;
@@ -238,7 +239,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         return bytes;
     }
     // The free run of this key in which the piece lies; none: it is not wholly free under it. The books are locked.
-    run holder_of(const piece& p, key_type key) const noexcept {
+    run free_run_of(const piece& p, key_type key) const noexcept {
         run found;
         runs_.visit_free(key, p.bytes, [&](const run& r) {
             if (r.address <= p.address && p.address - r.address <= r.bytes - p.bytes) found = r;
@@ -249,12 +250,12 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     // retain::idle: what has rested since the look before goes back, some pieces at a time; what is wholly free now
     // begins to. Nothing waits: who is looking already looks alone, and what the device has not done yet is seen at
     // another look.
-    ALLOT_NOINLINE std::size_t look() noexcept
-        requires policies::idle::looks
+    ALLOT_NOINLINE std::size_t scan_idle() noexcept
+        requires policies::idle::enabled
     {
         transaction_type transaction{growth_lock_, ledger_, api_, try_to_lock};
         if (!transaction || !idle_.due()) return 0;
-        std::size_t pieces = policies::idle::pieces_a_look;
+        std::size_t pieces = policies::idle::pieces_per_scan;
         const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction);
         if (pieces == 0) return bytes; // the next request goes on
         const guard hold{state_lock_};
@@ -262,9 +263,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             if (runs_.free_runs(k) != 0) streams_.poll(k);
         gather_done();
         for (std::size_t i = 0; i != segments_.size(); ++i)
-            if (const run in = holder_of(segments_[i], stream_tag::clean))
+            if (const run in = free_run_of(segments_[i], stream_tag::clean))
                 (void)runs_.retag(in, segments_[i].address, segments_[i].bytes, stream_tag::of(stream_tag::resting));
-        idle_.looked();
+        idle_.scanned();
         return bytes;
     }
     // What the host knows to be done is free for all.
@@ -281,7 +282,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     struct {
         std::uint64_t frees = UINT64_MAX;
         std::size_t bytes = 0, align = 0, limit = 0;
-    } fruitless_; // the last request that nothing could help; by who holds growth_lock_
+    } last_refused_; // the last request that nothing could help; by who holds growth_lock_
 };
 
 } // namespace detail

@@ -8,7 +8,7 @@
 // all frees before it. A pair (T, S) keeps the highest ticket that T has waited for, so a later steal up to it is free.
 // An event is recorded on a handle only while the id behind it is still the stream's (a handle may serve another stream
 // once its own was destroyed; per thread it is another stream in each), and never while the stream is captured.
-// Invariant: done, recorded <= freed; what a pair knows is <= recorded. Keys of streams that left are used again.
+// Invariant: done, recorded <= freed; what a pair waited_capacity is <= recorded. Keys of streams that left are used again.
 // Cost: O(1) a free; 96 bytes a stream, 8 a pair of which one waited for the other. Threads: one at a time, its
 // owner's lock.
 // Source: lazy reference tickets, as epochs of deferred reclamation; events a stream, RMM 2021.
@@ -32,23 +32,23 @@ template <class Api> class stream_registry {
     using event_type = typename Api::event_type;
     using key_type = std::uint32_t;
     static constexpr key_type none = UINT32_MAX;
-    static constexpr std::uint64_t frees_an_event = 32; // of a per-thread stream, on which others cannot record
+    static constexpr std::uint64_t frees_per_event = 32; // of a per-thread stream, on which others cannot record
 
     struct entry {
         std::uint64_t id = 0;
-        std::uint64_t freed = 0;        // its last ticket
-        std::uint64_t recorded = 0;     // its event comes after the frees up to here
-        std::uint64_t done = 0;         // the host has waited for those up to here
-        std::uint64_t waiting = 0;      // the host began to wait for those
-        std::uint64_t* known = nullptr; // by key: the ticket up to which it comes after the other
-        key_type knows = 0;             // the keys in that
-        key_type next = 0;              // in the chain of its id; 0: the last
+        std::uint64_t freed = 0;                 // its last ticket
+        std::uint64_t recorded = 0;              // its event comes after the frees up to here
+        std::uint64_t done = 0;                  // the host has waited for those up to here
+        std::uint64_t host_waits_for = 0;        // the host began to wait for those
+        std::uint64_t* waited_tickets = nullptr; // by key: the ticket up to which it comes after the other
+        key_type waited_capacity = 0;            // the keys in that
+        key_type next = 0;                       // in the chain of its id; 0: the last
         stream_type handle{};
         event_type event{};
         device_id device{};
         bool has_event = false;
         bool gone = false;
-        bool records = false;    // as look() saw it
+        bool recordable = false; // as check_recordable() saw it
         bool per_thread = false; // only its thread can record on it
     };
 
@@ -60,7 +60,7 @@ template <class Api> class stream_registry {
     stream_registry& operator=(const stream_registry&) = delete;
     ~stream_registry() {
         for (key_type k = stream_tag::first; k < n_; ++k) {
-            if (entries_[k].known != nullptr) memory_.resize(entries_[k].known, 0, 0);
+            if (entries_[k].waited_tickets != nullptr) memory_.resize(entries_[k].waited_tickets, 0, 0);
             if (entries_[k].has_event) (void)api_.destroy_event(entries_[k].event);
         }
         entries_.free(memory_);
@@ -76,7 +76,7 @@ template <class Api> class stream_registry {
     key_type find(std::uint64_t id) noexcept {
         if (ALLOT_LIKELY(last_ < n_ && entries_[last_].id == id && last_ >= stream_tag::first)) return last_;
         if (heads_.capacity() == 0) return none;
-        key_type k = heads_[home(id)];
+        key_type k = heads_[bucket(id)];
         while (k != 0 && entries_[k].id != id) k = entries_[k].next;
         if (k == 0) return none;
         return last_ = k;
@@ -86,12 +86,12 @@ template <class Api> class stream_registry {
     template <class Reusable> key_type open(std::uint64_t id, stream_type handle, Reusable reusable) noexcept {
         key_type k = none;
         for (key_type i = stream_tag::first; i < n_ && k == none; ++i)
-            if (entries_[i].gone && i != waited_for_ && reusable(i)) k = i;
+            if (entries_[i].gone && i != pinned_ && reusable(i)) k = i;
         if (k != none) {
             unlink(k);
         } else {
             if (n_ < stream_tag::first || n_ == stream_tag::most || !entries_.reserve(memory_, std::size_t{n_} + 1) ||
-                !chain(n_))
+                !reserve_chains(n_))
                 return none;
             k = n_++;
             entries_[k] = {};
@@ -102,8 +102,8 @@ template <class Api> class stream_registry {
             (void)api_.destroy_event(e.event);
             e.has_event = false;
         }
-        if (e.known != nullptr) // it was another stream that had waited
-            for (key_type i = 0; i != e.knows; ++i) e.known[i] = 0;
+        if (e.waited_tickets != nullptr) // it was another stream that had waited
+            for (key_type i = 0; i != e.waited_capacity; ++i) e.waited_tickets[i] = 0;
         e.done = e.recorded = e.freed; // nobody has runs of before, nor needs an event behind them
         e.id = id;
         e.handle = handle;
@@ -114,25 +114,25 @@ template <class Api> class stream_registry {
         return last_ = k;
     }
     // It is used through this handle now, and so it is not gone.
-    void seen(key_type k, stream_type handle) noexcept {
+    void update_handle(key_type k, stream_type handle) noexcept {
         entries_[k].handle = handle;
         entries_[k].gone = false;
     }
 
     // A free on this stream; its tag.
-    stream_tag freed(key_type k) noexcept {
+    stream_tag tag_of_free(key_type k) noexcept {
         ++frees_;
-        return gathered(k);
+        return next_tag(k);
     }
-    void freed_for_all() noexcept { ++frees_; }
+    void count_free() noexcept { ++frees_; }
     // What others freed and it comes after is as if it had freed it now.
-    stream_tag gathered(key_type k) noexcept { return stream_tag::of(k, ++entries_[k].freed); }
+    stream_tag next_tag(key_type k) noexcept { return stream_tag::of(k, ++entries_[k].freed); }
     // So far, of all streams.
     std::uint64_t frees() const noexcept { return frees_; }
     // After frees on a per-thread stream, by its thread: an event now and then, because nobody else can record one.
-    void keep_up(key_type k) noexcept {
+    void record_periodically(key_type k) noexcept {
         const entry& e = entries_[k];
-        if (ALLOT_UNLIKELY(e.per_thread) && e.freed - e.recorded >= frees_an_event) (void)record(k);
+        if (ALLOT_UNLIKELY(e.per_thread) && e.freed - e.recorded >= frees_per_event) (void)record(k);
     }
     // Its frees so far can be waited for when it is destroyed. False: they cannot, but by waiting for the device.
     bool leave(key_type k) noexcept {
@@ -142,16 +142,16 @@ template <class Api> class stream_registry {
     }
 
     // What T has to do before it may use all that S freed: 0 nothing, 1 a wait, 2 an event and a wait.
-    int cost(key_type t, key_type s) const noexcept {
+    int ordering_cost(key_type t, key_type s) const noexcept {
         const entry& e = entries_[s];
-        if (e.freed <= e.done || e.freed <= known(t, s)) return 0;
+        if (e.freed <= e.done || e.freed <= waited_ticket(t, s)) return 0;
         return e.freed <= e.recorded ? 1 : 2;
     }
     // Whether T comes after that free of S already.
     bool is_after(key_type t, stream_tag run) const noexcept {
         const key_type s = run.key();
         if (s < stream_tag::first) return s != stream_tag::held;
-        return s == t || run.ticket() <= entries_[s].done || run.ticket() <= known(t, s);
+        return s == t || run.ticket() <= entries_[s].done || run.ticket() <= waited_ticket(t, s);
     }
     // T's later work comes after that free of S. False: it cannot be had, and nothing has changed but for an event.
     bool order_after(key_type t, stream_type handle, stream_tag run) noexcept {
@@ -160,27 +160,27 @@ template <class Api> class stream_registry {
         if (s == stream_tag::held || (entries_[s].recorded < run.ticket() && !record(s))) return false;
         if (!api_.wait(handle, entries_[s].event)) return false;
         ++waits_;
-        know(t, s, entries_[s].recorded);
+        set_waited_ticket(t, s, entries_[s].recorded);
         return true;
     }
     // Whether an event can be recorded on S now; can_come_after() goes by it.
-    bool look(key_type s) noexcept {
+    bool check_recordable(key_type s) noexcept {
         entry& e = entries_[s];
-        e.records = false;
+        e.recordable = false;
         if (e.gone || !is_same(e)) return false;
         const auto captured = api_.capturing(e.handle);
         if (!captured || *captured != device::capture_state::none) return false;
-        return e.records = true;
+        return e.recordable = true;
     }
     bool can_come_after(key_type t, stream_tag run) const noexcept {
         if (is_after(t, run)) return true;
         const entry& e = entries_[run.key()];
-        return run.key() != stream_tag::held && (run.ticket() <= e.recorded || e.records);
+        return run.key() != stream_tag::held && (run.ticket() <= e.recorded || e.recordable);
     }
     // An event behind all frees of S so far.
     bool record(key_type s) noexcept {
         entry& e = entries_[s];
-        if (!look(s)) return false;
+        if (!check_recordable(s)) return false;
         if (!e.has_event) {
             const auto made = api_.create_event(e.device);
             if (!made) return false;
@@ -194,17 +194,17 @@ template <class Api> class stream_registry {
     }
     // --- for a host that waits: begin, wait for the device or the event without a lock, then end ------------------
     // Until told otherwise this key, of which the event is, serves no other stream; 0: none.
-    void wait_for(key_type s) noexcept { waited_for_ = s; }
-    void begin_wait(key_type s) noexcept { entries_[s].waiting = entries_[s].freed; }
-    void end_wait(key_type s) noexcept { waited(s, entries_[s].waiting); }
-    void waited(key_type s, std::uint64_t ticket) noexcept {
+    void pin(key_type s) noexcept { pinned_ = s; }
+    void begin_wait(key_type s) noexcept { entries_[s].host_waits_for = entries_[s].freed; }
+    void end_wait(key_type s) noexcept { mark_done(s, entries_[s].host_waits_for); }
+    void mark_done(key_type s, std::uint64_t ticket) noexcept {
         if (entries_[s].done < ticket) entries_[s].done = ticket;
     }
     // Without waiting: whether S's event, one behind its last free if need be, says that all is done.
     void poll(key_type s) noexcept {
         entry& e = entries_[s];
-        if (e.done < e.recorded && !is_done(s)) return;
-        if (e.recorded < e.freed && record(s)) (void)is_done(s);
+        if (e.done < e.recorded && !query_done(s)) return;
+        if (e.recorded < e.freed && record(s)) (void)query_done(s);
     }
     bool any_captured() noexcept {
         for (key_type k = stream_tag::first; k < n_; ++k)
@@ -215,15 +215,15 @@ template <class Api> class stream_registry {
     }
     std::size_t bytes() const noexcept {
         std::size_t n = entries_.bytes() + heads_.bytes();
-        for (key_type k = stream_tag::first; k < n_; ++k) n += entries_[k].knows * sizeof(std::uint64_t);
+        for (key_type k = stream_tag::first; k < n_; ++k) n += entries_[k].waited_capacity * sizeof(std::uint64_t);
         return n;
     }
 
   private:
-    bool is_done(key_type s) noexcept {
+    bool query_done(key_type s) noexcept {
         const auto done = api_.query(entries_[s].event);
         if (!done || !*done) return false;
-        waited(s, entries_[s].recorded);
+        mark_done(s, entries_[s].recorded);
         return true;
     }
     // Whether the handle still leads to this stream, here.
@@ -242,35 +242,38 @@ template <class Api> class stream_registry {
         const auto own = api_.stream_id(Api::per_thread_stream());
         return own && *own == id;
     }
-    std::uint64_t known(key_type t, key_type s) const noexcept {
-        return s < entries_[t].knows ? entries_[t].known[s] : 0;
+    std::uint64_t waited_ticket(key_type t, key_type s) const noexcept {
+        return s < entries_[t].waited_capacity ? entries_[t].waited_tickets[s] : 0;
     }
     // Without memory for it T waits once more next time.
-    void know(key_type t, key_type s, std::uint64_t ticket) noexcept {
+    void set_waited_ticket(key_type t, key_type s, std::uint64_t ticket) noexcept {
         entry& e = entries_[t];
-        if (s >= e.knows) {
+        if (s >= e.waited_capacity) {
             const key_type to = n_ + n_ / 2 + 8;
-            void* const p = memory_.resize(e.known, e.knows * sizeof(std::uint64_t), to * sizeof(std::uint64_t));
+            void* const p =
+                memory_.resize(e.waited_tickets, e.waited_capacity * sizeof(std::uint64_t), to * sizeof(std::uint64_t));
             if (p == nullptr) return;
-            e.known = static_cast<std::uint64_t*>(p);
-            for (; e.knows != to; ++e.knows) e.known[e.knows] = 0;
+            e.waited_tickets = static_cast<std::uint64_t*>(p);
+            for (; e.waited_capacity != to; ++e.waited_capacity) e.waited_tickets[e.waited_capacity] = 0;
         }
-        if (e.known[s] < ticket) e.known[s] = ticket;
+        if (e.waited_tickets[s] < ticket) e.waited_tickets[s] = ticket;
     }
 
-    std::size_t home(std::uint64_t id) const noexcept { return multiplicative_hash(id, 32) & (heads_.capacity() - 1); }
+    std::size_t bucket(std::uint64_t id) const noexcept {
+        return multiplicative_hash(id, 32) & (heads_.capacity() - 1);
+    }
     void link(key_type k) noexcept {
-        key_type& head = heads_[home(entries_[k].id)];
+        key_type& head = heads_[bucket(entries_[k].id)];
         entries_[k].next = head;
         head = k;
     }
     void unlink(key_type k) noexcept {
-        key_type* at = &heads_[home(entries_[k].id)];
+        key_type* at = &heads_[bucket(entries_[k].id)];
         while (*at != k) at = &entries_[*at].next;
         *at = entries_[k].next;
     }
     // Room in the chains for so many keys.
-    bool chain(std::size_t keys) noexcept {
+    bool reserve_chains(std::size_t keys) noexcept {
         if (keys < heads_.capacity()) return true;
         if (!heads_.resize(memory_, heads_.capacity() == 0 ? 64 : 2 * heads_.capacity())) return false;
         for (std::size_t i = 0; i != heads_.capacity(); ++i) heads_[i] = 0;
@@ -284,7 +287,7 @@ template <class Api> class stream_registry {
     run_array<key_type, host_metadata> heads_;
     key_type n_ = 0;
     key_type last_ = 0;
-    key_type waited_for_ = 0;
+    key_type pinned_ = 0;
     std::uint64_t frees_ = 0;
     std::uint64_t events_ = 0;
     std::uint64_t waits_ = 0;
