@@ -31,7 +31,7 @@ namespace device {
 
 class simulator : public sim::operation_layer {
   public:
-    static constexpr std::size_t leaks_told_at_most = 16;
+    static constexpr std::size_t max_reported_leaks = 16;
 
     explicit simulator(const simulator_options& options = {}) : operation_layer{options} {}
     /// Runs what is queued, and tells the sink what was not given back: the first 16, and how many more.
@@ -40,10 +40,10 @@ class simulator : public sim::operation_layer {
         wait_for_all();
         std::size_t n = 0;
         visit_leaks([&](const leak& l) {
-            if (++n <= leaks_told_at_most) options_.sink.write_leak(options_.sink.context, l);
+            if (++n <= max_reported_leaks) options_.sink.write_leak(options_.sink.context, l);
         });
-        if (n > leaks_told_at_most)
-            options_.sink.write_leak(options_.sink.context, {"others, in number:", nullptr, 0, n - leaks_told_at_most});
+        if (n > max_reported_leaks)
+            options_.sink.write_leak(options_.sink.context, {"others, in number:", nullptr, 0, n - max_reported_leaks});
     }
 
     const simulator_options& options() const noexcept { return options_; }
@@ -131,7 +131,7 @@ class simulator : public sim::operation_layer {
             if (!m.released) visit(leak{"memory handle", nullptr, m.bytes, h.index});
         });
         for (const sim::stream_state& s : streams_)
-            if (!s.own && s.alive) visit(leak{"stream", nullptr, 0, s.index});
+            if (!s.is_default && s.alive) visit(leak{"stream", nullptr, 0, s.index});
         events_.each([&](event_type h, const sim::event_state&) { visit(leak{"event", nullptr, 0, h.index}); });
         graphs_.each([&](graph_type h, const sim::graph&) { visit(leak{"graph", nullptr, 0, h.index}); });
     }

@@ -46,7 +46,7 @@ class captures {
   public:
     using handle_type = handle<capture_record>;
 
-    bool none() const noexcept { return all_.size() == 0; }
+    bool empty() const noexcept { return all_.size() == 0; }
     capture_record* find(handle_type h) noexcept { return all_.find(h); }
     handle_type begin(capture_mode mode, std::thread::id thread, std::uint32_t origin, int device) {
         const handle_type h = all_.insert();

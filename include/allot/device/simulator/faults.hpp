@@ -32,7 +32,7 @@ class faults {
     bool armed() const noexcept { return !planned_.empty(); }
 
     /// The failure of this call, or failure::none. A sticky one is reported as such by `sticky`.
-    failure strikes(call c, bool& sticky) noexcept {
+    failure next_failure(call c, bool& sticky) noexcept {
         failure found = failure::none;
         for (std::size_t i = 0; i != planned_.size();) {
             entry& e = planned_[i];

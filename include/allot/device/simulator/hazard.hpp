@@ -132,24 +132,22 @@ namespace sim {
 
 class hazard_log {
   public:
-    static constexpr std::size_t kept_at_most = 64;
+    static constexpr std::size_t max_kept = 64;
 
     void report(const hazard_sink& sink, const hazard& h, bool abort) noexcept {
-        if (count_ < kept_at_most) kept_[count_] = h;
+        if (count_ < max_kept) kept_[count_] = h;
         ++count_;
         sink.write_hazard(sink.context, h);
         if (abort) std::abort();
     }
     std::uint64_t count() const noexcept { return count_; }
-    std::size_t kept() const noexcept {
-        return count_ < kept_at_most ? static_cast<std::size_t>(count_) : kept_at_most;
-    }
+    std::size_t kept() const noexcept { return count_ < max_kept ? static_cast<std::size_t>(count_) : max_kept; }
     const hazard& operator[](std::size_t i) const noexcept { return kept_[i]; }
     void clear() noexcept { count_ = 0; }
 
   private:
     std::uint64_t count_ = 0;
-    std::array<hazard, kept_at_most> kept_{};
+    std::array<hazard, max_kept> kept_{};
 };
 
 } // namespace sim

@@ -82,7 +82,7 @@ class machine {
 
     // Whether a call that is unsafe in a capture is refused.
     bool refused_by_capture() {
-        if (ALLOT_LIKELY(captures_.none())) return false;
+        if (ALLOT_LIKELY(captures_.empty())) return false;
         const thread_state& t = this_thread();
         return captures_.refuse(t.id, t.mode);
     }
@@ -120,7 +120,7 @@ class machine {
     ALLOT_COLD failure planned_failure_of(call c) {
         if (lost_) return failure::device_lost;
         bool sticky = false;
-        const failure found = faults_.strikes(c, sticky);
+        const failure found = faults_.next_failure(c, sticky);
         lost_ = found != failure::none && sticky;
         return found;
     }

@@ -166,7 +166,7 @@ class memory_layer : public stream_layer {
     }
 
     // Tells what a use of memory finds.
-    struct teller {
+    struct hazard_reporter {
         memory_layer* machine;
         use now;
 
@@ -180,13 +180,13 @@ class memory_layer : public stream_layer {
     bool check(stream_state& s, const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
             at(p), at(p) + bytes, what, now, s.clock, [&](const region& r) { return may_use(r, s.device, what); },
-            teller{this, now});
+            hazard_reporter{this, now});
     }
     // The host does.
     bool check_host(const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
             at(p), at(p) + bytes, what, now, host_clock_, [](const region& r) { return r.kind == region_kind::pinned; },
-            teller{this, now});
+            hazard_reporter{this, now});
     }
     // A copy: the runtime finds a way between devices, but mapped memory needs some device's right.
     bool check_copy(stream_state& s, const void* p, std::size_t bytes, intent what, const use& now) {
@@ -195,7 +195,7 @@ class memory_layer : public stream_layer {
             [&](const region& r) {
                 return r.kind != region_kind::mapped || (what == intent::read ? r.readers : r.writers) != 0;
             },
-            teller{this, now});
+            hazard_reporter{this, now});
     }
 
     void poison(stream_state& s, void* p, std::size_t bytes) {
@@ -203,12 +203,12 @@ class memory_layer : public stream_layer {
     }
 
     // Takes the pieces of a range away, and tells of the first that the host has not waited for.
-    void take_away(address begin, std::size_t bytes, const use& now) {
+    void remove_range(address begin, std::size_t bytes, const use& now) {
         bool reported = false;
         uses_.erase(begin, begin + bytes, [&](address from, address to, const use& u) {
             if (reported || host_clock_.knows(u.who, u.when)) return;
             reported = true;
-            teller{this, now}(hazard_kind::unmapped_while_used, from, to, u);
+            hazard_reporter{this, now}(hazard_kind::unmapped_while_used, from, to, u);
         });
     }
 
@@ -254,9 +254,9 @@ class memory_layer : public stream_layer {
             nullptr) { // the order is the graph's, which may run before any stream's work so far
             const auto anyone = [](const region&) { return true; };
             const use now = host_operation(name);
-            const teller report_it{this, {name, 0, s->self()}};
-            if (what == intent::allocate) uses_.access(at(p), at(p) + bytes, what, now, host_clock_, anyone, report_it);
-            else uses_.access(at(p), at(p) + bytes, what, now, knows_all{}, anyone, report_it);
+            const hazard_reporter reporter{this, {name, 0, s->self()}};
+            if (what == intent::allocate) uses_.access(at(p), at(p) + bytes, what, now, host_clock_, anyone, reporter);
+            else uses_.access(at(p), at(p) + bytes, what, now, knows_all{}, anyone, reporter);
             return;
         }
         const use now = begin_operation(*s, name);

@@ -32,7 +32,7 @@ struct stream_state {
     int device = 0;
     stream_kind kind = stream_kind::blocking;
     bool legacy = false;
-    bool own = false; // a thread's, or legacy: nobody destroys it
+    bool is_default = false; // a thread's, or legacy: nobody destroys it
     bool alive = true;
     captures::handle_type capture{};
     vector_clock captured; // order within the capture
@@ -57,9 +57,9 @@ class order_layer : public machine {
 
   protected:
     struct device_state {
-        std::vector<std::uint32_t> streams; // all that are alive, the legacy one too
-        vector_clock gone;                  // what those knew that are not
-        vector_clock gone_blocking;         // the blocking ones of them
+        std::vector<std::uint32_t> streams;    // all that are alive, the legacy one too
+        vector_clock destroyed_clock;          // what those knew that are not
+        vector_clock destroyed_blocking_clock; // the blocking ones of them
         std::uint64_t legacy_version = 0;
         std::uint64_t peers = 0; // devices whose memory it may use, a bit each
         std::size_t used = 0;
@@ -81,12 +81,12 @@ class order_layer : public machine {
         return &streams_[t.streams[device]];
     }
 
-    stream_state& add_stream(int device, stream_kind kind, bool own) {
+    stream_state& add_stream(int device, stream_kind kind, bool is_default) {
         stream_state& s = streams_.emplace_back();
         s.index = static_cast<std::uint32_t>(streams_.size() - 1);
         s.device = device;
         s.kind = kind;
-        s.own = own;
+        s.is_default = is_default;
         devices_of(s).streams.push_back(s.index);
         return s;
     }
@@ -101,17 +101,17 @@ class order_layer : public machine {
         if (s.legacy) {
             for (const std::uint32_t i : d.streams)
                 if (streams_[i].kind == stream_kind::blocking) s.clock.join(streams_[i].clock);
-            s.clock.join(d.gone_blocking);
+            s.clock.join(d.destroyed_blocking_clock);
             if (delayed())
                 each_implied(s, [&](stream_state& other) { // those that were destroyed have work left, too
-                    if (&other != &s) s.queue.come_after({other.index, other.queue.end()});
+                    if (&other != &s) s.queue.run_after({other.index, other.queue.end()});
                 });
             ++d.legacy_version;
         } else if (s.kind == stream_kind::blocking && s.legacy_seen != d.legacy_version) {
             stream_state& legacy = streams_[static_cast<std::size_t>(s.device)];
             s.clock.join(legacy.clock);
             s.legacy_seen = d.legacy_version;
-            if (delayed()) s.queue.come_after({legacy.index, legacy.queue.end()});
+            if (delayed()) s.queue.run_after({legacy.index, legacy.queue.end()});
         }
     }
     use begin_operation(stream_state& s, const char* what) {
@@ -144,7 +144,7 @@ class order_layer : public machine {
         return all;
     }
     void wait_for_device(int device) {
-        host_learns(devices_[static_cast<std::size_t>(device)].gone);
+        host_learns(devices_[static_cast<std::size_t>(device)].destroyed_clock);
         for (stream_state& s : streams_)
             if (s.device == device) {
                 drain(s);
@@ -170,7 +170,7 @@ class order_layer : public machine {
         while (steps-- != 0 && waiting-- != 0) step();
     }
     // Where nothing runs, events are done when a coin says so.
-    bool drawn_done() noexcept { return options_.execution == execution::immediate || (random_.next() & 1) != 0; }
+    bool random_done() noexcept { return options_.execution == execution::immediate || (random_.next() & 1) != 0; }
     void step() {
         const std::size_t n = streams_.size(), first = random_.below(n);
         for (std::size_t i = 0; i != n; ++i) {
@@ -188,13 +188,13 @@ class order_layer : public machine {
 
     // CUDA's code where the legacy stream would wait for a stream that is being captured; the capture is lost, unless
     // this is only a question.
-    int implicit_capture(const stream_state& s, bool asks = false) {
-        if (captures_.none() || !s.legacy) return 0;
+    int implicit_capture(const stream_state& s, bool query_only = false) {
+        if (captures_.empty() || !s.legacy) return 0;
         int code = 0;
         captures_.each([&](capture_record& c) {
             const stream_state& origin = streams_[c.origin];
             if (origin.device != s.device || origin.kind != stream_kind::blocking) return;
-            if (!asks) c.invalid = true;
+            if (!query_only) c.invalid = true;
             code = 906;
         });
         return code;

@@ -43,7 +43,7 @@ class store {
             list.pop_back();
             return b.start;
         }
-        if (bytes > left_ && !more(bytes, backed)) return nullptr;
+        if (bytes > left_ && !grow(bytes, backed)) return nullptr;
         std::byte* const p = next_;
         next_ += bytes;
         left_ -= bytes;
@@ -66,7 +66,7 @@ class store {
         use freed;
     };
 
-    bool more(std::size_t least, bool backed) {
+    bool grow(std::size_t least, bool backed) {
         constexpr std::size_t usual = std::size_t{256} << 20;
         const std::size_t bytes = least > usual ? least : usual;
         std::byte* const p = sys::reserve(bytes, std::size_t{2} << 20);

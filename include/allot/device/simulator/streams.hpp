@@ -48,14 +48,14 @@ class stream_layer : public order_layer {
         const entry in{*this, call::destroy_stream};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
-        if (s == nullptr || s->own) return in.fail(failure::invalid_handle);
+        if (s == nullptr || s->is_default) return in.fail(failure::invalid_handle);
         if (capture_record* const c = captures_.find(s->capture)) {
             c->invalid = true;
             return in.fail(failure::not_permitted_in_capture);
         }
         s->alive = false;
-        devices_of(*s).gone.join(s->clock);
-        if (s->kind == stream_kind::blocking) devices_of(*s).gone_blocking.join(s->clock);
+        devices_of(*s).destroyed_clock.join(s->clock);
+        if (s->kind == stream_kind::blocking) devices_of(*s).destroyed_blocking_clock.join(s->clock);
         std::erase(devices_of(*s).streams, s->index);
         return {};
     }
@@ -80,7 +80,7 @@ class stream_layer : public order_layer {
         if (s == nullptr) return in.fail(failure::invalid_handle);
         if (const int code = blocked(*s)) return in.fail(failure::not_permitted_in_capture, code);
         pump();
-        if (delayed() ? !idle(*s) : !drawn_done()) return false;
+        if (delayed() ? !idle(*s) : !random_done()) return false;
         host_waits(*s);
         return true;
     }
@@ -175,7 +175,7 @@ class stream_layer : public order_layer {
         if (!e->recorded) return {};
         join_implied(*s);
         s->clock.join(e->clock);
-        if (delayed()) s->queue.come_after(e->mark);
+        if (delayed()) s->queue.run_after(e->mark);
         pump();
         return {};
     }
@@ -187,7 +187,7 @@ class stream_layer : public order_layer {
         if (const int code = captured(*e)) return in.fail(failure::not_permitted_in_capture, code);
         if (!e->recorded) return true;
         pump();
-        if (!e->done) e->done = delayed() ? passed(e->mark) : drawn_done();
+        if (!e->done) e->done = delayed() ? passed(e->mark) : random_done();
         if (e->done) host_learns(e->clock);
         return e->done;
     }

@@ -79,9 +79,9 @@ class use_map {
             if (!allowed(*p.of)) {
                 report(hazard_kind::no_access, it->first, p.end, use{});
                 usable = false;
-            } else judge(p, it->first, what, clock, report);
+            } else check_piece(p, it->first, what, clock, report);
             at = p.end;
-            p.note(what, now, clock);
+            p.record_use(what, now, clock);
             if (what != intent::read && it->first != begin && merge_before(it)) it = after_merge(it);
             else last_ = it++;
         }
@@ -95,27 +95,27 @@ class use_map {
     std::size_t pieces() const noexcept { return pieces_.size(); }
 
   private:
-    enum class state : std::uint8_t { whole, live, freed }; // whole: nobody told of blocks in it
+    enum class state : std::uint8_t { unmarked, live, freed }; // whole: nobody told of blocks in it
 
     struct piece {
         address end;
         const region* of;
         use write;
-        use read{};              // one reader is the common case
-        std::vector<use> more{}; // readers besides that nobody has waited for
+        use read{};                     // one reader is the common case
+        std::vector<use> other_reads{}; // readers besides that nobody has waited for
         bool was_read = false;
-        state is = state::whole;
+        state is = state::unmarked;
 
         template <class Visit> void each_use(Visit&& visit) const {
             visit(write);
             if (was_read) visit(read);
-            for (const use& u : more) visit(u);
+            for (const use& u : other_reads) visit(u);
         }
-        template <class Clock> void note(intent what, const use& now, const Clock& clock) {
+        template <class Clock> void record_use(intent what, const use& now, const Clock& clock) {
             if (what != intent::read) {
                 write = now;
                 was_read = false;
-                more.clear();
+                other_reads.clear();
                 if (what == intent::allocate) is = state::live;
                 if (what == intent::free) is = state::freed;
                 return;
@@ -125,18 +125,18 @@ class use_map {
                 was_read = true;
                 return;
             }
-            for (use& u : more)
+            for (use& u : other_reads)
                 if (clock.knows(u.who, u.when)) {
                     u = now;
                     return;
                 }
-            more.push_back(now);
+            other_reads.push_back(now);
         }
     };
     using tree = std::map<address, piece>;
 
     template <class Clock, class Report>
-    static void judge(const piece& p, address from, intent what, const Clock& clock, Report&& report) {
+    static void check_piece(const piece& p, address from, intent what, const Clock& clock, Report&& report) {
         if (p.is == state::freed && what != intent::allocate)
             return report(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end,
                           p.write);
@@ -146,7 +146,7 @@ class use_map {
         if (what == intent::read) return;
         if (p.was_read && !clock.knows(p.read.who, p.read.when))
             return report(hazard_kind::not_ordered, from, p.end, p.read);
-        for (const use& u : p.more)
+        for (const use& u : p.other_reads)
             if (!clock.knows(u.who, u.when)) return report(hazard_kind::not_ordered, from, p.end, u);
     }
 

@@ -134,7 +134,7 @@ class mapping_layer : public memory_layer {
         if (in.refused()) return in.error();
         if (!covers_whole_mappings(at(p), bytes)) return in.fail(failure::invalid_value);
         if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
-        take_away(at(p), bytes, host_operation("unmap"));
+        remove_range(at(p), bytes, host_operation("unmap"));
         if (delayed())
             for (stream_state& s : streams_) drain(s); // so that no task meets unmapped memory
         for (auto it = mappings_.find(at(p)); it != mappings_.end() && it->first < at(p) + bytes;

@@ -66,7 +66,7 @@ struct queue_mark {
 class work_queue {
   public:
     /// The next task comes after this one, too.
-    void come_after(queue_mark m) { pending_.push_back(m); }
+    void run_after(queue_mark m) { pending_.push_back(m); }
     std::uint64_t push(std::function<void()> run) {
         tasks_.push_back({std::move(run), std::move(pending_)});
         pending_.clear();
