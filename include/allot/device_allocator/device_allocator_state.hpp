@@ -1,9 +1,9 @@
-// The books of a device allocator, and the path of a request that they can answer: who asks, what its stream freed,
-// what is free for all, what other streams freed, after a wait.
+// The state of a device allocator, and the requests that it answers without new memory: from what the stream freed,
+// what is free for every stream, and what other streams freed.
 //
-// Invariant: a run is handed to a stream only if that comes after the run's tag. Cost: the fit's and the book's; beside
-// them two questions to the api a call (whose id, whether captured).
-// Threads: any for identify(), diagnostics_ and the ledger; the rest by who holds state_lock_. Nothing here creates, maps or
+// Invariant: a run is handed to a stream only if the stream is ordered after the run's tag.
+// Cost: that of the fit and of the stream registry, and two api calls per request (stream id, capture state).
+// Threads: identify(), diagnostics_ and the ledger: any. All else requires state_lock_. Nothing here creates, maps or
 // synchronises.
 // Source: as device_allocator.hpp.
 #pragma once
@@ -37,9 +37,10 @@ template <class Set> class device_allocator_state {
     using key_type = typename registry_type::key_type;
     using guard = lock_guard<sys::mutex>;
 
-    static constexpr std::size_t unit = 256; // sizes are rounded up to it, blocks aligned to it
+    /// Bytes: sizes are rounded up to it, and blocks are aligned to it.
+    static constexpr std::size_t unit = 256;
 
-    // What a request may do on its stream.
+    // Which calls a request may make on its stream: all; no records and waits; none, since the stream is captured.
     enum class permitted : std::uint8_t { all, no_events, captured };
     struct caller {
         stream_type stream{};
@@ -54,8 +55,8 @@ template <class Set> class device_allocator_state {
                   values...),
           streams_(api_), diagnostics_(value_or<allot::name>({""}, values...).text,
                                        value_or<leak_sink>({&leaks_to_stderr}, values...)) {
-        (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));        // else growth does
-        if constexpr (policies::idle::enabled) (void)runs_.open(stream_tag::resting); // else nothing rests
+        (void)(runs_.open(stream_tag::clean) && runs_.open(stream_tag::held));        // on failure, growth opens them
+        if constexpr (policies::idle::enabled) (void)runs_.open(stream_tag::resting); // on failure, nothing rests
     }
 
     std::size_t limit_now() const noexcept {
@@ -66,9 +67,9 @@ template <class Set> class device_allocator_state {
         if constexpr (policies::counts) what(counters_);
     }
 
-    // ---- who asks ---------------------------------------------------------------------------------------------
+    // ---- the stream of a request ------------------------------------------------------------------------------
 
-    // False: it is no stream.
+    // False: not a stream.
     bool identify(stream_type stream, caller& who) noexcept {
         const auto id = api_.stream_id(stream);
         if (ALLOT_UNLIKELY(!id)) {
@@ -82,13 +83,13 @@ template <class Set> class device_allocator_state {
                                                                                          : permitted_by(captured);
         return true;
     }
-    // Where blocking streams are captured, the legacy one must not be used for what would order them. Any other error:
-    // it may be captured itself.
+    // While a blocking stream is captured, CUDA forbids calls that would order the legacy stream after it. After any
+    // other error the stream is treated as captured.
     static permitted permitted_by(const device::result<device::capture_state>& captured) noexcept {
         return captured.kind() == device::failure::not_permitted_in_capture ? permitted::no_events
                                                                             : permitted::captured;
     }
-    // None: the host has no memory for what its stream frees.
+    // Requires state_lock_. None: no host memory for the stream's entry.
     key_type key_of(const caller& who) noexcept {
         key_type key = streams_.find(who.id);
         if (ALLOT_UNLIKELY(key == registry_type::none))
@@ -98,9 +99,9 @@ template <class Set> class device_allocator_state {
         return key;
     }
 
-    // ---- what is there ----------------------------------------------------------------------------------------
+    // ---- memory that is held already (all require state_lock_) ------------------------------------------------
 
-    // What can be had without asking the device for memory.
+    // A run without new memory from the device; none: there is no such run.
     run take(const caller& who, std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(who.allowed == permitted::captured)) return count_allocation(take_clean(bytes, align));
         const key_type key = key_of(who);
@@ -118,7 +119,7 @@ template <class Set> class device_allocator_state {
             if (!r && runs_.free_bytes(stream_tag::resting) != 0) return take_resting(bytes, align);
         return r;
     }
-    // What does not fit what rests may fit that and what it touches: all of it wakes.
+    // Tries the resting runs; if none fits, makes all of them clean, so that they join with their neighbours.
     ALLOT_NOINLINE run take_resting(std::size_t bytes, std::size_t align) noexcept {
         if (const run r = runs_.allocate(bytes, align, stream_tag::resting)) return r;
         runs_.gather(stream_tag::of(stream_tag::clean),
@@ -129,8 +130,8 @@ template <class Set> class device_allocator_state {
         if (r) count([](auto& c) { ++c.allocations; });
         return r;
     }
-    // From what other streams freed: those it comes after first, then by a wait, then from whom most is free, then from
-    // anybody.
+    // From the runs of other streams: those that this stream is ordered after, then those that need a wait, then, by an
+    // event and a wait, the stream with the most free bytes and the others.
     ALLOT_NOINLINE run steal(const caller& who, key_type key, std::size_t bytes, std::size_t align) noexcept {
         key_type richest = stream_tag::clean;
         for (int cost = 0; cost <= 1; ++cost)
@@ -156,7 +157,7 @@ template <class Set> class device_allocator_state {
         if (streams_.is_after(key, r.tag) ||
             (who.allowed == permitted::all && streams_.order_after(key, who.stream, r.tag)))
             return r;
-        runs_.release(r.address, r.tag); // as it was
+        runs_.release(r.address, r.tag); // could not be ordered: unchanged
         return {};
     }
     ALLOT_COLD misuse misuse_at(std::uintptr_t address) const noexcept {

@@ -1,7 +1,7 @@
-// What a device allocator says: what the device answered last, misuse, what is left at its end.
+// Reports of a device allocator: the last error of the device, misuse, and leaks at its end.
 //
-// Invariant: the last error is that of the last call that failed, whoever made it. Cost: 64 bytes, a lock where
-// something fails.
+// Invariant: the last error is that of the last device call that failed, on any thread.
+// Cost: 64 bytes, and a lock per failure.
 // Threads: any.
 #pragma once
 
@@ -34,7 +34,7 @@ template <class Set> class device_diagnostics {
         const lock_guard hold{lock_};
         return last_error_;
     }
-    // A call that gives memory back: nobody asks for its result.
+    // For calls that return memory, whose error has no caller to go to: writes a failure to the leak sink.
     void report_failure(const device::result<>& r) noexcept {
         if (r) return;
         set_last_error(r.error());

@@ -1,8 +1,8 @@
-// What lies side by side and is free, whoever freed it: one look at all runs, for a request that no run fits.
+// Spans of adjacent free runs, freed by any streams: one scan of all runs, for a request that no single run fits.
 //
-// It finds the smallest span that serves and whose runs the asking stream can come after, with these runs; whether one
-// would after a wait for the whole device; and the bytes of pieces that are wholly free. Nothing is changed.
-// Cost: O(runs), 1.5 KiB of stack. A span of more than 48 runs is taken for two. Threads: under the books' lock.
+// Finds the smallest span that fits the request and that its stream can be ordered after, with the runs of the span;
+// whether a span would fit after a wait for the whole device; and the bytes of wholly free pieces. Changes nothing.
+// Cost: O(runs), 1.5 KiB of stack. A span of more than 48 runs counts as two. Threads: requires state_lock_.
 #pragma once
 
 #include <allot/config.hpp>
@@ -25,14 +25,13 @@ template <class Run> struct free_span {
 
 template <class Run> class free_spans {
   public:
-    // reachable(tag): the asking stream can come after it. piece(i): address and bytes of the i-th of so many, in
-    // order.
+    // reachable(tag): the requesting stream can be ordered after it. pieces: address and bytes, sorted by address.
     template <class Runs, class Reachable, class Pieces>
     free_spans(const Runs& runs, std::size_t bytes, std::size_t align, Reachable reachable,
                const Pieces& pieces) noexcept
         : bytes_(bytes), align_(align) {
-        std::size_t at = 0;                // the piece to look at next
-        std::uintptr_t begin = 0, end = 0; // free for anybody who waits for the device
+        std::size_t at = 0;                // index of the next piece
+        std::uintptr_t begin = 0, end = 0; // a span that is free after a wait for the device
         std::uint32_t segment = 0;
         const auto ended = [&] {
             wait_may_help = wait_may_help || fits(begin, end);

@@ -1,12 +1,11 @@
-// A turn to grow a device allocator's memory or to give some back, with what the ledger was asked for it: one turn at a
-// time.
+// A transaction that grows or shrinks a device allocator's memory: holds growth_lock_ and keeps the charges of the
+// ledger.
 //
-// The accounts of ledger::tree call listeners, who may use the allocator. So there a charge is asked for without the
-// lock, after which others may have had a turn, and the rest is settled behind it; where nobody is called it stays
-// within the turn.
-// Invariant: what is mapped is charged; what a turn has charged and not mapped, or given back, is the ledger's again
-// after it; what the device refused is in no peak. Cost: a mutex, two calls to the api; 24 bytes of stack more.
-// Threads: one a turn.
+// Accounts of ledger::tree call listeners, which may use the allocator. So with them a charge and the final settlement
+// are made without the lock, and other transactions may run meanwhile; other ledgers are called with it.
+// Invariant: mapped memory is charged. At the end, charges without mapped memory are cancelled, and charges of returned
+// memory are refunded. A charge whose memory the device refused is in no peak.
+// Cost: a mutex, and two api calls; 24 bytes of stack. Threads: one per transaction.
 #pragma once
 
 #include <allot/config.hpp>
@@ -29,7 +28,7 @@ template <class Ledger, class Api> class growth_transaction {
         : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
         lock();
     }
-    // Only if no other thread has it now; false otherwise.
+    // False, and without effect, while another transaction holds the lock.
     growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
         : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
         if (growth_lock_.try_lock()) on_locked();
@@ -44,12 +43,13 @@ template <class Ledger, class Api> class growth_transaction {
     }
     explicit operator bool() const noexcept { return locked_; }
 
-    // What can be mapped.
+    // Bytes that may be mapped now.
     std::size_t charged() const noexcept { return pending_ + unmapped_charge_; }
-    // So much can be mapped from now on. False: less than before may be left. Others may have had a turn meanwhile.
+    // Charges, so that `bytes` in all may be mapped. False: refused; charged() may be less than before. With listeners,
+    // other transactions may have run meanwhile.
     bool charge(std::size_t bytes) noexcept {
         if constexpr (calls_listeners) unlock();
-        settle_pending(); // first: a thread that has charged and not confirmed must not charge
+        settle_pending(); // first: a thread must not charge while it has an unconfirmed charge
         const std::size_t more = bytes - unmapped_charge_;
         const bool succeeded = ledger_.try_charge(more);
         if (succeeded) pending_ = more;
@@ -57,7 +57,7 @@ template <class Ledger, class Api> class growth_transaction {
         return succeeded;
     }
     void mapped(std::size_t bytes) noexcept {
-        const std::size_t again = bytes < unmapped_charge_ ? bytes : unmapped_charge_; // is in the peak already
+        const std::size_t again = bytes < unmapped_charge_ ? bytes : unmapped_charge_; // already in the peak
         unmapped_charge_ -= again;
         pending_ -= bytes - again;
         unconfirmed_ += bytes - again;
@@ -91,10 +91,10 @@ template <class Ledger, class Api> class growth_transaction {
     bool locked_ = false;
     Ledger& ledger_;
     const Api& api_;
-    std::optional<relaxed_capture<Api>> mode_; // in a capture, too
-    std::size_t pending_ = 0;                  // charged, neither confirmed nor cancelled
-    std::size_t unconfirmed_ = 0;              // of what was held, to be confirmed
-    std::size_t unmapped_charge_ = 0;          // of what is confirmed, not refunded yet
+    std::optional<relaxed_capture<Api>> mode_; // so that the calls are permitted during captures
+    std::size_t pending_ = 0;                  // bytes charged and not mapped: to be cancelled
+    std::size_t unconfirmed_ = 0;              // bytes mapped: to be confirmed
+    std::size_t unmapped_charge_ = 0;          // bytes returned to the device: to be refunded, or mapped again
 };
 
 } // namespace detail
