@@ -1,23 +1,22 @@
-// The device seam: what the library asks of a device, as concepts. Models: device::cuda, device::simulated.
+// The device seam: the calls that the library makes to a device, as concepts. Models: device::cuda, device::simulated.
 //
-// An api is a small copyable handle (cuda: empty; simulated: one pointer); its members are const, never throw, and
-// give a result. Calls that CUDA ties to the thread's current device take a device_id instead; only the default
-// streams follow the current device. Handles are values of the api's own types.
+// An api is a small copyable value (cuda: empty; simulated: one pointer). Its members are const, do not throw, and
+// return a result. Calls that CUDA ties to the thread's current device take a device_id instead; only the default
+// streams depend on the current device. Names and rules are CUDA's:
 //
-//   allocate(device, bytes) -> void*           plain memory; deallocate waits for the whole device
-//   allocate_async(bytes, stream) -> void*     stream-ordered memory, from the device's own pool
-//   allocate_pinned(bytes) -> void*            host memory that devices can reach
-//   reserve(device, bytes, alignment) -> void* address space, in multiples of granularity(device); free_address
-//   create(device, bytes) -> memory_type       memory without address; release it while it is mapped, or later
-//   map(address, handle, bytes)                the whole handle; usable after set_access(address, bytes, device,
-//   access) unmap(address, bytes)                      whole mappings, and whoever used them must have been waited for
-//   record(event, stream), wait(stream, event) wait orders later work of the stream after the last record
-//   query(...) -> bool, synchronize(...)       true, or the return: all that came before is done
-//   stream_id(stream) -> number                never used again, and other for each thread's per-thread stream
-//   end_capture(stream) -> graph_type          ready to launch
+//   allocate(device, bytes) -> void*            plain memory; deallocate() waits for the whole device
+//   allocate_async(bytes, stream) -> void*      stream-ordered memory, from the device's own pool
+//   allocate_pinned(bytes) -> void*             host memory that devices can access
+//   reserve(device, bytes, alignment) -> void*  address space, a multiple of granularity(device); free_address() frees
+//   it create(device, bytes) -> memory_type        memory without an address; release() may come before or after
+//   unmap() map(address, memory, bytes)                 maps all of it; usable after set_access(address, bytes, device,
+//   access) unmap(address, bytes)                       whole mappings; requires a wait for all work that uses them
+//   record(event, stream), wait(stream, event)  wait() orders later work of the stream after the last record()
+//   query(stream or event) -> bool              true: all work before it is done; synchronize() waits for that
+//   stream_id(stream) -> number                 never reused; differs for each thread's per-thread stream
+//   end_capture(stream) -> graph_type           ready to launch
 //
-// Idea: one interface, a real and a deterministic simulated world behind it, as FoundationDB tests (2013). The words
-// are CUDA's.
+// Source: one interface with a real and a deterministic simulated model behind it, as FoundationDB (2013).
 #pragma once
 
 #include <allot/config.hpp>
@@ -54,7 +53,7 @@ concept memory = detail::handle<typename A::stream_type> &&
                      { api.deallocate_pinned(p) } noexcept -> detail::returns<void>;
                  };
 
-/// Address space and memory apart.
+/// Virtual memory: address space, memory, and mappings between them.
 template <class A>
 concept virtual_memory =
     detail::handle<typename A::memory_type> && requires(const A& api, device_id device, std::size_t bytes, void* p,
@@ -69,6 +68,7 @@ concept virtual_memory =
         { api.unmap(p, bytes) } noexcept -> detail::returns<void>;
     };
 
+/// Streams, and the thread's current device.
 template <class A>
 concept streams = detail::handle<typename A::stream_type> &&
                   requires(const A& api, device_id device, typename A::stream_type stream, stream_kind kind) {
@@ -98,8 +98,8 @@ concept events =
         { api.synchronize(event) } noexcept -> detail::returns<void>;
     };
 
-/// Any direction; host memory that is not pinned is copied as CUDA does: read before the call returns, written before
-/// it returns.
+/// Copies in any direction, and fills. Host memory that is not pinned is read or written before the call returns, as in
+/// CUDA.
 template <class A>
 concept copies = requires(const A& api, device_id device, std::size_t bytes, void* to, const void* from,
                           unsigned char value, typename A::stream_type stream) {
@@ -108,16 +108,17 @@ concept copies = requires(const A& api, device_id device, std::size_t bytes, voi
     { api.fill_async(to, value, bytes, stream) } noexcept -> detail::returns<void>;
 };
 
+/// Devices, their properties, and access between them.
 template <class A>
 concept devices = requires(const A& api, device_id device, device_id peer) {
     { api.device_count() } noexcept -> detail::returns<int>;
     { api.properties_of(device) } noexcept -> detail::returns<properties>;
     { api.memory_of(device) } noexcept -> detail::returns<memory_stats>;
     { api.can_access_peer(device, peer) } noexcept -> detail::returns<bool>;
-    { api.enable_peer(device, peer) } noexcept -> detail::returns<void>; // twice is no error
+    { api.enable_peer(device, peer) } noexcept -> detail::returns<void>; // no error if enabled already
 };
 
-/// exchange_capture_mode gives the calling thread's mode before: relaxed lets one call pass that a capture forbids.
+/// Stream captures and graphs. exchange_capture_mode() sets the calling thread's mode and returns the previous one.
 template <class A>
 concept capture = detail::handle<typename A::graph_type> && requires(const A& api, typename A::stream_type stream,
                                                                      typename A::graph_type graph, capture_mode mode) {
@@ -129,12 +130,13 @@ concept capture = detail::handle<typename A::graph_type> && requires(const A& ap
     { api.destroy_graph(graph) } noexcept -> detail::returns<void>;
 };
 
+/// All of the above: what page::on_device takes.
 template <class A>
 concept api = std::copyable<A> && std::is_trivially_copyable_v<A> && memory<A> && virtual_memory<A> && streams<A> &&
               events<A> && copies<A> && devices<A> && capture<A>;
 
-/// An api that wants to hear which part of its memory is a block in use: the simulated device. An allocator that cuts
-/// blocks out of a segment tells it, and so a use after free, or a block handed out twice, is found.
+/// An api that tracks blocks inside its allocations: the simulated device. An allocator that cuts blocks out of a
+/// segment calls it, so that a use after free, or a block handed out twice, is found.
 template <class A>
 concept tracks_blocks = requires(const A& api, void* p, std::size_t bytes, typename A::stream_type stream) {
     api.mark_allocated(p, bytes, stream);

@@ -1,9 +1,10 @@
-// device::cuda: a GPU, as a model of the device seam. The runtime is linked, statically (allot::cuda_runtime); what
-// only the driver has is found at run time. A program starts without a driver, and every call says "no device".
+// device::cuda: NVIDIA GPUs as a model of the device seam. The CUDA runtime is linked statically (allot::cuda_runtime);
+// calls of the driver are looked up at run time. Without a driver the program starts, and every call fails: "no
+// device".
 //
-// Empty: the state is CUDA's. Calls that take a device_id make it the thread's current device for as long as they last;
-// all but the default streams are then right whatever is current. Needs CUDA 12.8's headers or later, and no nvcc.
-// Cost: that of CUDA's call; a failure clears the runtime's last error. Threads: any.
+// Empty: the state is CUDA's. A call that takes a device_id makes it the thread's current device while it lasts. Needs
+// CUDA's headers, 12.8 or later, and no nvcc.
+// Cost: that of CUDA's call; after a failure the runtime's last error is cleared. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -20,6 +21,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// CUDA as a device api; see api.hpp for the calls.
 class cuda {
   public:
     using stream_type = cudaStream_t;
@@ -201,7 +203,7 @@ class cuda {
         p.compute_major = all.major;
         p.compute_minor = all.minor;
         p.memory_pools = all.memoryPoolsSupported != 0;
-        p.granularity = granularity(device).value_or(0); // where the driver refuses, there is no virtual memory
+        p.granularity = granularity(device).value_or(0); // an error means no virtual memory
         p.virtual_memory = p.granularity != 0;
         return p;
     }
@@ -261,7 +263,7 @@ class cuda {
     }
 
   private:
-    // The thread's current device, changed and put back.
+    // Sets the thread's current device while it lives.
     struct on_device {
         explicit on_device(device_id device) noexcept : code{cudaGetDevice(&before)} {
             if (code == cudaSuccess && before != device.index) {
@@ -290,7 +292,7 @@ class cuda {
     }
     static result<bool> ready(cudaError_t code, const char* call) noexcept {
         if (code == cudaSuccess) return true;
-        const error e = fail(code, call); // "not ready" stays in the last error, too
+        const error e = fail(code, call); // also clears "not ready" from the last error
         if (code == cudaErrorNotReady) return false;
         return e;
     }

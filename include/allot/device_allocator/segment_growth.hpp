@@ -3,8 +3,8 @@
 //
 //   a new piece -> adjacent runs, joined after waits of the stream -> a wait of the host, then a new piece in place of
 //   wholly free pieces, as `retain` allows
-// Invariant: after a request fails for want of space, requests that are no smaller fail at once, until memory is freed or
-// the limit rises. A piece is returned only after the host has waited for all its users.
+// Invariant: after a request fails for want of space, requests that are no smaller fail at once, until memory is freed
+// or the limit rises. A piece is returned only after the host has waited for all its users.
 // Cost: four driver calls per piece; one scan of all runs if no run fits. Threads: one transaction at a time
 // (growth_transaction.hpp). state_lock_ is held only while the state is read or written, so other requests proceed.
 // Source: as device_allocator.hpp.
