@@ -1,5 +1,5 @@
-// A heap for one job: unique (one row type, kept once and not in every row) and packed (sizes rounded to four
-// bytes), a handle for each thread, and all its rows released in one call.
+// A heap for one job: unique (one row type, stored once and not in each row) and packed (sizes rounded to 4 bytes),
+// with a handle per thread. One call releases all its rows.
 #include <allot/row_manager.hpp>
 #include <cstdint>
 #include <cstdio>
@@ -24,7 +24,7 @@ int main() {
     std::vector<std::thread> team;
     for (std::uint32_t t = 0; t != threads; ++t) {
         team.emplace_back([&, t] {
-            auto mine = samples.local(); // of this thread alone: the fastest way to allocate
+            auto mine = samples.local(); // a handle for this thread only: the fastest way to allocate
             for (std::uint32_t n = 0; n != each; ++n) {
                 auto* s = static_cast<sample*>(mine.allocate());
                 s->thread = t;
@@ -38,11 +38,11 @@ int main() {
     const std::size_t live = samples.live_rows();
     std::printf("%zu rows of %zu bytes, charged %zu\n", live, sizeof(sample), rows.used());
     rows.usage([](const allot::heap_usage& u) {
-        std::printf("  %zu bytes a row, %.2f of them overhead\n", static_cast<std::size_t>(u.slot_bytes),
+        std::printf("  %zu bytes per row, %.2f of them overhead\n", static_cast<std::size_t>(u.slot_bytes),
                     static_cast<double>(u.overhead_per_row));
     });
 
-    samples.release_all(); // pages and their charge go back at once
+    samples.release_all(); // returns the pages and refunds their charge at once
     std::printf("after release_all: %zu rows, charged %zu\n", samples.live_rows(), rows.used());
     return live == threads * each / 2 && samples.live_rows() == 0 ? 0 : 1;
 }

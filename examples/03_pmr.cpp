@@ -1,4 +1,4 @@
-// Containers inside the limit: a row manager as a std::pmr::memory_resource, and as a std allocator.
+// Containers under the limit of a row manager: as a std::pmr::memory_resource, and as a standard allocator.
 #include <allot/adapt/pmr.hpp>
 #include <allot/adapt/std_allocator.hpp>
 #include <allot/row_manager.hpp>
@@ -17,7 +17,7 @@ int main() {
     manager rows{allot::limit{16_MiB}, allot::name{"index"}};
     std::size_t numbers_held = 0;
     {
-        // std::pmr: the type of the container does not name the row manager.
+        // std::pmr: the container's type does not depend on the row manager.
         allot::adapt::memory_resource memory{rows};
         std::pmr::unordered_map<std::pmr::string, int> words{&memory};
         for (const char* w : {"a word", "another word", "a word", "one more that is too long for the string itself"})
@@ -25,7 +25,7 @@ int main() {
         for (const auto& [word, count] : words) std::printf("%d x %s\n", count, word.c_str());
         std::printf("the map holds %zu rows\n", rows.live_rows());
 
-        // A std allocator: the type names it, and no call is virtual.
+        // A standard allocator: the container's type depends on it, and no call is virtual.
         allot::adapt::std_allocator<long, manager> allocator{rows};
         std::vector<long, decltype(allocator)> numbers{allocator};
         try {

@@ -1,5 +1,4 @@
-// Two row managers on one arena: each has its own limit, and the pages that one gives back the other can
-// take.
+// Two row managers on one arena: each has its own limit, and pages that one returns can be used by the other.
 #include <allot/page/arena.hpp>
 #include <allot/row_manager.hpp>
 #include <cstdio>
@@ -21,16 +20,16 @@ int main() {
     allot::row_manager<on_pages> writer{arena, allot::limit{12_MiB}, allot::name{"writer"}};
 
     std::vector<void*> read, written;
-    std::printf("reader: %zu rows, up to its limit\n", fill(reader, read));
+    std::printf("reader: %zu rows, at its limit\n", fill(reader, read));
     const std::size_t before = fill(writer, written);
-    std::printf("writer: %zu rows, up to what the arena has left\n", before);
+    std::printf("writer: %zu rows, at the limit of the arena\n", before);
 
-    // The free function finds the arena, and in it the row, by the address alone.
+    // The free function finds arena and row by the address.
     for (void* row : read) allot::release(row);
     reader.release_empty_pages();
 
     const std::size_t after = fill(writer, written);
-    std::printf("writer: %zu rows, now that the reader's pages are back\n", after);
+    std::printf("writer: %zu rows, after the reader returned its pages\n", after);
     for (void* row : written) writer.release(row);
     return before < after && reader.live_rows() + writer.live_rows() == 0 ? 0 : 1;
 }

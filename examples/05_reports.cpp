@@ -1,5 +1,5 @@
-// Where did the memory go: rows by type now and at the peak, a map of the pages, and a trace of the last events that
-// chrome://tracing and ui.perfetto.dev open. Nothing here allocates but the rows.
+// Reports of a row manager: rows by type now and at the peak, a map of the pages, and a trace of the last events for
+// chrome://tracing or ui.perfetto.dev. Reports allocate nothing.
 #include <allot/report/page_map.hpp>
 #include <allot/report/rows.hpp>
 #include <allot/report/trace.hpp>
@@ -35,12 +35,12 @@ int main(int count, char** names) {
 
     for (std::size_t i = 1; i < held.size(); i += 2) rows.release(held[i]);
     rows.trim();
-    const allot::peak_usage peak = rows.usage_at_peak(); // what was there when most was charged
+    const allot::peak_usage peak = rows.usage_at_peak(); // the rows when the charge was at its peak
     std::printf("at the peak of %zu KiB:\n", peak.charged / 1024);
     peak.types.for_each([](const allot::type_usage& u) { std::printf("  %zu rows of %s\n", u.rows, u.type->name); });
 
     out.clear();
-    allot::write_trace_json(out, rows); // into a file, when one is named
+    allot::write_trace_json(out, rows); // to the file named on the command line, if any
     if (std::FILE* file = count > 1 ? std::fopen(names[1], "w") : nullptr; file != nullptr) {
         std::fputs(out.c_str(), file);
         std::fclose(file);

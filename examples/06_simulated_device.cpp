@@ -1,11 +1,11 @@
-// A pool of device blocks that forgets to wait, found by a simulated device: no GPU, no luck with timing needed.
+// A pool of device blocks with a missing wait, found by a simulated device: without a GPU, and on every run.
 #include <allot/device/simulated.hpp>
 #include <cstdio>
 #include <vector>
 
 namespace device = allot::device;
 
-// Blocks of 4 KiB for any stream. A free block carries the event that was recorded when it was freed.
+// Blocks of 4 KiB for any stream. A free block keeps the event that was recorded when it was freed.
 template <class Api> class pool {
   public:
     using stream = typename Api::stream_type;
@@ -15,7 +15,7 @@ template <class Api> class pool {
         if (free_.empty()) return api_.allocate({0}, 4096).value_or(nullptr);
         const block b = free_.back();
         free_.pop_back();
-        if (waits_) (void)api_.wait(s, b.freed); // the bug: leave this out
+        if (waits_) (void)api_.wait(s, b.freed); // the bug: this wait is missing
         (void)api_.destroy_event(b.freed);
         return b.start;
     }
@@ -44,7 +44,7 @@ static std::uint64_t hazards_of(bool waits) {
     for (int i = 0; i != 4; ++i) {
         const auto s = i % 2 == 0 ? a : b;
         auto* const p = static_cast<int*>(blocks.take(s));
-        (void)sim.launch(s, {}, {{p, sizeof(int)}}, [=] { *p = i; }, "kernel"); // what a kernel would do
+        (void)sim.launch(s, {}, {{p, sizeof(int)}}, [=] { *p = i; }, "kernel"); // stands in for a kernel
         blocks.give(p, s);
     }
     return sim.hazards();
@@ -52,7 +52,7 @@ static std::uint64_t hazards_of(bool waits) {
 
 int main() {
     std::printf("a pool that waits: %d hazards\n", static_cast<int>(hazards_of(true)));
-    const auto found = hazards_of(false); // each is told on standard error, and so is what was not given back
-    std::printf("one that does not: %d hazards\n", static_cast<int>(found));
+    const auto found = hazards_of(false); // hazards and leaks are reported on standard error
+    std::printf("a pool that does not: %d hazards\n", static_cast<int>(found));
     return hazards_of(true) == 0 && found == 3 ? 0 : 1;
 }

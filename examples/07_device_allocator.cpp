@@ -1,5 +1,5 @@
-// Blocks of device memory in stream order: reused on their stream at once, on another one after one lazy event. On a
-// simulated device, which tells every use that is not ordered; over device::cuda the same lines run on a GPU.
+// Blocks of device memory in stream order: a stream reuses its freed memory at once, another stream after one event.
+// The simulated device reports each use that is not ordered; with device::cuda the same code runs on a GPU.
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 #include <cstdio>
@@ -19,16 +19,16 @@ int main() {
         allot::device_allocator<task_memory> gpu{allot::device_id{0}, allot::limit{64_MiB}, allot::name{"tasks"}, api};
         for (int batch = 0; batch != 100; ++batch) {
             const auto stream = batch % 10 == 9 ? join : load;
-            void* const rows = gpu.allocate(40_MiB, stream); // throws out_of_memory, with a page of who holds it
+            void* const rows = gpu.allocate(40_MiB, stream); // throws out_of_memory, with a report
             (void)sim.launch(stream, {}, {{rows, 40_MiB}}, nullptr, "a kernel");
-            gpu.deallocate(rows, stream); // the kernel may not even have begun
+            gpu.deallocate(rows, stream); // even before the kernel has started
         }
         char page[2048];
         allot::text_writer out{page};
         gpu.report(out);
         std::fputs(page, stdout);
 
-        // Before a stream is destroyed, so that what it freed can be waited for.
+        // Before a stream is destroyed, so that other streams can wait for its frees.
         gpu.leave(load);
         gpu.leave(join);
     }

@@ -1,5 +1,5 @@
-// Link-counted rows in a device's memory: the host allocates, limits and releases, kernels read. Simulated, so no GPU
-// is needed.
+// Link-counted rows in a device's memory: the host allocates and releases them under a limit, kernels read them. On a
+// simulated device, so no GPU is needed.
 #include <allot/device/simulated.hpp>
 #include <allot/device_rows.hpp>
 #include <cstdio>
@@ -34,7 +34,7 @@ static std::uint64_t hazards_of(bool waits) {
             (void)lent.release_list_after(stream, view);
             if (waits) (void)lent.release_after(stream, batch);
             else
-                for (void* row : batch) rows.release(row); // the bug: the kernels may still use it
+                for (void* row : batch) rows.release(row); // the bug: kernels may still use the row
             lent.poll();
         }
     } // waits for the device

@@ -1,5 +1,5 @@
-// Who may have how much: a tree of accounts with limits and promises, row managers that charge to it, a leaf that takes
-// room ahead, a transfer that no level above notices, and the page that tells who holds what.
+// A tree of accounts: limits and reservations, a row manager that charges an account, a leaf that charges in steps, a
+// transfer within a query, a listener, and the report of the tree.
 #include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
@@ -12,26 +12,26 @@ struct engine_rows : allot::policies<allot::ledger::tree, allot::oom::null> {};
 
 static char text[16 * 1024];
 
-// Hears of all below the account that it is added to.
+// Is called for events of the account that it is added to, and of all accounts below it.
 struct printer : allot::account_listener {
     void transferred(const allot::account& from, const allot::account& to, std::size_t bytes,
                      const allot::charge_status&) noexcept override {
-        std::printf("%zu KiB went from %s to %s\n", bytes / 1024, from.name(), to.name());
+        std::printf("%zu KiB transferred from %s to %s\n", bytes / 1024, from.name(), to.name());
     }
     unsigned failed(const allot::account& at, const allot::charge_status& s) noexcept override {
-        std::printf("%s asked for %zu KiB: refused by %s\n", at.name(), s.asked / 1024, s.at->name());
-        return 0; // or free something, and how often to try again
+        std::printf("%s requested %zu KiB: refused by %s\n", at.name(), s.asked / 1024, s.at->name());
+        return 0; // or free memory, and return how often to retry
     }
 };
 
 int main() {
     allot::account engine{allot::name{"engine"}, allot::limit{64_MiB}};
     allot::account query{engine, allot::name{"query 7"}, allot::limit{48_MiB}, allot::reservation{8_MiB}};
-    allot::account scan{query, allot::name{"scan"}, allot::credit_step{1_MiB}}; // one compare-and-swap a charge
+    allot::account scan{query, allot::name{"scan"}, allot::credit_step{1_MiB}}; // one compare-and-swap per charge
     allot::account join{query, allot::name{"join"}, allot::limit{16_MiB}};
 
     if (!scan.try_charge(300'000)) return 1;
-    join.charge(10_MiB); // or out_of_memory, whose page names who has it
+    join.charge(10_MiB); // throws out_of_memory on failure
 
     if (const allot::charge_status s = join.try_charge(7_MiB); !s)
         std::printf("%s refuses %zu MiB: %zu of %zu MiB used\n", s.at->name(), s.asked >> 20, s.used >> 20,
@@ -53,7 +53,7 @@ int main() {
         allot::write_accounts(out, engine);
         std::puts(text);
         for (void* const row : held) rows.release(row);
-    } // its pages are refunded
+    } // the manager's charge is refunded
 
     query.remove(listener);
     scan.refund(300'000 + 4_MiB);

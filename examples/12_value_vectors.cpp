@@ -1,4 +1,4 @@
-// Columns over buffers: a scan fills them, a join keeps a part, a sort gets the rest and the charge.
+// Columns over buffers: a scan fills them, a join keeps a slice, and a sort receives the columns and their charge.
 #include <allot/buffers.hpp>
 #include <cstdio>
 #include <string>
@@ -12,7 +12,7 @@ int main() {
     allot::account scan{query, allot::name{"scan"}}, join{query, allot::name{"join"}}, sort{query, allot::name{"sort"}};
 
     constexpr std::size_t n = 1000;
-    auto delays = allot::value_vector<std::int32_t>::allocate(memory, scan, n); // nulls, until they are set
+    auto delays = allot::value_vector<std::int32_t>::allocate(memory, scan, n); // null until set
     auto airports = allot::bytes_vector::allocate(memory, scan, n, 16_KiB);
     for (std::size_t i = 0; i != n; ++i) {
         if (i % 3 != 0) delays.set(i, static_cast<std::int32_t>(i) - 500);
@@ -20,18 +20,18 @@ int main() {
     }
     std::printf("%zu delays, %zu of them unknown\n", delays.size(), delays.null_count());
 
-    // Any bound: value 13 is bit 5 of a byte. No value is copied.
+    // A slice may start anywhere: value 13 is bit 5 of a byte of the null bits. No value is copied.
     auto late = delays.slice(13, 100).retain(join);
     auto where = airports.slice(13, 100).retain(join);
     if (late[1] != 14 - 500 || late[2].has_value() || where[0] != "airport 13" || where[2].has_value()) return 2;
-    if (join.used() != 0 || scan.used() == 0) return 3; // scan is charged for all of it
+    if (join.used() != 0 || scan.used() == 0) return 3; // scan is charged for all
 
     const std::size_t all = scan.used();
     auto sorted = std::move(delays).transfer(sort);
     auto names = std::move(airports).transfer(sort);
     if (!sorted.fitted() || scan.used() != 0 || sort.used() != all || query.used() != all) return 4;
 
-    sorted.view = {}, names.view = {}; // sort is done: join has the last views, and is charged
-    std::printf("join has %zu bytes\n", join.used());
+    sorted.view = {}, names.view = {}; // sort has no view any more: join is charged
+    std::printf("join is charged %zu bytes\n", join.used());
     return join.used() == all && late.null_count() == 33 && where.get(99) == "airport 112" && query.verify() ? 0 : 5;
 }

@@ -1,6 +1,5 @@
-// What a query answers: a small table of cells, to be shown, written as CSV or JSON, and compared with a
-// file. It holds a screenful, so it lives in ordinary memory; whatever grows with the data lives in the row
-// manager.
+// The answer of a query: a small table of cells, to be printed, written as CSV or JSON, and compared with a file. It is
+// small, so it is in ordinary memory; data that grow with the input are in row managers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +16,7 @@ struct decimal {
     double value;
 };
 
-/// Empty for null.
+/// A value; std::monostate is null.
 using cell = std::variant<std::monostate, std::int64_t, decimal, std::string>;
 
 struct answer {
@@ -38,10 +37,10 @@ cell checksum_text(std::uint64_t sum);
 
 std::string to_text(const cell& from);
 
-/// RFC 4180 with a header and LF, empty for null.
+/// CSV by RFC 4180, with a header and LF; null is empty.
 std::string to_csv(const answer& from);
 
-/// Compares an answer with DIRECTORY/NAME.csv. Empty when they are equal, else what differs first.
+/// Compares an answer with DIRECTORY/NAME.csv. Returns the first difference; empty if they are equal.
 std::string difference(const answer& from, const std::string& directory);
 
 } // namespace flights

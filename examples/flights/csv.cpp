@@ -41,7 +41,7 @@ static char* find(char* at, char* end, char wanted) {
     return static_cast<char*>(std::memchr(at, wanted, static_cast<std::size_t>(end - at)));
 }
 
-/// The quote that closes the one at `open`, past doubled ones; null when there is none.
+/// The quote that closes the one at `open`, skipping doubled ones; null: none.
 static char* closing_quote(char* open, char* end) {
     for (;; ++open) {
         open = find(open + 1, end, '"');
@@ -67,7 +67,7 @@ char* record_end(char* const at, char* const end, bool more_may_come) {
         }
     }
     if (last == end && more_may_come) return nullptr;
-    if ((open || last != end) && newline != nullptr) return newline + 1; // too long: give up one line, not all
+    if ((open || last != end) && newline != nullptr) return newline + 1; // too long: skip one line, not all
     return more_may_come ? nullptr : end;
 }
 

@@ -1,11 +1,9 @@
-// CSV as RFC 4180 (2005) has it, a block at a time: quoted fields with commas, newlines and doubled quotes,
-// LF or CRLF, the last newline present or not. What a line does wrong is told by line number; the lines
-// around it are read.
+// A reader of CSV (RFC 4180, 2005), block by block: quoted fields with commas, newlines and doubled quotes, LF or CRLF,
+// the last newline optional. Errors are reported by line number; other lines are read.
 //
-// `source` hands out blocks of whole records to any number of threads: it reads and cuts under a lock (a
-// memchr a record), everything dearer happens outside. Blocks are buffers, charged to the account that it is given.
-// A quoted field may run over lines, 64 KiB at most: a quote that stays open longer counts as one bad line
-// only.
+// `source` hands out blocks of whole records to any number of threads. It reads and cuts the file under a lock (one
+// memchr per record); all other work is done outside. Blocks are buffers, charged to the given account. A quoted field
+// may span lines, up to 64 KiB: a quote that stays open longer makes one bad line.
 #pragma once
 #include "progress.hpp"
 #include <allot/buffers.hpp>
@@ -27,19 +25,19 @@ inline constexpr std::size_t block_bytes = 128 * 1024;
 inline constexpr std::size_t longest_record = 65'535;
 inline constexpr std::size_t most_columns = 64;
 
-/// The file cannot be used at all: not there, not readable, not such a table.
+/// The file cannot be used: missing, not readable, or not the expected table.
 struct input_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// What can be wrong with one line.
+/// The errors of a line.
 enum class flaw { none, field_count, open_quote, stray_quote, text_after_quote, too_long, not_a_number, out_of_range };
 const char* explain(flaw what);
 
 struct bad_line {
     std::uint64_t line = 0;
     flaw what = flaw::none;
-    std::string_view column; // of the row type's list; empty when the whole line is meant
+    std::string_view column; // of the row type's list; empty: the whole line
 };
 
 /// Counts bad lines and keeps the first few of them.
@@ -70,14 +68,13 @@ struct record {
     std::size_t count = 0;
 };
 
-/// The byte after the record that begins at `at`; null when its end is not among these bytes and more may
-/// come.
+/// The byte after the record that begins at `at`; null if its end is not in these bytes and more may come.
 char* record_end(char* at, char* end, bool more_may_come);
 
-/// Splits one record, its newline included, in place: doubled quotes become single ones.
+/// Splits a record with its newline, in place: doubled quotes become single ones.
 flaw split(char* begin, char* end, record& out);
 
-/// A number that fills the whole text. Whole numbers may carry ".0", as tables that went through floats do.
+/// Parses a number that fills the whole text. Integers may end in ".0", as in tables that were converted from floats.
 template <class Number> flaw read_number(std::string_view text, Number& out) {
     const char* const end = text.data() + text.size();
     auto [stop, error] = std::from_chars(text.data(), end, out);
@@ -89,7 +86,7 @@ template <class Number> flaw read_number(std::string_view text, Number& out) {
     return stop == end ? flaw::none : flaw::not_a_number;
 }
 
-/// Where blocks come from, and who is charged.
+/// The memory of blocks, and the account that is charged.
 struct block_memory {
     allot::buffer_memory memory;
     allot::account& by;
@@ -97,7 +94,7 @@ struct block_memory {
     allot::buffer allocate() const { return memory.allocate(by, block_bytes); }
 };
 
-/// Whole records as they stand in the file, in memory that one thread owns.
+/// Whole records of the file, in memory that one thread owns.
 struct block {
     explicit block(const block_memory& from) : bytes(from.allocate()) {}
 
@@ -106,7 +103,7 @@ struct block {
 
     allot::buffer bytes;
     std::size_t size = 0;
-    std::size_t lines = 0;        // line ends in it: about its rows
+    std::size_t lines = 0;        // the number of line ends: about the number of its rows
     std::uint64_t first_line = 0; // counted from 1, the header included
     std::size_t sequence = 0;     // counted from 0
 };
@@ -124,7 +121,7 @@ class source {
     const std::string& path() const { return path_; }
     std::uint64_t bytes_read() const { return bytes_read_; }
 
-    /// Fills `out` with the next records; false at the end of the file. Any thread.
+    /// Fills `out` with the next records; false at the end of the file. Threads: any.
     bool next(block& out);
 
   private:

@@ -1,5 +1,4 @@
-// All that a query needs: the tables and where their rows are kept, the threads, and the log of where the memory
-// went.
+// The input of a query: the tables, the row managers of their rows, the threads, and the memory log.
 #pragma once
 #include "engine.hpp"
 #include "memory_log.hpp"
@@ -8,7 +7,7 @@
 
 namespace flights {
 
-/// Where the rows of the four tables are kept; it outlives them.
+/// The row managers of the four tables. Outlives the tables.
 template <class Rows> struct sources {
     explicit sources(engine& memory) : load(memory, "load") {}
 
@@ -20,7 +19,7 @@ template <class Rows> struct sources {
     table_memory<Rows> airports{read, "airports"};
 };
 
-/// What the program itself keeps about a device's chunks.
+/// Host memory for the list of a device's chunks.
 template <class Rows> struct device_memory {
     explicit device_memory(engine& memory) : device(memory, "device") {}
 

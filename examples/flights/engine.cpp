@@ -6,7 +6,7 @@
 
 namespace flights {
 
-memory_use engine::look(std::string when) const {
+memory_use engine::measure(std::string when) const {
     memory_use use;
     use.when = std::move(when);
     use.limit = account.limit();
@@ -14,7 +14,7 @@ memory_use engine::look(std::string when) const {
     use.committed = pages.stats().committed;
     use.resident = pages.resident();
     use.peak = account.peak();
-    for (const table_memory_base* t : tables_) t->look(use);
+    for (const table_memory_base* t : tables_) t->add_to(use);
     std::sort(use.heaps.begin(), use.heaps.end(),
               [](const heap_line& a, const heap_line& b) { return a.bytes > b.bytes; });
     return use;

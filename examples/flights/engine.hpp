@@ -1,13 +1,12 @@
-// Where all memory comes from, and who is charged for it:
+// The memory of the program: one arena, and a tree of accounts that are charged for it.
 //
 //     flights (--memory) -- load     -- load/read     -- load/read/flights, .../airlines, ..., .../blocks
 //                        `- routes   -- routes/join   -- routes/join/airports
-//                           a query     its operators    what each holds: row managers
+//                           query       operators        row managers
 //
-// One arena serves all of them, so pages that one gives back another can take; the accounts say how many each
-// may hold. An operator's limit is --operator-limit's; where it is what refuses, the engine knows, and the job
-// can go on without that query.
-// Threads: one opens and ends queries, operators and tables; their rows are for all.
+// All row managers share the arena, so pages that one returns can be used by another; accounts limit each of them. If a
+// request fails at the limit of an operator (--operator-limit), the job continues without that query.
+// Threads: one thread creates and destroys queries, operators and tables; any thread uses their rows.
 #pragma once
 #include "memory_log.hpp"
 #include "options.hpp"
@@ -27,23 +26,23 @@ namespace flights {
 
 using page_arena = allot::arena<>;
 
-/// A set's answers over the engine's arena, charged to the account that is given.
+/// A policy set over the engine's arena that charges the account passed to the constructor.
 template <class Set> struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree> {};
 
 /// An operator's limit was too small.
 struct refusal {
     std::string by; // the operator
     std::size_t asked = 0, used = 0, limit = 0;
-    std::string page; // who held the memory
+    std::string page; // the out-of-memory report
 };
 struct operator_refused : std::runtime_error {
     using std::runtime_error::runtime_error; // the page
 };
 
-/// One that holds rows, for the memory log.
+/// Something that holds rows, for the memory log.
 class table_memory_base {
   public:
-    virtual void look(memory_use& at) const = 0;
+    virtual void add_to(memory_use& use) const = 0;
     virtual std::size_t release_empty_pages() = 0;
 
   protected:
@@ -68,22 +67,22 @@ class engine {
     page_arena pages;
     allot::account account;
 
-    /// The tree at the peak; from now on no new one is kept.
+    /// The tree of accounts at the peak; later peaks are not recorded.
     const allot::account_peak& fullest() {
         account.keep_peak(nullptr);
         return fullest_;
     }
-    /// Whether it was an operator's limit that `e` was thrown for.
+    /// The refusal behind `e` if it was thrown at the limit of an operator.
     std::optional<refusal> refused(const allot::out_of_memory& e) const;
 
     void open(table_memory_base& table) { tables_.push_back(&table); }
     void end(table_memory_base& table) { std::erase(tables_, &table); }
-    memory_use look(std::string when) const;
+    memory_use measure(std::string when) const;
     void release_empty_pages() {
         for (table_memory_base* t : tables_) t->release_empty_pages();
     }
 
-    /// A request of an operator was refused, `here` or further up. Told where any operator has a limit.
+    /// Notes that a request of an operator was refused, `here`: at its own limit. Called if any operator has a limit.
     void note(const char* by, bool here, const allot::charge_status& why) noexcept {
         const std::lock_guard held{lock_};
         last_ = {by, here, why};
@@ -94,7 +93,7 @@ class engine {
     }
 
   private:
-    /// Many small managers share the pages: a 256th of the limit each, 64 KiB at least.
+    /// Small pages, since many small managers share them: a 256th of the limit, 64 KiB (the arena's least) to 1 MiB.
     static std::size_t page_size(std::size_t memory) { return std::min(memory / 256, std::size_t{1} << 20); }
 
     struct last_refusal {
@@ -116,17 +115,17 @@ class query_account {
     allot::account account;
 };
 
-/// An operator of a query. Its limit, if it has one, is all that it and its tables may hold.
+/// The account of an operator of a query. Its limit, if any, bounds what the operator and its tables hold.
 class operator_account {
   public:
     operator_account(query_account& query, const char* name)
         : of(query.of), name_(operator_named(query.account.name(), name)),
           account{query.account, allot::name{name_}, allot::limit{of.asked.operator_limit(name_)}} {
-        if (!of.asked.operator_limits.empty()) account.add(told_);
+        if (!of.asked.operator_limits.empty()) account.add(listener_);
     }
     operator_account(const operator_account&) = delete;
     operator_account& operator=(const operator_account&) = delete;
-    ~operator_account() { account.remove(told_); }
+    ~operator_account() { account.remove(listener_); }
 
     engine& of;
 
@@ -141,13 +140,13 @@ class operator_account {
     };
 
     const char* name_;
-    listener told_{*this};
+    listener listener_{*this};
 
   public:
     allot::account account;
 };
 
-/// What an operator holds in one row manager: rows, and containers through `memory`.
+/// A row manager of an operator: rows, and containers through `memory`.
 template <class Rows> class table_memory final : table_memory_base {
   public:
     table_memory(operator_account& of, const char* what)
@@ -159,7 +158,7 @@ template <class Rows> class table_memory final : table_memory_base {
     table_memory& operator=(const table_memory&) = delete;
     ~table_memory() { of_.end(*this); }
 
-    void look(memory_use& at) const override { look_at(rows, name_, at); }
+    void add_to(memory_use& use) const override { add_use(rows, name_, use); }
     std::size_t release_empty_pages() override { return rows.release_empty_pages(); }
 
   private:

@@ -1,9 +1,8 @@
-// Group-by in two steps. Each thread groups the chunks it takes into a hash table of its own; then each
-// thread merges one part of all those tables, so no step shares anything that changes (partitioned
-// aggregation, Leis 2014).
+// Group-by in two steps: each thread groups its chunks into its own hash table; then each thread merges one part of all
+// tables. No step shares mutable data (partitioned aggregation, Leis et al. 2014).
 //
-// A Group is a row: a key, `same(key)`, `add(row)` and `merge(other)`. Its rows come from one unique heap,
-// through one handle a thread, and go all at once with the grouping.
+// A Group is a row with a key `of`, add(row) and merge(other). Rows come from one unique heap, through one handle per
+// thread; the grouping releases them all at once.
 #pragma once
 #include "hash_table.hpp"
 #include "tables.hpp"
@@ -13,7 +12,7 @@
 
 namespace flights {
 
-/// A heap whose rows go, all at once, when it does.
+/// A heap whose rows are released, all at once, when it is destroyed.
 template <class Heap> struct emptied_heap {
     Heap heap;
     ~emptied_heap() { heap.release_all(); }
@@ -79,7 +78,7 @@ template <class Group, class Rows> class grouping {
         decltype(std::declval<Rows&>().heap(allot::as<allot::heap::unique, allot::size::packed>, 1, type));
 
     emptied_heap<heap_handle> rows_;
-    std::pmr::vector<hash_table<Group>> merged_; // one a worker: the hashes of its part
+    std::pmr::vector<hash_table<Group>> merged_; // one per worker: the hashes of its part
 };
 
 } // namespace flights

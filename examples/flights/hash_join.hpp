@@ -1,9 +1,7 @@
-// The build side of a hash join: an index of a table by its key, in one part a thread, each built by one
-// thread.
+// The build side of a hash join: an index of a table by its key, in one part per thread, each built by one thread.
 //
-// Keys are meant to be unique; of rows with the same key the first in the file counts. A null key is never
-// found. Building reads the table once a thread; finding is one probe. The index holds no links: the table
-// must stay.
+// Of rows with the same key, the first in the file counts. A null key is never found. The build reads the table once
+// per thread; a lookup is one probe. The index holds no links, so the table must outlive it.
 #pragma once
 #include "hash_table.hpp"
 #include "tables.hpp"
@@ -37,7 +35,7 @@ template <class Row> class join_index {
         return parts_[part_of(hash, parts_.size())].find(hash, [&](const Row& r) { return text(r, Row::key) == key; });
     }
 
-    /// A text of the row with this key; empty when there is no such row.
+    /// A text of the row with this key; empty if there is no such row.
     std::string_view text_of(std::string_view key, std::size_t which) const {
         const Row* const row = find(key);
         return row == nullptr ? std::string_view{} : text(*row, which);

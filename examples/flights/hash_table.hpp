@@ -1,9 +1,8 @@
-// A hash table of pointers to rows: open addressing, linear probing, a power of two of slots, at most half
-// full.
+// A hash table of pointers to rows: open addressing, linear probing, 2^n slots, at most half full.
 //
-// It keeps the hash beside the pointer, so that it grows, probes and is divided among threads without
-// touching a row. All its memory comes from the resource it is given; growing holds the old and the new slots
-// for a moment. One thread writes, or any number read.
+// A slot keeps the hash beside the pointer, so the table is probed, grown and divided among threads without reading
+// rows. All memory comes from the given resource; growth needs the old and the new slots at once.
+// Threads: one writer, or any number of readers.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +13,7 @@
 
 namespace flights {
 
-/// Spreads a hash over all 64 bits (the finalizer of SplitMix64, Steele 2014): both ends of it are used
+/// Spreads a hash over all 64 bits (the finalizer of SplitMix64, Steele 2014); the low and the high bits are used
 /// below.
 inline std::uint64_t spread(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -25,7 +24,7 @@ inline std::uint64_t hash_of(std::string_view text) { return spread(std::hash<st
 inline std::uint64_t hash_of(std::uint64_t number) { return spread(number); }
 inline std::uint64_t hash_both(std::uint64_t a, std::uint64_t b) { return spread(a + 0x9e3779b97f4a7c15u * b); }
 
-/// Which of `parts` a hash belongs to: by its high half, while the slot inside a table goes by the low bits.
+/// The part of `parts` that a hash belongs to, by its high half; the slot within a table is found by the low bits.
 inline std::size_t part_of(std::uint64_t hash, std::size_t parts) { return ((hash >> 32) * parts) >> 32; }
 
 template <class Row> class hash_table {
@@ -39,7 +38,7 @@ template <class Row> class hash_table {
         return slots_.empty() ? nullptr : slots_[probe(hash, same)].row;
     }
 
-    /// As find; when there is none, the row that make() returns is put in.
+    /// As find(); if there is no such row, inserts the one that make() returns.
     template <class Same, class Make> Row& find_or_put(std::uint64_t hash, Same same, Make make) {
         if (2 * (size_ + 1) > slots_.size()) grow();
         const std::size_t at = probe(hash, same);
@@ -50,7 +49,7 @@ template <class Row> class hash_table {
         return *slots_[at].row;
     }
 
-    /// fn(hash, row) for every row, in no order that means anything.
+    /// Calls fn(hash, row) for every row, in unspecified order.
     template <class Fn> void each(Fn fn) const {
         for (const slot& s : slots_)
             if (s.row != nullptr) fn(s.hash, *s.row);

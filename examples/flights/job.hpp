@@ -1,5 +1,5 @@
-// The job over one set of policies: read the four files, answer the queries, note where the memory went.
-// Everything that throws on the way, out of memory above all, leaves through here with every row released.
+// The job over one policy set: reads the four files, answers the queries, and measures the memory use. Exceptions, such
+// as out_of_memory, leave it with all rows released.
 #pragma once
 #include "database.hpp"
 #include "device/device.hpp"
@@ -36,8 +36,8 @@ template <class Rows>
 inline constexpr std::array<query<Rows>, query_names.size()> queries{carriers<Rows>, months<Rows>, routes<Rows>,
                                                                      delays<Rows>, sorted<Rows>};
 
-/// Blocks of the files: buffers of use::drill over the engine's pages. The account is charged for the buffers;
-/// the pool is in no tree, and gives back what is free when the arena is short.
+/// Blocks of the files: buffers of use::drill over the engine's pages. The account is charged for the buffers. The pool
+/// has no account; it returns free pages when the arena is short of them.
 class csv_blocks {
   public:
     explicit csv_blocks(operator_account& read)
@@ -50,7 +50,7 @@ class csv_blocks {
   private:
     struct drill_on_pages : allot::with<allot::use::drill, allot::page::of<page_arena>> {};
 
-    /// Drill's 16 MiB where the limit is large, else a 32nd of it, a block at least.
+    /// Drill's 16 MiB if the limit is large, else a 32nd of the limit, but at least one block.
     static allot::chunk_bytes chunk_for(std::size_t limit) {
         return {std::clamp(std::bit_floor(limit / 32), csv::block_bytes, allot::use::drill::chunk.bytes)};
     }
@@ -70,7 +70,8 @@ template <class Rows> void read_tables(sources<Rows>& from, database<Rows>& db, 
     out.reading = reading.seconds();
 }
 
-/// A query whose operator is refused ends, and is told; any other lack of memory ends the job.
+/// Answers a query. If its operator runs out of memory, the query has no answer and is reported; any other lack of
+/// memory ends the job.
 template <class Rows> void answer_query(std::size_t q, database<Rows>& db, outcome& out) {
     db.memory.forget_refusals();
     const stopwatch answering;
@@ -119,9 +120,9 @@ template <class Set> outcome run_job(const options& asked) {
         sources<allot::row_manager<charged<Set>>> from(memory);
         read_and_answer(memory, from, out);
         memory.release_empty_pages();
-        out.afterwards = memory.look("afterwards");
+        out.afterwards = memory.measure("afterwards");
     } catch (const allot::out_of_memory& e) {
-        if (const auto why = memory.refused(e)) throw operator_refused(why->page); // of what comes before the queries
+        if (const auto why = memory.refused(e)) throw operator_refused(why->page); // while reading
         throw;
     }
     if (asked.explain_memory) explain(memory, out);

@@ -1,6 +1,5 @@
-// Reads one CSV file into a table: every thread takes blocks, reads their records and stores each as one row,
-// through its own handle of the row manager. Lines that cannot be read are counted and told, and leave no
-// row.
+// Reads a CSV file into a table: each thread takes blocks, and stores each record as a row through its own handle of
+// the row manager. Bad lines are counted and reported, and make no row.
 #pragma once
 #include "csv.hpp"
 #include "engine.hpp"
@@ -11,16 +10,16 @@
 
 namespace flights {
 
-/// What became of one file.
+/// The result of reading one file.
 struct file_read {
     std::string path;
     std::uint64_t bytes = 0;
     std::uint64_t rows = 0;
-    std::uint64_t row_bytes = 0; // of all rows, as they were asked for
+    std::uint64_t row_bytes = 0; // requested for all rows
     csv::bad_lines bad{};
 };
 
-/// Where in the file each column of `Row` stands. Throws csv::input_error when one is not there.
+/// The position of each column of `Row` in the file. Throws csv::input_error if one is missing.
 template <class Row> class column_places {
   public:
     explicit column_places(const csv::source& file) : count(file.columns().size()) {
@@ -39,7 +38,7 @@ template <class Row> class column_places {
     std::size_t count;
 };
 
-/// Turns the fields of one record into a row; says which column was at fault.
+/// Converts the fields of a record to a row. On failure, `at` is the name of the column.
 template <class Row>
 csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, draft<Row>& row, std::string_view& at) {
     if (fields.count != places.count) return csv::flaw::field_count;
@@ -68,7 +67,7 @@ csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, 
     return csv::flaw::none;
 }
 
-/// All records of one block as a chunk of the table.
+/// Reads all records of a block into a chunk of the table.
 template <class Row, class Local>
 typename table<Row>::chunk read_block(csv::block& block, const column_places<Row>& places, Local& local,
                                       csv::bad_lines& bad, std::pmr::memory_resource& memory) {

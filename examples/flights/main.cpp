@@ -1,5 +1,5 @@
-// flights: CSV in, answers out, everything between in a row manager under a limit. `flights --help` tells the
-// rest.
+// flights: reads CSV files and answers queries, with all rows in row managers under a limit. `flights --help` lists the
+// options.
 #include "options.hpp"
 #include "report.hpp"
 #include "sets.hpp"
@@ -10,7 +10,7 @@
 
 namespace flights {
 
-/// Compares the answers with those of another database; tells on stderr what differs.
+/// Compares the answers with the expected ones; prints differences to stderr.
 static bool check(const outcome& result, const options& asked) {
     std::size_t equal = 0;
     for (const answer& a : result.answers) {

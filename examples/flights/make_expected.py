@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes expected/*.csv: the answers of the flights example, given by DuckDB from the same CSV files.
+"""Makes expected/*.csv: the answers of DuckDB to the queries of the flights example, from the same CSV files.
 
     python3 -m venv venv && venv/bin/pip install duckdb==2.0.0
     venv/bin/python examples/flights/make_expected.py
 
 With two directories as arguments it reads the tables from the first and writes the answers into the second. The files
-in the repository were made by DuckDB 2.0.0. The example and this script share nothing but the wording of the questions;
-numbers with two decimals are rounded from the same IEEE quotient, and ties are broken by further columns everywhere.
+in the repository were made by DuckDB 2.0.0. The example and this script share no code. Numbers with two decimals are
+rounded from the same IEEE quotient, and ties are broken by further columns.
 """
 import csv
 import pathlib

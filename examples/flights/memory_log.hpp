@@ -1,5 +1,4 @@
-// Where the memory went: what the engine's row managers say about themselves and their heaps at the fullest
-// moment that was noted.
+// Measurements of memory use, by row manager and heap; the largest is kept.
 #pragma once
 #include <algorithm>
 #include <allot/row_manager.hpp>
@@ -10,19 +9,19 @@
 namespace flights {
 
 struct heap_line {
-    std::string table, heap, type; // no type: rows of many types
+    std::string table, heap, type; // empty type: rows of many types
     std::size_t slot_bytes = 0, rows = 0, row_bytes = 0, pages = 0, bytes = 0;
-    double overhead = 0; // bytes a row, beyond what was asked for
+    double overhead = 0; // bytes per row, beyond the request
 };
 
 struct memory_use {
     std::string when;
     std::size_t limit = 0, charged = 0, committed = 0, resident = 0, peak = 0, live_rows = 0;
-    std::vector<heap_line> heaps; // the biggest first
+    std::vector<heap_line> heaps; // the largest first
 };
 
 /// Adds one manager's rows and heaps.
-template <class Rows> void look_at(const Rows& rows, const std::string& table, memory_use& use) {
+template <class Rows> void add_use(const Rows& rows, const std::string& table, memory_use& use) {
     rows.usage([&](const allot::heap_usage& heap) {
         if (heap.live_rows == 0) return;
         use.live_rows += heap.live_rows;
@@ -31,11 +30,11 @@ template <class Rows> void look_at(const Rows& rows, const std::string& table, m
     });
 }
 
-/// Keeps the fullest of the moments that are noted.
+/// Keeps the largest of the measurements.
 class memory_log {
   public:
     template <class Engine> void note(const Engine& memory, const char* when) {
-        if (fullest_.when.empty() || memory.account.used() > fullest_.charged) fullest_ = memory.look(when);
+        if (fullest_.when.empty() || memory.account.used() > fullest_.charged) fullest_ = memory.measure(when);
     }
     const memory_use& fullest() const { return fullest_; }
 

@@ -8,13 +8,13 @@
 namespace flights {
 
 static const char* const about =
-    "Reads flights and three lookup tables from CSV, keeps every row in a row manager under a memory limit,\n"
-    "answers queries (group-by, hash join, sort), and tells where the memory went.\n";
+    "Reads flights and three lookup tables from CSV files, keeps all rows in row managers under a memory limit,\n"
+    "answers queries (group-by, hash join, sort), and reports its memory use.\n";
 
 static const char* const ends =
-    "Exit codes: 0 done; 1 failed; 2 wrong command line; 3 a file cannot be read or is not such a table;\n"
-    "4 an answer differs from --check, or what a device gives back is not what it got; 5 there is no such device;\n"
-    "12 out of memory: the limit, an operator's, or the device's, is too small for the job.";
+    "Exit codes: 0 success; 1 unexpected error; 2 wrong command line; 3 a file cannot be read, or is not the expected\n"
+    "table; 4 an answer differs from --check, or data copied back from the device differ; 5 no such device;\n"
+    "12 out of memory: --memory, --operator-limit or --device-memory is too small.";
 
 bool options::asks_for(std::string_view query) const {
     const auto named = [&](std::string_view name) {
@@ -32,14 +32,14 @@ const char* operator_named(std::string_view query, std::string_view name) {
 }
 
 std::size_t options::operator_limit(std::string_view account) const {
-    std::size_t of_all = SIZE_MAX, own = SIZE_MAX; // one for this operator alone counts first, of each the last
+    std::size_t of_all = SIZE_MAX, own = SIZE_MAX; // QUERY/NAME overrides NAME; the last one of each counts
     for (const limit_of_operator& l : operator_limits)
         if (l.name == account) own = l.bytes;
         else if (l.name == last_name(account)) of_all = l.bytes;
     return own != SIZE_MAX ? own : of_all;
 }
 
-/// Reads NAME=SIZE; returns what is wrong with it.
+/// Parses NAME=SIZE; returns the error, or an empty text.
 static std::string read_operator_limit(const std::string& text, limit_of_operator& out) {
     const std::size_t at = text.find('=');
     if (at == std::string::npos) return text + ": not NAME=SIZE";
@@ -49,7 +49,7 @@ static std::string read_operator_limit(const std::string& text, limit_of_operato
         for (const std::string_view name : {last_name(account), std::string_view{account}})
             if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
     if (std::find(names.begin(), names.end(), out.name) == names.end())
-        return "no operator \"" + out.name + "\"; there are " + CLI::detail::join(names, ", ");
+        return "no operator \"" + out.name + "\"; use one of " + CLI::detail::join(names, ", ");
     std::string size = text.substr(at + 1);
     if (std::string wrong = CLI::AsSizeValue(false)(size); !wrong.empty()) return wrong;
     return CLI::detail::lexical_cast(size, out.bytes) ? "" : size + ": not a size";
@@ -63,13 +63,14 @@ bool parse(int argc, char** argv, options& out, int& code) {
     for (std::string_view q : query_names) queries.emplace_back(q);
 
     const auto one_of = [](const std::vector<std::string>& names) { return CLI::IsMember(names).description(""); };
-    app.add_option("--memory", out.memory, "Limit of all that grows with the data: 500K, 64M, 2G (default 16M)")
+    app.add_option("--memory", out.memory,
+                   "Memory limit of all rows, containers and buffers: 500K, 64M, 2G (default 16M)")
         ->transform(CLI::AsSizeValue(false).description(""))
         ->type_name("SIZE");
     std::vector<std::string> operator_limits;
     app.add_option("--operator-limit", operator_limits,
-                   "Limit of one operator, of what it holds at any time: join=256K, or of one query's only: "
-                   "routes/join=256K. A query that is refused ends, the others go on. Repeatable")
+                   "Memory limit of an operator: join=256K for the join of each query, routes/join=256K for one. "
+                   "A query whose operator runs out of memory has no answer; the others continue. Repeatable")
         ->check(CLI::Validator(
             [](std::string& text) {
                 limit_of_operator unused;
@@ -79,34 +80,35 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->allow_extra_args(false)
         ->type_name("NAME=SIZE");
     app.add_flag("--explain-memory", out.explain_memory,
-                 "Tell who held the memory when most was held: the tree of accounts, by query, operator and table");
-    app.add_option("--set", out.set, "Policies: " + CLI::detail::join(set_names) + " (default roxie)")
+                 "Show memory use at its peak as a tree of accounts: by query, operator and table");
+    app.add_option("--set", out.set, "Policy set: " + CLI::detail::join(set_names) + " (default roxie)")
         ->check(one_of(set_names))
         ->type_name("SET");
-    app.add_option("--threads", out.threads, "Threads that read and answer (default one a core)")
+    app.add_option("--threads", out.threads, "Threads that read files and answer queries (default: one per core)")
         ->check(CLI::Range(1u, 256u).description(""))
         ->type_name("N");
     app.add_option("--query", out.queries, "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
         ->check(one_of(queries))
         ->type_name("NAME");
     app.add_option("--device", out.device,
-                   "Where the flights' columns are kept meanwhile, too: " + CLI::detail::join(devices) +
+                   "Copy the number columns of the flights to a device as well: " + CLI::detail::join(devices) +
                        " (default none)")
         ->check(one_of(devices))
         ->type_name("NAME");
-    app.add_option("--device-memory", out.device_memory, "Limit of what is held of the device (default 4M)")
+    app.add_option("--device-memory", out.device_memory, "Limit of device memory (default 4M)")
         ->transform(CLI::AsSizeValue(false).description(""))
         ->type_name("SIZE");
-    app.add_option("--flights", out.flights, "CSV of flights (default the January of 2013)")->type_name("FILE");
+    app.add_option("--flights", out.flights, "CSV of flights (default: January 2013)")->type_name("FILE");
     app.add_option("--airlines", out.airlines, "CSV of airlines")->type_name("FILE");
     app.add_option("--planes", out.planes, "CSV of planes")->type_name("FILE");
     app.add_option("--airports", out.airports, "CSV of airports")->type_name("FILE");
-    app.add_option("--rows", out.shown_rows, "Rows shown of each answer, 0 for all (default 5)")->type_name("N");
-    app.add_option("--check", out.check,
-                   "Compare each answer with DIRECTORY/QUERY.csv (default, for our own files: with DuckDB's answers)")
+    app.add_option("--rows", out.shown_rows, "Rows to show of each answer, 0 for all (default 5)")->type_name("N");
+    app.add_option(
+           "--check", out.check,
+           "Compare each answer with DIRECTORY/QUERY.csv (default, with the default CSV files: DuckDB's answers)")
         ->type_name("DIRECTORY");
-    app.add_flag("--json", out.json, "Everything as one JSON object");
-    app.add_flag("--describe", out.describe, "Tell the policies of the set, and do nothing else");
+    app.add_flag("--json", out.json, "Print all results as one JSON object");
+    app.add_flag("--describe", out.describe, "Print the policies of the set, and exit");
     app.footer(ends);
 
     try {

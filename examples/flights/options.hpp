@@ -9,16 +9,15 @@
 
 namespace flights {
 
-/// What the program returns to the shell.
+/// The exit codes of the program.
 namespace exit_code {
 inline constexpr int done = 0;
-inline constexpr int failed = 1;       // something that should not happen
-inline constexpr int usage = 2;        // the command line is wrong
-inline constexpr int bad_input = 3;    // a file cannot be read, or is not such a table
-inline constexpr int wrong_answer = 4; // --check found a difference, or the device did
-inline constexpr int no_device = 5;    // --device: there is none, or it does not do what it is asked
-inline constexpr int out_of_memory =
-    12; // the limit is too small, or an operator's: the out-of-memory page says who held the memory
+inline constexpr int failed = 1;         // an unexpected error
+inline constexpr int usage = 2;          // the command line is wrong
+inline constexpr int bad_input = 3;      // a file cannot be read, or is not the expected table
+inline constexpr int wrong_answer = 4;   // --check found a difference, or data copied back from the device differ
+inline constexpr int no_device = 5;      // --device: there is no such device, or one of its calls failed
+inline constexpr int out_of_memory = 12; // a limit is too small: the report on stderr shows the holders of memory
 } // namespace exit_code
 
 inline constexpr std::array<std::string_view, 3> device_names{"none", "simulated", "cuda"};
@@ -30,11 +29,11 @@ inline constexpr std::array<const char*, 13> operator_names{
     "load/read",    "carriers/join", "carriers/group", "carriers/sort", "months/group", "months/sort", "routes/join",
     "routes/group", "routes/sort",   "delays/join",    "delays/sort",   "sorted/sort",  "device/copy"};
 
-/// One of the list above, which it must be in.
+/// The name in the list above. Requires: it is in the list.
 const char* operator_named(std::string_view query, std::string_view name);
 
 struct limit_of_operator {
-    std::string name; // of all such operators, or of one: QUERY/NAME
+    std::string name; // NAME: all operators of this name; QUERY/NAME: one operator
     std::size_t bytes = 0;
 };
 
@@ -54,11 +53,11 @@ struct options {
     bool explain_memory = false;
 
     bool asks_for(std::string_view query) const;
-    /// By its account's name; SIZE_MAX where none was given.
+    /// The limit of an operator by the name of its account; SIZE_MAX: none.
     std::size_t operator_limit(std::string_view account) const;
 };
 
-/// Parses the command line. Returns false when the program should end at once with `code`.
+/// Parses the command line. False: exit with `code`.
 bool parse(int argc, char** argv, options& out, int& code);
 
 } // namespace flights

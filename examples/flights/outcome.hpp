@@ -1,4 +1,4 @@
-// What one run of the job leaves behind for the report.
+// The outcome of a job, for the report.
 #pragma once
 #include "answer.hpp"
 #include "csv.hpp"
@@ -14,10 +14,10 @@ struct outcome {
     std::vector<file_read> files;
     std::vector<answer> answers;
     std::vector<refusal> refused;        // queries that have no answer
-    memory_use fullest;                  // the fullest moment that was noted
-    memory_use afterwards;               // when every row was released
+    memory_use fullest;                  // the largest measurement
+    memory_use afterwards;               // after all rows were released
     std::string accounts, accounts_json; // the tree at its peak, with --explain-memory
-    device_outcome device;               // of none: no name
+    device_outcome device;               // empty name: no device
     double reading = 0;                  // seconds
 };
 

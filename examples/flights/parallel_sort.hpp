@@ -1,6 +1,6 @@
-// Sorts an array with all threads: each sorts a slice, then slices are merged in pairs, back and forth
-// between the array and a second one of the same size from the same memory. O(n log n) compares; the merges
-// of a round run beside each other. The order is total or ties come out as they may.
+// A parallel sort: each thread sorts a slice, then slices are merged in pairs, alternating between the array and a
+// second one of the same size from the same memory; the merges of a round run in parallel. O(n log n) comparisons. Not
+// stable.
 #pragma once
 #include "team.hpp"
 #include <algorithm>

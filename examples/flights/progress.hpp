@@ -1,4 +1,4 @@
-// One line on the terminal that tells how far the reading is; nothing at all when stderr is not a terminal.
+// A progress line on the terminal while files are read; nothing if stderr is not a terminal.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -13,9 +13,9 @@ class progress {
     progress(const progress&) = delete;
     progress& operator=(const progress&) = delete;
 
-    void begin(const std::string& title, std::uint64_t total); // total 0: not known
+    void begin(const std::string& title, std::uint64_t total); // total 0: unknown
     void update(std::uint64_t done);                           // one caller at a time
-    void end();                                                // wipes the line
+    void end();                                                // clears the line
 
   private:
     std::string title_;

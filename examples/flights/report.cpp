@@ -8,7 +8,7 @@ namespace flights {
 namespace {
 
 constexpr std::size_t widest_cell = 30;
-constexpr std::size_t few_rows = 100; // heaps with fewer share one line
+constexpr std::size_t few_rows = 100; // heaps with fewer rows share one line
 
 std::string grouped(std::uint64_t n) {
     std::string digits = fmt::to_string(n);
@@ -25,12 +25,12 @@ std::string bytes(std::size_t n) {
 
 std::string milliseconds(double seconds) { return fmt::format("{:.{}f} ms", seconds * 1000, seconds < 0.01 ? 1 : 0); }
 
-/// Letters, not bytes, of a UTF-8 text.
+/// The characters, not the bytes, of a UTF-8 text.
 std::size_t width(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
 
-/// Columns of text as wide as they need be, numbers to the right.
+/// Columns of text, each as wide as its widest cell; numbers are aligned to the right.
 class text_table {
   public:
     explicit text_table(std::vector<std::string> head) : right_(head.size(), true) {
@@ -63,7 +63,7 @@ class text_table {
     std::vector<std::vector<std::string>> lines_;
 };
 
-/// Fit for one cell: no line breaks, and not too wide.
+/// The text of a cell: without line breaks, and cut to the widest cell.
 std::string shortened(std::string text) {
     std::replace_if(text.begin(), text.end(), [](char c) { return c >= 0 && c < ' '; }, ' ');
     if (width(text) <= widest_cell) return text;
@@ -91,7 +91,7 @@ std::string draw(const answer& from, std::size_t limit) {
 }
 
 std::string draw(const memory_use& use, const memory_use& after) {
-    text_table table({"table", "heap", "rows", "bytes a row", "overhead a row", "pages", "bytes"});
+    text_table table({"table", "heap", "rows", "bytes per row", "overhead per row", "pages", "bytes"});
     table.left(0);
     table.left(1);
     heap_line few;
@@ -109,9 +109,9 @@ std::string draw(const memory_use& use, const memory_use& after) {
         }
     }
     if (with_few != 0)
-        table.add({fmt::format("{} heaps of few rows", with_few), "", grouped(few.rows), "", "", grouped(few.pages),
+        table.add({fmt::format("{} heaps with few rows", with_few), "", grouped(few.rows), "", "", grouped(few.pages),
                    bytes(few.bytes)});
-    std::string out = fmt::format("Where the memory went, at its fullest [{}]\n", use.when);
+    std::string out = fmt::format("Memory use at its highest measurement [{}]\n", use.when);
     out += table.draw("  ");
     out += fmt::format("  limit {}: charged {}, committed {}, resident {}; peak {}\n", bytes(use.limit),
                        bytes(use.charged), bytes(use.committed), bytes(use.resident), bytes(after.peak));
@@ -121,11 +121,11 @@ std::string draw(const memory_use& use, const memory_use& after) {
 
 std::string draw(const device_outcome& from, std::size_t limit) {
     std::string out = fmt::format("On the device [{}], limit {}\n", from.device, bytes(limit));
-    out += fmt::format("  {} columns of {} flights in {} chunks, on {} streams: {} copied there, {} chunks "
-                       "dropped for room\n",
+    out += fmt::format("  {} columns of {} flights in {} chunks, on {} streams: {} copied to it, {} chunks "
+                       "dropped to make room\n",
                        from.columns, grouped(from.rows), grouped(from.chunks), from.streams, bytes(from.copied),
                        grouped(from.dropped));
-    out += fmt::format("  copied back by other streams: {} of {} columns as they were; {} events, {} waits, "
+    out += fmt::format("  copied back on other streams: {} of {} columns unchanged; {} events, {} waits, "
                        "{} hazards\n",
                        from.equal_columns, from.columns, grouped(from.afterwards.events),
                        grouped(from.afterwards.waits), grouped(from.hazards));
@@ -159,16 +159,16 @@ std::string page_for(const outcome& from, const options& asked) {
         read += file.bytes;
         kept += file.row_bytes;
     }
-    std::string out = fmt::format("{} rows: {} of CSV, {} as rows; read in {} by {} thread{}; set {}, limit {}\n\n",
+    std::string out = fmt::format("{} rows: {} of CSV, {} as rows; read in {} on {} thread{}; set {}, limit {}\n\n",
                                   grouped(rows), bytes(read), bytes(kept), milliseconds(from.reading), asked.threads,
                                   asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
     for (const answer& a : from.answers) out += draw(a, asked.shown_rows);
     for (const refusal& r : from.refused)
-        out += fmt::format("No answer: {} is refused {}, it uses {} of {}\n\n", r.by, bytes(r.asked), bytes(r.used),
+        out += fmt::format("No answer: {} is refused {}; it uses {} of {}\n\n", r.by, bytes(r.asked), bytes(r.used),
                            bytes(r.limit));
     if (!from.device.device.empty()) out += draw(from.device, asked.device_memory);
     out += draw(from.fullest, from.afterwards);
-    if (!from.accounts.empty()) out += "\nWho held it, to the byte: " + from.accounts;
+    if (!from.accounts.empty()) out += "\nMemory by account: " + from.accounts;
     return out;
 }
 

@@ -80,7 +80,7 @@ std::string json_for(const outcome& from, const options& asked) {
         all["refused"].push_back({{"operator", r.by}, {"asked", r.asked}, {"used", r.used}, {"limit", r.limit}});
     if (!from.accounts_json.empty()) all["accounts_at_peak"] = ordered_json::parse(from.accounts_json);
     if (!from.device.device.empty()) all["device"] = to_json(from.device);
-    // A text that is not UTF-8 is shown with replacement characters, never a reason to fail.
+    // Text that is not UTF-8 is written with replacement characters.
     return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';
 }
 

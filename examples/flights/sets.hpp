@@ -1,4 +1,4 @@
-// The sets of policies that --set can name, and the one function each is compiled into.
+// The policy sets of --set; each is compiled into one function.
 #pragma once
 #include "outcome.hpp"
 #include <span>
@@ -15,7 +15,7 @@ struct set_entry {
     std::string (*describe)();
 };
 
-/// The sets by name, in the order in which --help lists them. One file under sets/ compiles each.
+/// The sets in the order of --help. Each is compiled by a file in sets/.
 std::span<const set_entry> all_sets();
 
 } // namespace flights

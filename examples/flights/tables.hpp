@@ -1,7 +1,7 @@
-// The four tables: what a row of each holds, and where its rows are kept.
+// The four tables and their row types.
 //
-// A row type lists its number columns (name in the file's header, member) and its text columns (name). The
-// reader finds the columns by these names, so a file may have them in any order and have others besides.
+// A row type lists its number columns (name in the file's header, member) and its text columns (name). The reader finds
+// columns by name, so a file may have them in any order, and others as well.
 #pragma once
 #include "row_layout.hpp"
 #include <memory_resource>
@@ -40,7 +40,7 @@ struct flight : row_head {
         number_column{"hour", &flight::hour},
         number_column{"minute", &flight::minute},
     };
-    // The places of some of them in the list above.
+    // The positions of some of them in the list above.
     enum number_name : std::size_t {
         year_column,
         month_column,
@@ -103,9 +103,8 @@ struct airport : row_head {
     static constexpr std::size_t key = code;
 };
 
-/// The rows of one table, in the order of the file. They come in chunks, one a block of the file: a chunk is
-/// what one thread reads at a time, and later what one thread works through at a time (morsel-driven
-/// parallelism, Leis 2014).
+/// The rows of a table, in the order of the file, in one chunk per block of the file. Threads read, and later process,
+/// one chunk at a time (morsel-driven parallelism, Leis et al. 2014).
 template <class Row> struct table {
     using chunk = std::pmr::vector<allot::row_ptr<Row>>;
 

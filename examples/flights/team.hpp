@@ -1,9 +1,7 @@
-// Threads that do one thing together. `run(fn)` calls fn(worker) once on each of N threads and returns when
-// all are done.
+// A team of threads. `run(fn)` calls fn(worker) once on each of N threads and returns after all have returned.
 //
-// The first exception of any of them stops the others at their next `morsels::next` and is thrown again by
-// `run`, so an out-of-memory page from thread 3 reaches main like any other. A thread lives for one `run`;
-// worker 0 is the caller.
+// The first exception stops the other threads at their next `morsels::next`, and is rethrown by `run`, so main sees an
+// out_of_memory of any thread. A thread lives for one `run`; worker 0 is the caller.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -48,7 +46,7 @@ class team {
     std::atomic<bool> stop_{false};
 };
 
-/// Hands out 0 .. count - 1 to whoever asks next, until all are out or the team stops.
+/// Hands out each of 0 .. count - 1 to one caller, until all are handed out or the team stops.
 class morsels {
   public:
     morsels(const team& workers, std::size_t count) : team_(workers), count_(count) {}

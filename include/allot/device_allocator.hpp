@@ -1,5 +1,5 @@
-// Everything for blocks of a device's memory: the allocator, where its memory comes from, and units for its limits. The
-// api is included by itself: allot/device/cuda.hpp, allot/device/simulated.hpp.
+// Umbrella header of the device allocator: the allocator, page::on_device, and units for limits. Include the api
+// separately: allot/device/cuda.hpp or allot/device/simulated.hpp.
 #pragma once
 
 #include <allot/core/describe.hpp>

@@ -56,7 +56,7 @@ def adds_up(told, root):
 
 
 def sums():
-    for names in ("roxie", "thor", "aside", "per_thread"):
+    for names in ("roxie", "thor", "out_of_band", "per_thread"):
         for threads in ("1", "2", "4"):
             told, root = tree("--set", names, "--threads", threads)
             adds_up(told, root)

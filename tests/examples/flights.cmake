@@ -58,21 +58,21 @@ flights_test(usage CODE 2 ERR "--memory" ARGS --memory much)
 flights_test(help OUT "12 out of memory" ARGS --help)
 
 # At every limit the job either ends well or tells that memory was out.
-foreach(set IN ITEMS roxie thor aside)
+foreach(set IN ITEMS roxie thor out_of_band)
     add_test(NAME example.flights.every_limit.${set} COMMAND ${CMAKE_COMMAND}
         -D program=$<TARGET_FILE:flights> -D set=${set} -P ${flights_tests}/every_limit.cmake)
     set_tests_properties(example.flights.every_limit.${set} PROPERTIES LABELS example TIMEOUT 300)
 endforeach()
 
 # With a device: all that was copied there comes back as it was, in the order of streams, under the device's limit.
-foreach(set IN ITEMS roxie thor aside)
+foreach(set IN ITEMS roxie thor out_of_band)
     flights_test(device.${set}
-        OUT "5 of 5 answers equal" "14 columns of 27,004 flights" "0 chunks dropped" "14 of 14 columns as they were; [0-9]+ events, [0-9]+ waits, 0 hazards"
+        OUT "5 of 5 answers equal" "14 columns of 27,004 flights" "0 chunks dropped" "14 of 14 columns unchanged; [0-9]+ events, [0-9]+ waits, 0 hazards"
             "device allocator flights .set flights::column_memory<allot::device::simulated>. on device 0" "limit 4 MiB, reserved " "live 804352 bytes in 266 blocks"
             "afterwards: 0 blocks live" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --device simulated --check ${flights_expected})
 endforeach()
-flights_test(device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns as they were; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, reserved 192 KiB"
+flights_test(device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns unchanged; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, reserved 192 KiB"
     ARGS --device simulated --device-memory 192K)
 flights_test(device.too_small CODE 12
     ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused\ndevice allocator flights" "limit 16 KiB, reserved 0 bytes"
@@ -89,9 +89,9 @@ add_test(NAME example.flights.device.cuda COMMAND ${CMAKE_COMMAND}
 set_tests_properties(example.flights.device.every_limit example.flights.device.cuda PROPERTIES LABELS example TIMEOUT 300)
 
 # Who held the memory, at the peak: text and JSON. In numbers, and that limits of operators hold: accounts.py.
-foreach(set IN ITEMS roxie thor aside)
+foreach(set IN ITEMS roxie thor out_of_band)
     flights_test(explain.${set}
-        OUT "Who held it, to the byte: accounts of flights at the peak\n  flights: [0-9.]+ [KM]iB used of 16 MiB, peak "
+        OUT "Memory by account: accounts of flights at the peak\n  flights: [0-9.]+ [KM]iB used of 16 MiB, peak "
             "\n    delays: " "\n      delays/join: [0-9.]+ [KM]iB used, peak " "\n        delays/join/pairs: " "\n      delays/sort: "
             "\n    load: " "\n      load/read: " "\n        load/read/flights: [0-9.]+ MiB used" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --explain-memory)
@@ -101,7 +101,7 @@ flights_test(explain.json OUT "\"accounts_at_peak\": {" "\"name\": \"load/read\"
 
 # An operator's limit: the page names the operator and who holds the memory; the other queries are answered.
 flights_test(operator.refused CODE 12
-    OUT "No answer: delays/join is refused [0-9]+ KiB, it uses [0-9]+ KiB of 300 KiB" "4 of 4 answers equal" "afterwards: 0 rows, charged 0 B"
+    OUT "No answer: delays/join is refused [0-9]+ KiB; it uses [0-9]+ KiB of 300 KiB" "4 of 4 answers equal" "afterwards: 0 rows, charged 0 B"
     ERR "^out of memory: operator delays/join is refused [0-9]+ KiB: it uses [0-9]+ KiB of 300 KiB\n" "row manager delays/join/[a-z]+ "
         "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; largest holders:\n    load/read/flights: [0-9.]+ MiB charged"
         "    delays/join/[a-z]+: [0-9]+ KiB charged"
@@ -119,7 +119,7 @@ flights_test(operator.whole CODE 12
     ARGS --memory 4M --operator-limit join=16M --threads 2)
 flights_test(operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
 flights_test(operator.unknown CODE 2
-    ERR "--operator-limit: no operator \"jion\"; there are read, load/read, join, carriers/join, group, .*sorted/sort, copy, device/copy\n"
+    ERR "--operator-limit: no operator \"jion\"; use one of read, load/read, join, carriers/join, group, .*sorted/sort, copy, device/copy\n"
     ARGS --operator-limit jion=1M)
 flights_test(operator.no_size CODE 2 ERR "--operator-limit" ARGS --operator-limit join=much)
 flights_test(operator.no_name CODE 2 ERR "--operator-limit: join: not NAME=SIZE" ARGS --operator-limit join)

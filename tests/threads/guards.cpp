@@ -91,7 +91,7 @@ TEMPLATE_TEST_CASE("damage that several threads find at once is told once each",
     std::barrier step(threads);
     std::atomic<int> damaged{0};
     const int rounds = ALLOT_TSAN ? 10 : 50;
-    on_threads([&](int t) {
+    on_threads([&]([[maybe_unused]] int t) {
         for (int round = 0; round < rounds; ++round) {
             auto* const row = static_cast<unsigned char*>(rows.allocate(64));
             rows.release(row);

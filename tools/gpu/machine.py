@@ -1,4 +1,4 @@
-"""What a machine has for us: nvcc, GPUs, driver, compilers, compute-sanitizer, a Python with torch."""
+"""Finds the tools of a machine: nvcc, GPUs, driver, compilers, compute-sanitizer, a Python with torch."""
 import os
 import pathlib
 import platform
@@ -9,7 +9,7 @@ import sys
 
 
 def ask(*command, timeout=60):
-    """A command's output, or nothing where it cannot be had."""
+    """The output of a command; empty if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -35,7 +35,7 @@ def find_nvcc():
 
 
 def toolkit_of(nvcc):
-    """The folder with include/ and lib64/: nvcc may be a link or a wrapper, so it is asked."""
+    """The folder with include/ and lib64/, as nvcc reports it (nvcc may be a link or a wrapper)."""
     top = re.search(r"^#\$ TOP=(.*)$", ask_all(nvcc, "--dryrun", "-x", "cu", "-c", os.devnull), re.M)
     home = pathlib.Path(top[1]) if top else pathlib.Path(nvcc).resolve().parent.parent
     return home.resolve()
@@ -55,7 +55,7 @@ def static_runtime(home):
 
 
 def gpus():
-    """One dictionary a GPU; empty without one."""
+    """A dictionary for each GPU."""
     fields = ("name", "compute_cap", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.mem", "power.limit")
     smi = find_tool("nvidia-smi") or "/usr/local/nvidia/bin/nvidia-smi"
     text = ask(smi, f"--query-gpu={','.join(fields)}", "--format=csv,noheader")
@@ -64,7 +64,7 @@ def gpus():
 
 
 def architecture(nvcc):
-    """sm_XX of the first GPU, as a number; also where nvidia-smi is not there."""
+    """The number of sm_XX of the first GPU, also without nvidia-smi; None without a GPU."""
     seen = gpus()
     if seen:
         return int(seen[0]["compute_cap"].replace(".", ""))

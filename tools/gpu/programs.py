@@ -1,4 +1,4 @@
-"""What is built, by plain calls of compilers: no CMake, no Catch2, nothing from a net."""
+"""The programs of a run, built by direct calls of the compilers: no CMake, no Catch2, no network."""
 import concurrent.futures
 import dataclasses
 import os
@@ -18,11 +18,11 @@ class Program:
 
 
 def all_programs(root):
-    """Every test of devices joins by its file; what the faces' tests ask, a GPU cannot answer better."""
+    """All tests of devices, found by file; tests of adapters are left out, since they need no GPU."""
     found = [Program(f"device_{p.stem}", f"tests/device/{p.name}", ("-Itests",)) for p in sorted((root / "tests/device").glob("*.cu"))]
     found += [Program(f"cuda_{p.stem}", f"tests/cuda/{p.name}", ("-Itests",)) for p in sorted((root / "tests/cuda").glob("*.cpp"))
               if "<allot/device/cuda.hpp>" in p.read_text(encoding="utf-8")]
-    # The stand-in for Catch2 comes first on the way to support/catch.hpp.
+    # The replacement of Catch2 must be found before support/catch.hpp.
     found += [Program("simulated_conform", "tests/conform/device.cpp", ("-Itests/bugs/mini", "-Itests")),
               Program("limits", "bench/gpu/limits.cu"),
               Program("allocators", "bench/gpu/allocators.cpp")]
@@ -37,7 +37,7 @@ class Builder:
         targets = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in architectures]
         self.for_device = [nvcc, "-std=c++20", "-O3", *targets, "-Xptxas", "-v", "-ccbin", self.cxx[-1], "-Xcompiler", "-Wall,-Wextra"]
         self.for_device += ["-Werror", "all-warnings"] if strict else []
-        # Thrust's own default wants nvcc.
+        # Thrust's default device system needs nvcc.
         self.for_host = [*self.cxx, "-std=c++20", "-O2", "-Wall", "-Wextra", *(["-Werror"] if strict else []), "-isystem", self.home / "include",
                          "-isystem", self.home / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""Registers of our kernels, as `nvcc -Xptxas -v` tells them, against ceilings (bench/gpu/registers.json).
+"""Compares the registers of kernels, as `nvcc -Xptxas -v` reports them, with ceilings (bench/gpu/registers.json).
 
-A ceiling is what a kernel was seen to need, rounded up to the 8 in which a device hands registers out; above it fewer
-warps may fit. Spills are never right here. A kernel without a ceiling is a failure, as is a ceiling without a kernel."""
+A ceiling is a measured number rounded up to a multiple of 8, the unit in which a GPU allocates registers; above it fewer
+warps may fit. A spill is a failure, as are a kernel without a ceiling and a ceiling without a kernel."""
 import json
 import pathlib
 import re
@@ -12,13 +12,13 @@ LINE = re.compile(r"Compiling entry function '(?P<name>[^']+)' for 'sm_(?P<arch>
 
 
 def plain_name(symbol):
-    """`_Z5countPjS_j` is count; what is nested or of C stays as it is."""
+    """`_Z5countPjS_j` gives count; nested names and C names are unchanged."""
     m = re.match(r"_Z(\d+)", symbol)
     return symbol[m.end():m.end() + int(m[1])] if m else symbol
 
 
 def parse(text):
-    """{kernel: {arch: (registers, bytes spilled)}}; of overloads and instances of a template, the most."""
+    """{kernel: {arch: (registers, bytes spilled)}}; the maximum over overloads and template instances."""
     found, name, arch, spilled = {}, None, None, 0
     for m in LINE.finditer(text):
         if m["name"]:
@@ -41,7 +41,7 @@ def ceilings_of(seen):
 
 
 def compare(seen, ceilings):
-    """Lines of what is wrong, and a table of (source, kernel, arch, registers, ceiling)."""
+    """Returns the failures as lines, and a table of (source, kernel, arch, registers, ceiling)."""
     wrong, rows = [], []
     for source, kernels in sorted(seen.items()):
         listed = ceilings.get(source, {})
@@ -52,8 +52,8 @@ def compare(seen, ceilings):
                 if most is None and (kernel not in listed or arch in ("80", "90", "100")):
                     wrong.append(f"{source}: {kernel} for sm_{arch} has no ceiling")
                 elif most is not None and registers > most:
-                    wrong.append(f"{source}: {kernel} for sm_{arch} needs {registers} registers, and may have {most}")
+                    wrong.append(f"{source}: {kernel} for sm_{arch} needs {registers} registers; its ceiling is {most}")
                 if spilled:
                     wrong.append(f"{source}: {kernel} for sm_{arch} spills {spilled} bytes")
-        wrong += [f"{source}: no kernel {kernel}, but a ceiling" for kernel in sorted(set(listed) - set(kernels))]
+        wrong += [f"{source}: a ceiling for {kernel}, but no such kernel" for kernel in sorted(set(listed) - set(kernels))]
     return wrong, rows

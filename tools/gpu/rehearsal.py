@@ -1,5 +1,5 @@
-"""The parts of a run that only a GPU would show, rehearsed without one: a page of made-up figures, a step that takes too
-long, one that fails, and one that is skipped. Each gives a line of what is wrong, or none."""
+"""Rehearses without a GPU the parts of a run that need one: a page of made-up results, and steps that take too long, fail
+or are skipped. Each check yields a line per error."""
 import json
 import os
 import pathlib
@@ -33,7 +33,7 @@ def page(folder):
     if "| ours | 101 |" in text:
         yield "the page shows a round that is not the last"
     if len(data["limits"]) != 2 or len(data["replays"]) != 3 or not data["made_up"]:
-        yield "the JSON lacks figures"
+        yield "the JSON lacks results"
     for line in text.splitlines():
         if line.startswith("|") and line.count("|") not in {4, 5, 6, 12}:
             yield f"a table's line is broken: {line}"
@@ -66,9 +66,9 @@ def steps(folder):
     if outcomes != ["cut", "failed", "skipped", "skipped", "failed", "failed", "failed", "skipped", "cut"] or s.failed != 1 + 2 + 16 + 32 + 64:
         yield f"steps end as {outcomes}, exit code {s.failed}"
     if len(r.data["limits"]) != 1:
-        yield "a step that is cut loses its figures"
+        yield "a step that is cut loses its results"
     elif lives(r.data["limits"][0]["value"]):
-        yield "what a step that is cut had started runs on"
+        yield "a child process of a step that was cut is still running"
 
 
 def ceilings():
@@ -82,7 +82,7 @@ def ceilings():
 
 
 def with_fakes(run, folder, traces):
-    """What a run on a GPU does after the build. Without a GPU its programs skip; fakes stand for compute-sanitizer and torch."""
+    """The steps of a GPU run after the build, with fakes of compute-sanitizer and torch; without a GPU the programs skip."""
     fakes, before = pathlib.Path(__file__).parent / "fakes", dict(os.environ)
     r = Results(folder, "Made up", {}, made_up=True)
     s = Steps(r, folder / "logs", 100, quiet=True)
@@ -98,7 +98,7 @@ def with_fakes(run, folder, traces):
     wrong += [f"no step {n}" for n in ("test", "limits", "memcheck", "racecheck", "synccheck", "subjects", "traces") if n not in names]
     torch = [f for f in r.data["replays"] if f["subject"].startswith("torch")]
     if len(torch) != 3 * 3 * traces or any(f["operations"] != f["of"] or f["held_at_peak_bytes"] != f["peak_live_bytes"] for f in torch):
-        wrong.append(f"torch's traces end with {len(torch)} figures: {torch[:1]}")
+        wrong.append(f"torch's traces have {len(torch)} results: {torch[:1]}")
     return wrong
 
 

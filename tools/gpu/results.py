@@ -1,5 +1,4 @@
-"""What a run found, on disk from the first moment: results.json after each step, results.md beside it. A run that is cut
-short keeps what it had."""
+"""The results of a run: results.json and results.md, written after each step, so that a run that is cut short keeps them."""
 import json
 import os
 
@@ -12,7 +11,7 @@ class Results:
         self.flush()
 
     def step(self, name, outcome, seconds, note=""):
-        """outcome: passed, failed, skipped, cut."""
+        """outcome: passed, failed, skipped or cut."""
         self.data["steps"].append({"step": name, "outcome": outcome, "seconds": round(seconds, 1), "note": note})
         self.flush()
 
@@ -43,7 +42,7 @@ def number(value):
 def markdown(data):
     lines = [f"# {data['title']}", ""]
     if data["made_up"]:
-        lines += ["**MADE UP: no figure below was measured. They test the writer of this page.**", ""]
+        lines += ["**MADE UP: no number below was measured. They test the writer of this page.**", ""]
     facts = dict(data["facts"])
     for gpu in facts.pop("gpus", []):
         lines.append("- GPU: " + ", ".join(f"{k} {v}" if k != "name" else v for k, v in gpu.items()))
@@ -55,8 +54,8 @@ def markdown(data):
         lines += table(("what", "value", "unit"), [(f["limit"], number(f["value"]), f["unit"]) if "value" in f else (f["limit"], "-", f["missing"])
                                                    for f in data["limits"]])
     if data["replays"]:
-        lines += ["## Traces", "", "What a call costs the host, ns, in the last round of each; held: what the device has less when the most bytes "
-                  "are live, over those bytes. Round 0 takes all from the device. torch's calls go through Python.", ""]
+        lines += ["## Traces", "", "Host time per call in ns, in the last round of each trace. held / live: device memory in use when the most bytes "
+                  "are live, over those bytes. Round 0 allocates all memory from the device. torch is called through Python.", ""]
         last, first = {}, {}
         for r in data["replays"]:
             first.setdefault((r["trace"], r["subject"]), r)
@@ -71,7 +70,7 @@ def markdown(data):
                     rows.append((subject + cut, *(number(r[f"{call}_{q}_ns"]) for call in ("allocate", "deallocate") for q in ("p50", "p99", "max")),
                                  f"{r['wall_ms']:.1f}", f"{first[of, subject]['wall_ms']:.1f}", f"{held:.2f}", r["failed"]))
             lines += table(("subject", "allocate p50", "p99", "max", "deallocate p50", "p99", "max", "ms, last round", "ms, round 0",
-                            "held / live", "not met"), rows)
+                            "held / live", "failed"), rows)
     if data["registers"]:
         lines += ["## Registers", ""]
         lines += table(("source", "kernel", "sm", "registers", "ceiling"),

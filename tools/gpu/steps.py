@@ -1,4 +1,4 @@
-"""Steps of a run: each a command with a time limit, in a process group of its own, its figures kept as they come."""
+"""Steps of a run: each is a command with a time limit, in its own process group; its results are kept as it prints them."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ SKIPPED = 77
 class Steps:
     def __init__(self, results, folder, budget, quiet=False, has_gpu=False):
         self.results, self.folder, self.quiet = results, folder, quiet
-        self.has_gpu = has_gpu  # then a program that finds none has failed
+        self.has_gpu = has_gpu  # then a program that finds no GPU has failed
         self.end = time.monotonic() + budget
         self.failed = 0  # bits of the exit code
         self.running = set()
@@ -34,7 +34,7 @@ class Steps:
         return outcome == "passed"
 
     def run(self, name, command, limit, bit, env=None, keep=lambda figure: figure, skip_if=(), optional=False):
-        """Runs a command; gives whether it passed, and all that it printed. Lines of JSON are figures."""
+        """Runs a command; returns whether it passed, and its output. Lines of JSON are results."""
         limit = min(limit, self.left())
         if limit < 1:
             return self.told(name, "cut", 0, bit, "no time left"), ""
@@ -72,7 +72,7 @@ class Steps:
         if cut:
             good = self.told(name, "cut", seconds, bit, f"stopped after {seconds:.0f} s")
         elif self.has_gpu and not optional and (code == SKIPPED or output.startswith("no device")):
-            good = self.told(name, "failed", seconds, bit, "it found no GPU, and there is one: " + what_it_says(output))
+            good = self.told(name, "failed", seconds, bit, "it found no GPU, although there is one: " + what_it_says(output))
         elif code == 0:
             good = self.told(name, "passed", seconds, bit)
         elif code == SKIPPED or reason:
@@ -90,7 +90,7 @@ class Steps:
             self.results.figure(figure)
 
     def stop(self):
-        """Ends what runs, when the run itself is ended: takes no lock and waits for nobody, as it runs in a signal's handler."""
+        """Kills the running steps. Called in a signal handler, so it locks nothing and never waits."""
         for process in list(self.running):
             try:
                 os.killpg(process.pid, signal.SIGKILL)
@@ -99,10 +99,10 @@ class Steps:
 
 
 def what_it_says(output):
-    """Of all that a command printed, the first line that tells of an error, or the last: all is in the log."""
+    """The first line of the output with an error, or the last line; the log has all."""
     lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("{")]
     errors = [line for line in lines if re.search(r"\b(error|ERROR|wrong|failed)\b", line)]
-    return (errors[:1] or lines[-1:] or ["it said nothing"])[0][:300]
+    return (errors[:1] or lines[-1:] or ["no output"])[0][:300]
 
 
 def kill_group(process):
@@ -117,7 +117,7 @@ def kill_group(process):
 def stop_when_told(steps):
     def ended(number, _):
         steps.stop()
-        os.write(1, f"ended by signal {number}; what was found is in {steps.results.folder}\n".encode())
+        os.write(1, f"ended by signal {number}; results so far are in {steps.results.folder}\n".encode())
         os._exit(128 + number)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, ended)

@@ -1,4 +1,4 @@
-"""Traces for the benches of device allocators, in the format of bench/gpu/trace.hpp, the same for the same seed."""
+"""Traces for the benches of device allocators, in the format of bench/gpu/trace.hpp; equal seeds give equal traces."""
 import random
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -21,7 +21,7 @@ class Trace:
 
 
 def size_of(rng, most=64 * MIB):
-    """256 bytes to 64 MiB, each power of two as often as the next: many are small, most bytes are in large ones."""
+    """256 bytes to 64 MiB, log-uniform: many blocks are small, most bytes are in large ones."""
     return min(most, int(256 * 2 ** rng.uniform(0, 18)))
 
 
@@ -38,7 +38,7 @@ def one_stream(rng, n):
 
 
 def eight_streams(rng, n):
-    """Each stream by itself, in bursts: free memory of one is what another could take."""
+    """Independent streams that allocate in bursts, so that one could reuse the free memory of another."""
     t, live = Trace(), [[] for _ in range(8)]
     while t.ids < n:
         stream = rng.randrange(8)
@@ -54,7 +54,7 @@ def eight_streams(rng, n):
 
 
 def producer_consumer(rng, n):
-    """Blocks are allocated on one stream and freed on another, which waits for the first before."""
+    """Blocks are allocated on one stream and freed on another, after a wait for the first."""
     t, queue = Trace(), []
     while t.ids < n:
         batch = [t.allocate(size_of(rng, 8 * MIB), 0) for _ in range(rng.randrange(1, 8))]
@@ -87,7 +87,7 @@ def growing_batch(rng, n):
 
 
 def cache_append(rng, n):
-    """Sequences whose caches grow by half again when full: the new block, then the old one goes."""
+    """Caches of sequences that grow by a half when full: a new block is allocated, then the old one is freed."""
     t, sequences = Trace(), {}
     while t.ids < n:
         key = rng.randrange(32)
@@ -109,7 +109,7 @@ KINDS = (one_stream, eight_streams, producer_consumer, growing_batch, cache_appe
 
 
 def write_all(folder, n, seed=1):
-    """Writes each kind, with about n allocations, and gives the paths."""
+    """Writes a trace of each kind with about n allocations; returns the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for kind in KINDS:

@@ -1,10 +1,10 @@
-// The flights' number columns on a device: a block for each column of each chunk, from one device allocator, on several
-// streams, under a limit.
+// The number columns of the flights on a device: a block for each column of each chunk, from one device allocator with
+// a limit, on several streams.
 //
-// Nothing here waits for the device but who reads what came back. A chunk is copied there on its stream, and copied
-// back and freed on the next one, which waits for the first by an event; the allocator sees to it that whoever gets the
-// memory next comes after that. When the limit is reached the newest chunk goes and is copied again when its turn
-// comes: a scan that starts over finds the oldest ones there.
+// A chunk is copied to the device on its stream, and copied back and freed on the next stream, which waits for the
+// first by an event. The allocator orders the next use of the memory after that. The host waits only for data that were
+// copied back. At the limit the newest chunk is dropped, and copied again when it is needed, so a scan from the start
+// finds the oldest chunks on the device.
 #pragma once
 #include "device.hpp"
 #include <allot/device/api.hpp>
@@ -49,7 +49,7 @@ template <class Api> class device_columns {
     ~device_columns() {
         for (chunk& c : chunks_) drop(c);
         for (std::size_t s = 0; s != opened_; ++s) {
-            gpu_.leave(streams_[s]); // what it freed can be waited for, also when it is gone
+            gpu_.leave(streams_[s]); // so that other streams can wait for its frees
             (void)api_.synchronize(streams_[s]);
             (void)api_.destroy_stream(streams_[s]);
         }
@@ -89,7 +89,7 @@ template <class Api> class device_columns {
         bool there = false;
         stream on{};
     };
-    /// Freed at its end, in the order of its stream.
+    /// A block that is freed on its stream at the end of the scope.
     struct temporary {
         allot::device_allocator<column_memory<Api>>& gpu;
         stream on;
@@ -97,7 +97,7 @@ template <class Api> class device_columns {
         ~temporary() { gpu.deallocate(bytes, on); }
     };
 
-    /// One column of a chunk as it lies on the device: fn(i, bytes of one value, fill(to)).
+    /// Calls fn(i, bytes, fill) for each column of a chunk; fill(to) writes its values as they are on the device.
     template <class Fn> static void each_column(const table<flight>::chunk& rows, Fn fn) {
         std::size_t i = 0;
         const auto one = [&](const auto& column) {
@@ -111,7 +111,7 @@ template <class Api> class device_columns {
         };
         std::apply([&](const auto&... column) { (one(column), ...); }, flight::numbers);
     }
-    /// Depends on the order of the bytes, too.
+    /// A checksum that depends on the order of the bytes.
     static void add(std::uint64_t& sum, const std::byte* bytes, std::size_t n) {
         for (std::size_t i = 0; i != n; ++i)
             sum = (sum ^ static_cast<std::uint64_t>(bytes[i])) * 0x100000001b3u; // FNV-1a, 1991
@@ -122,7 +122,7 @@ template <class Api> class device_columns {
             if (void* const p = gpu_.try_allocate(bytes, on); p != nullptr || bytes == 0) return p;
             std::size_t c = chunks_.size();
             while (c != 0 && (!chunks_[c - 1].there || c - 1 == for_chunk)) --c;
-            if (c == 0) return gpu_.allocate(bytes, on); // throws, with the page of who holds the memory
+            if (c == 0) return gpu_.allocate(bytes, on); // throws out_of_memory, with a report
             drop(chunks_[c - 1]);
             ++out_.dropped;
         }
@@ -141,19 +141,18 @@ template <class Api> class device_columns {
             staging_.resize(bytes);
             fill(staging_.data());
             if (bytes != 0)
-                must(api_.copy_async(to.blocks[i], staging_.data(), bytes, to.on)); // read before it returns
+                must(api_.copy_async(to.blocks[i], staging_.data(), bytes, to.on)); // reads staging_ before it returns
             out_.copied += bytes;
         });
     }
-    /// By another stream than the one that has copied it there, through memory of its own, as a kernel's result would
-    /// be.
+    /// Copies a chunk back on another stream than it was copied by, through a temporary block, like a kernel's result.
     void copy_back(std::size_t c, std::array<std::uint64_t, columns>& there, std::array<std::uint64_t, columns>& back) {
         chunk& from = chunks_[c];
         if (!from.there) copy_there(c);
         const stream on = streams_[(c + 1) % streams];
         must(api_.record(ready_, from.on));
         must(api_.wait(on, ready_));
-        from.on = on; // and its blocks are freed there
+        from.on = on; // its blocks are freed on this stream
         std::size_t all = 0;
         each_column(from_.chunks[c], [&](std::size_t, std::size_t bytes, auto) { all += bytes; });
         if (pinned_bytes_ < all) {
@@ -185,12 +184,12 @@ template <class Api> class device_columns {
     const table<flight>& from_;
     allot::device_allocator<column_memory<Api>> gpu_;
     std::pmr::vector<chunk> chunks_;
-    std::vector<std::byte> staging_; // of one column of one chunk
+    std::vector<std::byte> staging_; // one column of one chunk
     std::array<stream, streams> streams_{};
     std::size_t opened_ = 0;
     typename Api::event_type ready_{};
     bool has_event_ = false;
-    std::byte* pinned_ = nullptr; // of one chunk
+    std::byte* pinned_ = nullptr; // for one chunk
     std::size_t pinned_bytes_ = 0;
     device_outcome out_;
 };

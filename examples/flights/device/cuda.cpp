@@ -1,5 +1,5 @@
-// On a GPU, by any compiler. FLIGHTS_CUDA: CUDA's toolkit was found; without it the program says so, as it does where
-// there is no driver.
+// The columns on a GPU; host code, for any compiler. FLIGHTS_CUDA is 0 if CUDA's toolkit was not found: then, and
+// without a driver, --device cuda fails with a message.
 #include "columns.hpp"
 #if FLIGHTS_CUDA
 #include <allot/device/cuda.hpp>

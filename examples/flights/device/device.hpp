@@ -1,5 +1,5 @@
-// What the job keeps on a device where --device names one: the flights' numbers, column by column, while the queries
-// are answered. The same code serves a GPU and the simulated device; one file here compiles it for each.
+// With --device, the number columns of the flights are kept on a device while queries are answered. The same code is
+// compiled for a GPU (cuda.cpp) and for the simulated device (simulated.cpp).
 #pragma once
 #include "../options.hpp"
 #include "../tables.hpp"
@@ -11,20 +11,20 @@
 
 namespace flights {
 
-/// There is no such device, or it does not do what it is asked.
+/// There is no such device, or one of its calls failed.
 struct device_error : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
 struct device_outcome {
-    std::string device;                         // empty: none was asked for
-    std::size_t columns = 0, equal_columns = 0; // those that came back as they had been copied there
+    std::string device;                         // empty: no device
+    std::size_t columns = 0, equal_columns = 0; // all, and those that were unchanged when copied back
     std::uint64_t rows = 0, chunks = 0, streams = 0;
     std::uint64_t copied = 0;        // bytes to the device
-    std::uint64_t dropped = 0;       // chunks that made room for others, and were copied again
-    std::uint64_t hazards = 0;       // uses of memory that were not ordered: what the simulated device found
-    std::string report, report_json; // of the device allocator, when all that fits was there
-    allot::device_stats afterwards;  // when nothing was left there
+    std::uint64_t dropped = 0;       // chunks that were dropped to make room, and copied again
+    std::uint64_t hazards = 0;       // unordered uses of memory that the simulated device found
+    std::string report, report_json; // of the device allocator, while it held the columns
+    allot::device_stats afterwards;  // after all blocks were freed
 
     bool good() const { return equal_columns == columns && hazards == 0; }
 };
@@ -32,18 +32,18 @@ struct device_outcome {
 class device_side {
   public:
     virtual ~device_side() = default;
-    /// Copies the columns to the device. Throws allot::out_of_memory where the limit is too small for one chunk.
+    /// Copies the columns to the device. Throws allot::out_of_memory if the limit is too small for one chunk.
     virtual void keep() = 0;
-    /// Copies them back, on other streams, and frees them.
+    /// Copies the columns back on other streams, compares them, and frees them.
     virtual device_outcome finish() = 0;
 };
 
-/// Null for --device none. Throws device_error where there is no such device; nothing was read until then. The table
-/// and the memory outlive it.
+/// Null for --device none. Throws device_error if there is no such device. Requires: the table and the memory outlive
+/// the result.
 std::unique_ptr<device_side> open_device(const options& asked, const table<flight>& from,
                                          std::pmr::memory_resource& memory);
 
-namespace devices { // each in the file of its name
+namespace devices { // each in the file with its name
 std::unique_ptr<device_side> simulated(const options&, const table<flight>&, std::pmr::memory_resource&);
 std::unique_ptr<device_side> cuda(const options&, const table<flight>&, std::pmr::memory_resource&);
 } // namespace devices

@@ -1,4 +1,4 @@
-// On the simulated device: work runs later and interleaved, and every use of memory that is not ordered is told.
+// The columns on the simulated device: work runs delayed and interleaved, and each unordered use of memory is reported.
 #include "columns.hpp"
 #include <allot/device/simulated.hpp>
 
@@ -20,7 +20,7 @@ class simulated_side final : public device_side {
     }
 
   private:
-    // Small units of mapping, so that small limits have something to do.
+    // A small granularity, so that small limits allow several pieces.
     allot::device::simulator machine_{
         {.granularity = 64 * 1024, .execution = allot::device::execution::delayed, .seed = 2013}};
     device_columns<allot::device::simulated> columns_;

@@ -1,4 +1,4 @@
-// Group-by and join: how late each airline leaves, the latest first.
+// Group-by and join: the average departure delay of each airline, the largest first.
 #pragma once
 #include "../answer.hpp"
 #include "../database.hpp"
@@ -39,7 +39,7 @@ template <class Rows> answer carriers(database<Rows>& db) {
     table_memory<Rows> by_code(join, "airlines");
     table_memory<Rows> states(group, "groups"), tables(group, "tables"), order(sort, "order");
     const join_index<airline> airlines(by_code.memory, db.workers, db.airlines);
-    by_code.release_empty_pages(); // which the index left behind as it grew
+    by_code.release_empty_pages(); // the index left them as it grew
     const grouping<carrier_group, Rows> groups(states.rows, tables.memory, db.workers, db.flights,
                                                [](const flight& f, carrier_group::key& key) {
                                                    key.carrier = text(f, flight::carrier);
@@ -52,7 +52,7 @@ template <class Rows> answer carriers(database<Rows>& db) {
     });
     db.note("carriers");
 
-    answer out{"carriers", "How late each airline leaves", {"carrier", "airline", "flights", "flown", "avg_delay"}, {}};
+    answer out{"carriers", "Departure delay by airline", {"carrier", "airline", "flights", "flown", "avg_delay"}, {}};
     for (const carrier_group* g : sorted)
         out.add({text_or_null(g->of.carrier), text_or_null(airlines.text_of(g->of.carrier, airline::airline_name)),
                  g->flights, g->flown, g->flown == 0 ? cell{} : cell{decimal{g->average()}}});

@@ -1,7 +1,7 @@
-// Hash join and sort: every flight that left, joined with its plane, and the twenty latest of them.
+// Hash join and sort: all flights that departed, joined with their planes; the twenty with the longest delays are
+// shown.
 //
-// A joined row holds a link to each of its two rows; its type has a destructor, so releasing it releases
-// both.
+// A joined row holds a link to each of its two rows. Its row type has a destructor, which releases both.
 #pragma once
 #include "../answer.hpp"
 #include "../database.hpp"
@@ -13,7 +13,7 @@ namespace flights {
 
 struct flight_with_plane {
     allot::row_ptr<flight> left;
-    allot::row_ptr<plane> right; // null where the registry does not know the plane
+    allot::row_ptr<plane> right; // null: not in the registry of planes
 };
 
 template <class Rows> answer delays(database<Rows>& db) {
@@ -23,7 +23,7 @@ template <class Rows> answer delays(database<Rows>& db) {
     operator_account join(query, "join"), sort(query, "sort");
     table_memory<Rows> by_tail(join, "planes"), kept(join, "pairs"), order(sort, "order");
     const join_index<plane> planes(by_tail.memory, db.workers, db.planes);
-    by_tail.release_empty_pages(); // which the index left behind as it grew
+    by_tail.release_empty_pages(); // the index left them as it grew
 
     auto pairs = kept.rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(flight_with_plane),
                                 allot::row_type_of<flight_with_plane>);

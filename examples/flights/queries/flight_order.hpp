@@ -1,6 +1,5 @@
-// The order in which flights are listed: the longest departure delay first, then by date, plan, carrier,
-// number, route and tail number. Nulls come last. Flights that are equal in all of these are equal in all
-// that the queries print.
+// The order of flights: the longest departure delay first, then by date, scheduled time, carrier, number, route and
+// tail number; nulls last. Flights that are equal in these are equal in all columns that the queries print.
 #pragma once
 #include "../tables.hpp"
 #include <climits>

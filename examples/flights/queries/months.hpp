@@ -1,4 +1,4 @@
-// Group-by two keys: flights by origin and month, and the share that was cancelled.
+// Group-by on two keys: flights by origin and month, and the percentage that was cancelled.
 #pragma once
 #include "../answer.hpp"
 #include "../database.hpp"

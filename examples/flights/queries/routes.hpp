@@ -1,4 +1,4 @@
-// Group-by with many groups and two joins: the busiest routes, with the names of their airports.
+// Group-by with many groups, and two joins: the busiest routes, with the names of their airports.
 #pragma once
 #include "../answer.hpp"
 #include "../database.hpp"
@@ -37,7 +37,7 @@ template <class Rows> answer routes(database<Rows>& db) {
     table_memory<Rows> by_code(join, "airports");
     table_memory<Rows> states(group, "groups"), tables(group, "tables"), order(sort, "order");
     const join_index<airport> airports(by_code.memory, db.workers, db.airports);
-    by_code.release_empty_pages(); // which the index left behind as it grew
+    by_code.release_empty_pages(); // the index left them as it grew
     const grouping<route_group, Rows> groups(states.rows, tables.memory, db.workers, db.flights,
                                              [](const flight& f, route_group::key& key) {
                                                  key = {text(f, flight::origin), text(f, flight::dest)};

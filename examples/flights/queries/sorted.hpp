@@ -1,4 +1,4 @@
-// Sort: all flights in order, told by what stands at five places and by a checksum that depends on the order.
+// Sort: all flights in order; five of them are shown, with a checksum that depends on the order.
 //
 // checksum(k) = sum over the first k flights of rank * ((date * 10000 + sched_dep_time) * 10000 + flight +
 // dep_delay), modulo 2^64, with null as 0 and date as yyyymmdd.

@@ -1,4 +1,4 @@
-// Heaps of one row size hold that size; rows of any size go by the list `fine`.
+// Heaps of one row size have slots of exactly that size; other rows are rounded by the list `fine`.
 #include "../job.hpp"
 #include "../sets.hpp"
 

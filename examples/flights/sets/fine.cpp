@@ -1,4 +1,4 @@
-// Eight size classes a doubling: at most an eighth of a slot is lost to rounding.
+// Eight size classes per doubling: rounding wastes at most an eighth of a slot.
 #include "../job.hpp"
 #include "../sets.hpp"
 #include <allot/row_manager.hpp>

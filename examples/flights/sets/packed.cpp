@@ -1,4 +1,4 @@
-// Heaps of one row size are rounded to four bytes and no more; rows of any size go by the list `fine`.
+// Heaps of one row size round it up to 4 bytes; other rows are rounded by the list `fine`.
 #include "../job.hpp"
 #include "../sets.hpp"
 

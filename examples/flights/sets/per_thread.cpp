@@ -1,4 +1,4 @@
-// Each thread has heaplets of its own; fine size classes.
+// Each thread has its own heaplets; fine size classes.
 #include "../job.hpp"
 #include "../sets.hpp"
 #include <allot/row_manager.hpp>

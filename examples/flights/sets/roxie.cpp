@@ -1,4 +1,4 @@
-// The ready set for queries that hold few rows: Roxie's size classes.
+// The ready set for queries with few rows: Roxie's size classes.
 #include "../job.hpp"
 #include "../sets.hpp"
 #include <allot/use/roxie.hpp>

@@ -2,7 +2,7 @@
 
 namespace flights {
 
-// Each is defined in the file of its name.
+// Each is defined in the file with its name.
 namespace sets {
 extern const set_entry roxie, thor, fine, packed, exact, out_of_band, per_thread;
 }

@@ -1,4 +1,4 @@
-// The ready set for jobs that hold very many rows.
+// The ready set for jobs with many rows.
 #include "../job.hpp"
 #include "../sets.hpp"
 #include <allot/use/thor.hpp>

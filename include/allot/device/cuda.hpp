@@ -1,9 +1,10 @@
-// device::cuda: a GPU, as a model of the device seam. The runtime is linked, statically (allot::cuda_runtime); what
-// only the driver has is found at run time. A program starts without a driver, and every call says "no device".
+// device::cuda: NVIDIA GPUs as a model of the device seam. The CUDA runtime is linked statically (allot::cuda_runtime);
+// calls of the driver are looked up at run time. Without a driver the program starts, and every call fails: "no
+// device".
 //
-// Empty: the state is CUDA's. Calls that take a device_id make it the thread's current device for as long as they last;
-// all but the default streams are then right whatever is current. Needs CUDA 12.8's headers or later, and no nvcc.
-// Cost: that of CUDA's call; a failure clears the runtime's last error. Threads: any.
+// Empty: the state is CUDA's. A call that takes a device_id makes it the thread's current device while it lasts. Needs
+// CUDA's headers, 12.8 or later, and no nvcc.
+// Cost: that of CUDA's call; after a failure the runtime's last error is cleared. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -20,6 +21,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// CUDA as a device api; see api.hpp for the calls.
 class cuda {
   public:
     using stream_type = cudaStream_t;
@@ -38,25 +40,25 @@ class cuda {
         const on_device here{device};
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
         void* p = nullptr;
-        return give(cudaMalloc(&p, bytes), "cudaMalloc", p);
+        return value_or_error(cudaMalloc(&p, bytes), "cudaMalloc", p);
     }
     result<> deallocate(device_id device, void* p) const noexcept {
         const on_device here{device};
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
-        return done(cudaFree(p), "cudaFree");
+        return success_or_error(cudaFree(p), "cudaFree");
     }
     result<void*> allocate_async(std::size_t bytes, stream_type stream) const noexcept {
         void* p = nullptr;
-        return give(cudaMallocAsync(&p, bytes, stream), "cudaMallocAsync", p);
+        return value_or_error(cudaMallocAsync(&p, bytes, stream), "cudaMallocAsync", p);
     }
     result<> deallocate_async(void* p, stream_type stream) const noexcept {
-        return done(cudaFreeAsync(p, stream), "cudaFreeAsync");
+        return success_or_error(cudaFreeAsync(p, stream), "cudaFreeAsync");
     }
     result<void*> allocate_pinned(std::size_t bytes) const noexcept {
         void* p = nullptr;
-        return give(cudaHostAlloc(&p, bytes, cudaHostAllocPortable), "cudaHostAlloc", p);
+        return value_or_error(cudaHostAlloc(&p, bytes, cudaHostAllocPortable), "cudaHostAlloc", p);
     }
-    result<> deallocate_pinned(void* p) const noexcept { return done(cudaFreeHost(p), "cudaFreeHost"); }
+    result<> deallocate_pinned(void* p) const noexcept { return success_or_error(cudaFreeHost(p), "cudaFreeHost"); }
 
     // --- virtual memory ----------------------------------------------------------------------------------------
     result<std::size_t> granularity(device_id device) const noexcept {
@@ -66,8 +68,8 @@ class cuda {
         if (driver.code != 0) return fail(driver.code, "cuMemGetAllocationGranularity");
         const CUmemAllocationProp what = properties_on(device);
         std::size_t bytes = 0;
-        return give(driver.granularity(&bytes, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-                    "cuMemGetAllocationGranularity", bytes);
+        return value_or_error(driver.granularity(&bytes, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                              "cuMemGetAllocationGranularity", bytes);
     }
     result<void*> reserve(device_id device, std::size_t bytes, std::size_t alignment) const noexcept {
         const on_device here{device};
@@ -76,7 +78,7 @@ class cuda {
         if (driver.code != 0) return fail(driver.code, "cuMemAddressReserve");
         CUdeviceptr at = 0;
         const auto code = driver.reserve(&at, bytes, alignment, 0, 0);
-        return give(code, "cuMemAddressReserve", reinterpret_cast<void*>(at));
+        return value_or_error(code, "cuMemAddressReserve", reinterpret_cast<void*>(at));
     }
     result<> free_address(void* p, std::size_t bytes) const noexcept {
         return call_driver(&detail::cuda_driver::free_address, "cuMemAddressFree", pointer(p), bytes);
@@ -89,7 +91,7 @@ class cuda {
         const CUmemAllocationProp what = properties_on(device);
         memory_type made{};
         const auto code = driver.create(&made.handle, bytes, &what, 0);
-        return give(code, "cuMemCreate", made);
+        return value_or_error(code, "cuMemCreate", made);
     }
     result<> release(memory_type memory) const noexcept {
         return call_driver(&detail::cuda_driver::release, "cuMemRelease", memory.handle);
@@ -120,71 +122,74 @@ class cuda {
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
         stream_type made = nullptr;
         const unsigned flags = kind == stream_kind::blocking ? cudaStreamDefault : cudaStreamNonBlocking;
-        return give(cudaStreamCreateWithFlags(&made, flags), "cudaStreamCreateWithFlags", made);
+        return value_or_error(cudaStreamCreateWithFlags(&made, flags), "cudaStreamCreateWithFlags", made);
     }
     result<> destroy_stream(stream_type stream) const noexcept {
-        return done(cudaStreamDestroy(stream), "cudaStreamDestroy");
+        return success_or_error(cudaStreamDestroy(stream), "cudaStreamDestroy");
     }
     result<std::uint64_t> stream_id(stream_type stream) const noexcept {
         unsigned long long id = 0;
         const auto code = cudaStreamGetId(stream, &id);
-        return give(code, "cudaStreamGetId", std::uint64_t{id});
+        return value_or_error(code, "cudaStreamGetId", std::uint64_t{id});
     }
     result<device_id> device_of(stream_type stream) const noexcept {
         device_id found{};
-        return give(cudaStreamGetDevice(stream, &found.index), "cudaStreamGetDevice", found);
+        return value_or_error(cudaStreamGetDevice(stream, &found.index), "cudaStreamGetDevice", found);
     }
     result<bool> query(stream_type stream) const noexcept { return ready(cudaStreamQuery(stream), "cudaStreamQuery"); }
     result<> synchronize(stream_type stream) const noexcept {
-        return done(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+        return success_or_error(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     }
     result<> synchronize(device_id device) const noexcept {
         const on_device here{device};
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
-        return done(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        return success_or_error(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     }
     result<device_id> current() const noexcept {
         device_id found{};
-        return give(cudaGetDevice(&found.index), "cudaGetDevice", found);
+        return value_or_error(cudaGetDevice(&found.index), "cudaGetDevice", found);
     }
-    result<> set_current(device_id device) const noexcept { return done(cudaSetDevice(device.index), "cudaSetDevice"); }
+    result<> set_current(device_id device) const noexcept {
+        return success_or_error(cudaSetDevice(device.index), "cudaSetDevice");
+    }
     result<event_type> create_event(device_id device) const noexcept {
         const on_device here{device};
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
         event_type made = nullptr;
-        return give(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags", made);
+        return value_or_error(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "cudaEventCreateWithFlags",
+                              made);
     }
     result<> destroy_event(event_type event) const noexcept {
-        return done(cudaEventDestroy(event), "cudaEventDestroy");
+        return success_or_error(cudaEventDestroy(event), "cudaEventDestroy");
     }
     result<> record(event_type event, stream_type stream) const noexcept {
-        return done(cudaEventRecord(event, stream), "cudaEventRecord");
+        return success_or_error(cudaEventRecord(event, stream), "cudaEventRecord");
     }
     result<> wait(stream_type stream, event_type event) const noexcept {
-        return done(cudaStreamWaitEvent(stream, event, cudaEventWaitDefault), "cudaStreamWaitEvent");
+        return success_or_error(cudaStreamWaitEvent(stream, event, cudaEventWaitDefault), "cudaStreamWaitEvent");
     }
     result<bool> query(event_type event) const noexcept { return ready(cudaEventQuery(event), "cudaEventQuery"); }
     result<> synchronize(event_type event) const noexcept {
-        return done(cudaEventSynchronize(event), "cudaEventSynchronize");
+        return success_or_error(cudaEventSynchronize(event), "cudaEventSynchronize");
     }
 
     // --- copies and fills --------------------------------------------------------------------------------------
     result<> copy_async(void* to, const void* from, std::size_t bytes, stream_type stream) const noexcept {
-        return done(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
+        return success_or_error(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
     }
     result<> copy_peer_async(void* to, device_id to_device, const void* from, device_id from_device, std::size_t bytes,
                              stream_type stream) const noexcept {
-        return done(cudaMemcpyPeerAsync(to, to_device.index, from, from_device.index, bytes, stream),
-                    "cudaMemcpyPeerAsync");
+        return success_or_error(cudaMemcpyPeerAsync(to, to_device.index, from, from_device.index, bytes, stream),
+                                "cudaMemcpyPeerAsync");
     }
     result<> fill_async(void* p, unsigned char value, std::size_t bytes, stream_type stream) const noexcept {
-        return done(cudaMemsetAsync(p, value, bytes, stream), "cudaMemsetAsync");
+        return success_or_error(cudaMemsetAsync(p, value, bytes, stream), "cudaMemsetAsync");
     }
 
     // --- devices -----------------------------------------------------------------------------------------------
     result<int> device_count() const noexcept {
         int n = 0;
-        return give(cudaGetDeviceCount(&n), "cudaGetDeviceCount", n);
+        return value_or_error(cudaGetDeviceCount(&n), "cudaGetDeviceCount", n);
     }
     result<properties> properties_of(device_id device) const noexcept {
         cudaDeviceProp all{};
@@ -198,7 +203,7 @@ class cuda {
         p.compute_major = all.major;
         p.compute_minor = all.minor;
         p.memory_pools = all.memoryPoolsSupported != 0;
-        p.granularity = granularity(device).value_or(0); // where the driver refuses, there is no virtual memory
+        p.granularity = granularity(device).value_or(0); // an error means no virtual memory
         p.virtual_memory = p.granularity != 0;
         return p;
     }
@@ -207,18 +212,18 @@ class cuda {
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
         memory_stats m{};
         const auto code = cudaMemGetInfo(&m.free_bytes, &m.total_bytes);
-        return give(code, "cudaMemGetInfo", m);
+        return value_or_error(code, "cudaMemGetInfo", m);
     }
     result<bool> can_access_peer(device_id device, device_id peer) const noexcept {
         int can = 0;
         const auto code = cudaDeviceCanAccessPeer(&can, device.index, peer.index);
-        return give(code, "cudaDeviceCanAccessPeer", can != 0);
+        return value_or_error(code, "cudaDeviceCanAccessPeer", can != 0);
     }
     result<> enable_peer(device_id device, device_id peer) const noexcept {
         const on_device here{device};
         if (here.code != cudaSuccess) return fail(here.code, "cudaSetDevice");
         const auto code = cudaDeviceEnablePeerAccess(peer.index, 0);
-        if (code != cudaErrorPeerAccessAlreadyEnabled) return done(code, "cudaDeviceEnablePeerAccess");
+        if (code != cudaErrorPeerAccessAlreadyEnabled) return success_or_error(code, "cudaDeviceEnablePeerAccess");
         (void)cudaGetLastError();
         return {};
     }
@@ -234,13 +239,13 @@ class cuda {
     result<capture_mode> exchange_capture_mode(capture_mode mode) const noexcept {
         cudaStreamCaptureMode now = native(mode);
         const auto code = cudaThreadExchangeStreamCaptureMode(&now);
-        return give(code, "cudaThreadExchangeStreamCaptureMode",
-                    now == cudaStreamCaptureModeGlobal        ? capture_mode::global
-                    : now == cudaStreamCaptureModeThreadLocal ? capture_mode::one_thread
-                                                              : capture_mode::relaxed);
+        return value_or_error(code, "cudaThreadExchangeStreamCaptureMode",
+                              now == cudaStreamCaptureModeGlobal        ? capture_mode::global
+                              : now == cudaStreamCaptureModeThreadLocal ? capture_mode::one_thread
+                                                                        : capture_mode::relaxed);
     }
     result<> begin_capture(stream_type stream, capture_mode mode) const noexcept {
-        return done(cudaStreamBeginCapture(stream, native(mode)), "cudaStreamBeginCapture");
+        return success_or_error(cudaStreamBeginCapture(stream, native(mode)), "cudaStreamBeginCapture");
     }
     result<graph_type> end_capture(stream_type stream) const noexcept {
         cudaGraph_t captured = nullptr;
@@ -248,17 +253,17 @@ class cuda {
         graph_type ready_to_launch = nullptr;
         const auto code = cudaGraphInstantiate(&ready_to_launch, captured, 0);
         (void)cudaGraphDestroy(captured);
-        return give(code, "cudaGraphInstantiate", ready_to_launch);
+        return value_or_error(code, "cudaGraphInstantiate", ready_to_launch);
     }
     result<> launch_graph(graph_type graph, stream_type stream) const noexcept {
-        return done(cudaGraphLaunch(graph, stream), "cudaGraphLaunch");
+        return success_or_error(cudaGraphLaunch(graph, stream), "cudaGraphLaunch");
     }
     result<> destroy_graph(graph_type graph) const noexcept {
-        return done(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
+        return success_or_error(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
     }
 
   private:
-    // The thread's current device, changed and put back.
+    // Sets the thread's current device while it lives.
     struct on_device {
         explicit on_device(device_id device) noexcept : code{cudaGetDevice(&before)} {
             if (code == cudaSuccess && before != device.index) {
@@ -277,17 +282,17 @@ class cuda {
     };
 
     static error fail(int code, const char* call) noexcept { return detail::cuda_error(code, call); }
-    static result<> done(int code, const char* call) noexcept {
+    static result<> success_or_error(int code, const char* call) noexcept {
         if (ALLOT_LIKELY(code == 0)) return {};
         return fail(code, call);
     }
-    template <class T> static result<T> give(int code, const char* call, const T& value) noexcept {
+    template <class T> static result<T> value_or_error(int code, const char* call, const T& value) noexcept {
         if (ALLOT_LIKELY(code == 0)) return value;
         return fail(code, call);
     }
     static result<bool> ready(cudaError_t code, const char* call) noexcept {
         if (code == cudaSuccess) return true;
-        const error e = fail(code, call); // "not ready" stays in the last error, too
+        const error e = fail(code, call); // also clears "not ready" from the last error
         if (code == cudaErrorNotReady) return false;
         return e;
     }
@@ -295,7 +300,7 @@ class cuda {
     static result<> call_driver(Call detail::cuda_driver::* call, const char* what, Values... values) noexcept {
         const detail::cuda_driver& driver = detail::cuda_driver::get();
         if (driver.code != 0) return fail(driver.code, what);
-        return done((driver.*call)(values...), what);
+        return success_or_error((driver.*call)(values...), what);
     }
     static CUdeviceptr pointer(const void* p) noexcept { return reinterpret_cast<CUdeviceptr>(p); }
     static CUmemAllocationProp properties_on(device_id device) noexcept {

@@ -1,9 +1,8 @@
-// The driver's calls for virtual memory, found at run time, so that a program starts where there is no driver.
+// The CUDA driver's calls for virtual memory, looked up at run time, so that a program starts without a driver.
 //
-// The runtime has none of them, and linking libcuda ends a program before main() where it is missing. A table that is
-// read once and never changes; `code` tells why it is empty. Cost: 9 pointers a process; the first use asks the
-// runtime.
-// Threads: any.
+// The runtime has no such calls, and a program that links libcuda does not start where it is missing. The table is
+// filled at the first use and never changes; `code` is the reason when it is empty.
+// Cost: 72 bytes per process, and one lookup per call at the first use. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -23,7 +22,7 @@ struct cuda_driver {
     decltype(&::cuMemMap) map = nullptr;
     decltype(&::cuMemSetAccess) set_access = nullptr;
     decltype(&::cuMemUnmap) unmap = nullptr;
-    int code = 0; // of the call that failed; 0: all are there
+    int code = 0; // CUDA's code of the first lookup that failed; 0: all were found
 
     static const cuda_driver& get() noexcept {
         static const cuda_driver found;
@@ -42,15 +41,15 @@ struct cuda_driver {
         find("cuMemUnmap", unmap);
     }
     template <class Call> void find(const char* name, Call& call) noexcept {
-        constexpr unsigned since = 10020; // CUDA 10.2, which brought them
+        constexpr unsigned since = 10020; // CUDA 10.2, the first with these calls
         void* p = nullptr;
         cudaDriverEntryPointQueryResult query = cudaDriverEntryPointSuccess;
         const cudaError_t got = cudaGetDriverEntryPointByVersion(name, &p, since, cudaEnableDefault, &query);
         if (got == cudaSuccess && query == cudaDriverEntryPointSuccess && p != nullptr)
             call = reinterpret_cast<Call>(p);
         else if (code == 0)
-            code = static_cast<int>(
-                got != cudaSuccess ? got : cudaErrorNotSupported); // after an error the query says nothing
+            code = static_cast<int>(got != cudaSuccess ? got
+                                                       : cudaErrorNotSupported); // after an error, `query` is not set
         (void)cudaGetLastError();
     }
 };

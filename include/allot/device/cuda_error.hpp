@@ -1,7 +1,7 @@
-// CUDA's codes as failures of the seam. Runtime and driver number alike what both have.
+// CUDA's error codes as failures of the seam. Runtime and driver use the same numbers.
 //
-// The three ways in which "no device" arrives are one: a driver that is missing or too old (35), a stub (34), no GPU
-// (100). After a failure the runtime's "last error" is cleared, so that nobody takes it for theirs. Threads: any.
+// Three codes are no_device: a stub driver (34), a missing or too old driver (35), no GPU (100). After a failure the
+// runtime's last error is cleared, so that the program does not take it for an error of its own calls. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -12,6 +12,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// The failure of a code of the CUDA runtime or driver.
 constexpr failure failure_of_cuda(int code) noexcept {
     switch (code) {
     case 0: return failure::none;
@@ -29,7 +30,7 @@ constexpr failure failure_of_cuda(int code) noexcept {
     case 801: return failure::not_supported;
     case 214:
     case 220:
-    case 226: // memory and links that fail
+    case 226: // memory and link errors
     case 700:
     case 702:
     case 710:

@@ -1,7 +1,6 @@
-// What went wrong in a call to a device: the kind, which programs ask for, and code and call, which people read.
+// The error of a device call: its kind, for programs; CUDA's code and the name of the call, for reports.
 //
-// `native` is CUDA's code, on the simulated device too: the code that CUDA would give. Allocates nothing.
-// Threads: a value. Host only.
+// The simulated device uses the codes that CUDA would return. Allocates nothing. Host only. Threads: a value.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,18 +13,19 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// The kind of an error.
 enum class failure : std::uint8_t {
     none,
     out_of_memory,
-    no_device,                // no driver, no GPU, or a driver older than the runtime: all one to a program
-    invalid_value,            // a size, an address or an alignment that the call does not take
-    invalid_handle,           // a stream, event, graph or memory handle that is not, or no longer, one
-    invalid_device,           // there is no device of this number
-    not_supported,            // this device or driver cannot
-    not_permitted,            // it could, but not here: from inside queued work, or a missing right
-    not_permitted_in_capture, // the call would end a capture, or has invalidated it
+    no_device,                // no GPU, no driver, or a driver older than the runtime
+    invalid_value,            // a size, an address or an alignment that the call does not accept
+    invalid_handle,           // not a live stream, event, graph or memory handle
+    invalid_device,           // no device has this number
+    not_supported,            // by this device or driver
+    not_permitted,            // inside queued work, or without the right
+    not_permitted_in_capture, // the call would invalidate a capture, or has done so
     device_lost,              // sticky: every later call fails, too
-    shutting_down,            // the process is ending, and the runtime has gone
+    shutting_down,            // the process is ending, and the runtime has shut down
     other,
 };
 
@@ -48,16 +48,17 @@ constexpr std::string_view text_of(failure kind) noexcept {
     return texts[static_cast<std::size_t>(kind)];
 }
 
-/// CUDA's code for a kind that has one of its own.
+/// The CUDA code of a kind.
 constexpr int native_code(failure kind) noexcept {
     constexpr int codes[] = {0, 2, 100, 1, 400, 101, 801, 800, 900, 719, 4, 999};
     static_assert(std::size(codes) == static_cast<std::size_t>(failure::other) + 1);
     return codes[static_cast<std::size_t>(kind)];
 }
 
+/// The error of one call; success if kind is failure::none.
 struct error {
     const char* call = ""; // a literal
-    int native = 0;
+    int native = 0;        // CUDA's code
     failure kind = failure::none;
 
     friend constexpr bool operator==(const error& a, const error& b) noexcept {
@@ -65,7 +66,7 @@ struct error {
     }
 };
 
-/// "cuMemCreate: out of memory (code 2)"
+/// Writes "cuMemCreate: out of memory (code 2)".
 constexpr void write(text_writer& out, const error& e) noexcept {
     out.put(e.call).put(": ").put(text_of(e.kind));
     if (e.kind != failure::none) out.put(" (code ").number(static_cast<std::uint64_t>(e.native)).put(')');

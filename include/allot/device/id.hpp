@@ -1,10 +1,11 @@
-// Which device: its number, from 0, as the api counts them. A strong type, so that constructors take it in any order.
+// device_id: the number of a device, a type of its own so that constructors take it in any order.
 #pragma once
 
 #include <allot/config.hpp>
 
 namespace allot::inline ALLOT_ABI {
 
+/// The number of a device, from 0, as the api counts them.
 struct device_id {
     int index = 0;
 

@@ -1,4 +1,4 @@
-// The choices that calls of the device seam take, in CUDA's terms.
+// The enumerations that calls of the device seam take, in CUDA's terms.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,11 +14,11 @@ enum class stream_kind : std::uint8_t { blocking, non_blocking };
 /// What a device may do with mapped memory.
 enum class access : std::uint8_t { none, read, read_write };
 
-/// Which calls that are unsafe in a capture (plain allocations, synchronising, querying events) are refused while
-/// it is active: those of every thread, those of the capturing thread, none.
+/// Which unsafe calls (plain allocations, synchronisation, event queries) are refused while a capture is active: those
+/// of every thread, those of the capturing thread, or none.
 enum class capture_mode : std::uint8_t { global, one_thread, relaxed };
 
-/// Invalidated: a call that is not permitted was made, and end_capture will fail.
+/// Whether a stream is being captured. invalidated: a call was made that is not permitted, so end_capture() will fail.
 enum class capture_state : std::uint8_t { none, active, invalidated };
 
 } // namespace device

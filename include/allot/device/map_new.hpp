@@ -1,10 +1,10 @@
-// Memory of a device that is new where it is mapped: created, mapped, usable by its device, and known by its address
-// alone.
+// Creates device memory, maps it, gives its device access, and releases the handle: unmapping the address frees the
+// memory.
 //
-// Its handle is released at once: what is mapped lives on until it is unmapped.
-// Invariant: a failure leaves nothing behind, neither mapped nor created; where the device refuses to take the handle,
-// it is asked once more without the mapping. Cost: four driver calls. Threads: as the api's; one for an address.
-// Source: CUDA's driver, virtual memory management, 2019 (CUDA 10.2).
+// Invariant: a failure leaves nothing mapped or created. If the release of the handle fails, the memory is unmapped and
+// the release is tried once more.
+// Cost: four driver calls. Threads: as the api's; one thread per address.
+// Source: virtual memory management of the CUDA driver, 10.2 (2019).
 #pragma once
 
 #include <allot/config.hpp>
@@ -15,8 +15,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-/// `at` lies in reserved addresses where nothing is mapped; `bytes` is a multiple of the granularity. The error is that
-/// of the step that failed.
+// Requires: `at` is reserved and nothing is mapped there; bytes is a multiple of the granularity.
+// Returns the error of the first call that failed.
 template <class Api> device::result<> map_new(const Api& api, device_id device, void* at, std::size_t bytes) noexcept {
     const auto memory = api.create(device, bytes);
     if (!memory) return memory.error();
@@ -26,7 +26,7 @@ template <class Api> device::result<> map_new(const Api& api, device_id device, 
     const auto released = api.release(*memory);
     if (done) done = released;
     if (mapped && !done) (void)api.unmap(at, bytes);
-    if (!released) (void)api.release(*memory); // once more, without the mapping
+    if (!released) (void)api.release(*memory); // retried without the mapping
     return done;
 }
 

@@ -1,7 +1,5 @@
-// page::on_device<Api>: memory of one device, through a model of device::api.
-//
-// Kernels may use it, the host may not. The api's value is given at construction where it is no empty type, and which
-// device by a device_id (the first one unless told). Cost: none at run time.
+// page::on_device<Api>: pages in the memory of one device, through a model of device::api. Kernels may use it; the host
+// must not. Cost: none at run time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -13,14 +11,17 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
+/// Pages of a device's memory. Constructors take a device_id (0), and the api's value unless Api is an empty type.
 template <class Api> struct on_device {
-    static_assert(allot::device::api<Api>, "allot: page::on_device is given a model of device::api");
+    static_assert(allot::device::api<Api>,
+                  "allot: the argument of page::on_device must be a model of device::api, such as device::cuda");
     using category = allot::category::page;
     using needs = types<>;
     using provides = types<property::device_accessible>;
     using api = Api;
-    static constexpr std::string_view about = "a device's memory, mapped into one reserved range where the device can";
-    static constexpr std::string_view cost = "driver calls where it grows and gives back";
+    static constexpr std::string_view about =
+        "a device's memory, mapped into one reserved range if the device supports virtual memory";
+    static constexpr std::string_view cost = "driver calls when memory grows or is returned";
 };
 
 } // namespace page

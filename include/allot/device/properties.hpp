@@ -1,4 +1,4 @@
-// What is known about a device: facts that stay (properties), and how much memory it has left (memory_stats).
+// The fixed properties of a device, and its free memory now (memory_stats).
 #pragma once
 
 #include <allot/config.hpp>
@@ -8,10 +8,11 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// Properties that do not change.
 struct properties {
     char name[64]{};             // NUL-terminated
     std::size_t total_bytes = 0; // of device memory
-    std::size_t granularity = 0; // of virtual memory, in bytes; 0 without it
+    std::size_t granularity = 0; // of virtual memory, in bytes; 0: no virtual memory
     int multiprocessors = 0;
     int warp_size = 32;
     int compute_major = 0; // compute capability
@@ -20,6 +21,7 @@ struct properties {
     bool memory_pools = false;   // allocate_async
 };
 
+/// Memory of a device now, for all processes.
 struct memory_stats {
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;

@@ -1,7 +1,7 @@
-// A value, or the error of the call that should have given it.
+// The result of a device call: a value, or an error.
 //
-// Values are small and trivial (pointers, handles, numbers), so both members stand side by side: no union, no
-// destructor. result<> is a success or an error in 16 bytes. Nothing throws. Threads: a value.
+// Values are small and trivial (pointers, handles, numbers), so value and error are two members, without a union or a
+// destructor. result<> has no value and takes 16 bytes. Nothing throws. Threads: a value.
 #pragma once
 
 #include <allot/config.hpp>
@@ -12,6 +12,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// A value of T, or the error of the call.
 template <class T = void> class [[nodiscard]] result {
     static_assert(std::is_trivially_copyable_v<T>);
 
@@ -20,9 +21,9 @@ template <class T = void> class [[nodiscard]] result {
     constexpr result(const device::error& e) noexcept : error_{e} {}
 
     constexpr explicit operator bool() const noexcept { return error_.kind == failure::none; }
-    /// Only of a success.
+    /// Requires: the call succeeded; asserted.
     constexpr const T& operator*() const noexcept {
-        ALLOT_ASSERT(error_.kind == failure::none, "a failed call has no value");
+        ALLOT_ASSERT(error_.kind == failure::none, "a failed call has no value: test the result first");
         return value_;
     }
     constexpr const T* operator->() const noexcept { return &**this; }

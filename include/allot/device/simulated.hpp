@@ -1,4 +1,4 @@
-// device::simulated: a handle to a device::simulator, as a model of the device seam. One pointer; see simulator.hpp.
+// device::simulated: a device::simulator as a model of the device seam. One pointer; see simulator.hpp.
 #pragma once
 
 #include <allot/config.hpp>
@@ -11,6 +11,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// A device api over a simulator; see api.hpp for the calls.
 class simulated {
   public:
     using stream_type = simulator::stream_type;
@@ -19,7 +20,7 @@ class simulated {
     using graph_type = simulator::graph_type;
     static constexpr const char* name = "simulated";
 
-    /// The simulator must outlive the handle and its copies.
+    /// Requires: the simulator outlives this object and its copies.
     explicit simulated(simulator& machine) noexcept : machine_{&machine} {}
     simulator& machine() const noexcept { return *machine_; }
 
@@ -113,7 +114,7 @@ class simulated {
     }
     result<> destroy_graph(graph_type graph) const noexcept { return machine_->destroy_graph(graph); }
 
-    // --- blocks, for allocators that cut them out of segments (device::tracks_blocks) --------------------------
+    // --- blocks of allocators that cut them out of segments (device::tracks_blocks) ----------------------------
     void mark_allocated(void* p, std::size_t bytes, stream_type stream) const noexcept {
         machine_->mark_allocated(p, bytes, stream);
     }

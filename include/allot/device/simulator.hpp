@@ -1,4 +1,4 @@
-// The simulated machine: devices without a GPU, for tests of whatever allocates or orders memory on one.
+// The simulator: devices without a GPU, for tests of code that allocates device memory or orders its use.
 //
 //     device::simulator sim{{.devices = 2, .execution = device::execution::delayed, .seed = 7}};
 //     device::simulated api{sim};          // a model of device::api
@@ -6,12 +6,12 @@
 //     CHECK(sim.hazards() == 0);
 //     CHECK(sim.leaks() == 0);
 //
-// It follows who is ordered after whom by vector clocks and tells every use of memory that is not ordered after what
-// came before, in whatever order things happened to run; delayed execution and poison show the same in the bytes. What
-// it checks and what it does not: docs/device.md. Same options and calls: same run, under one thread.
-// Cost: 8 KiB and what it follows; some 100 ns of host work a call (docs/device.md has the figures). Memory for its
-// books comes from the heap; where there is none, it ends the program.
-// Threads: any. A sink and queued work must not call it.
+// Tracks the order of operations with vector clocks, and reports each use of memory that is not ordered after an
+// earlier use, however the work happened to run. Delayed execution and poison show the same errors in the bytes.
+// docs/device.md lists what is checked and what is not. With one thread, equal options and calls give equal runs.
+// Cost: 8 KiB and the tracked state; about 100 ns of host work per call (docs/device.md). Its state is on the heap; if
+// the heap is exhausted, the program is terminated.
+// Threads: any. A sink, and work that runs, must not call the simulator.
 #pragma once
 
 #include <allot/config.hpp>
@@ -29,40 +29,46 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// A machine with simulated devices. The calls of the device seam are in its base classes; use them through
+/// device::simulated. launch(), host_reads() and host_writes() are called directly.
 class simulator : public sim::operation_layer {
   public:
-    static constexpr std::size_t leaks_told_at_most = 16;
+    static constexpr std::size_t max_reported_leaks = 16;
 
     explicit simulator(const simulator_options& options = {}) : operation_layer{options} {}
-    /// Runs what is queued, and tells the sink what was not given back: the first 16, and how many more.
+    /// Runs all queued work, then reports objects that were not freed to the sink: the first 16, and the number of
+    /// others.
     ~simulator() {
         const std::lock_guard lock{mutex_};
         wait_for_all();
         std::size_t n = 0;
         visit_leaks([&](const leak& l) {
-            if (++n <= leaks_told_at_most) options_.sink.write_leak(options_.sink.context, l);
+            if (++n <= max_reported_leaks) options_.sink.write_leak(options_.sink.context, l);
         });
-        if (n > leaks_told_at_most)
-            options_.sink.write_leak(options_.sink.context, {"others, in number:", nullptr, 0, n - leaks_told_at_most});
+        if (n > max_reported_leaks)
+            options_.sink.write_leak(options_.sink.context, {"further objects:", nullptr, 0, n - max_reported_leaks});
     }
 
     const simulator_options& options() const noexcept { return options_; }
 
-    // --- what was found ----------------------------------------------------------------------------------------
+    // --- findings ----------------------------------------------------------------------------------------------
+    /// The number of hazards found.
     std::uint64_t hazards() const {
         const std::lock_guard lock{mutex_};
         return log_.count();
     }
-    /// The first 64, in the order in which they were found.
+    /// Calls visit(hazard) for the first 64, in the order in which they were found. Requires: visit does not call the
+    /// simulator.
     template <class Visit> void each_hazard(Visit&& visit) const {
         const std::lock_guard lock{mutex_};
         for (std::size_t i = 0; i != log_.kept(); ++i) visit(log_[i]);
     }
+    /// Sets the number of hazards to 0.
     void forget_hazards() {
         const std::lock_guard lock{mutex_};
         log_.clear();
     }
-    /// What is not given back now.
+    /// The number of objects that are not freed now: memory, mappings, address space, handles, streams, events, graphs.
     std::size_t leaks() {
         const std::lock_guard lock{mutex_};
         std::size_t n = 0;
@@ -70,49 +76,51 @@ class simulator : public sim::operation_layer {
         return n;
     }
 
-    // --- what was done -----------------------------------------------------------------------------------------
-    /// How often a call was made, those that failed included.
+    // --- counts ------------------------------------------------------------------------------------------------
+    /// The number of times that a call was made, including those that failed.
     std::uint64_t count(call c) const {
         const std::lock_guard lock{mutex_};
         return counts_[static_cast<std::size_t>(c)];
     }
-    /// Pieces of memory that are followed apart.
+    /// The number of memory ranges that are tracked separately.
     std::size_t pieces() const {
         const std::lock_guard lock{mutex_};
         return uses_.pieces();
     }
-    /// Nanoseconds on the virtual clock: the sum of what the calls cost.
+    /// Nanoseconds of virtual time: the sum of the costs of all calls.
     std::uint64_t now() const {
         const std::lock_guard lock{mutex_};
         return costs_.now();
     }
 
-    // --- what shall happen -------------------------------------------------------------------------------------
+    // --- costs and failures ------------------------------------------------------------------------------------
+    /// Sets the virtual cost of a call; 0 by default.
     void charge(call c, std::uint64_t nanoseconds) {
         const std::lock_guard lock{mutex_};
         costs_.set(c, nanoseconds);
     }
+    /// Plans a failure of this call.
     void fail(call c, const planned_failure& plan = {}) {
         const std::lock_guard lock{mutex_};
         faults_.plan(plan, false, c);
     }
-    /// Counts calls of every kind.
+    /// Plans a failure; calls of every kind count towards `nth`.
     void fail_any(const planned_failure& plan = {}) {
         const std::lock_guard lock{mutex_};
         faults_.plan(plan, true);
     }
-    /// Every call fails from now on, as after a fault of a kernel.
+    /// Every later call fails with device_lost, as after a kernel fault.
     void lose() {
         const std::lock_guard lock{mutex_};
         lost_ = true;
     }
-    /// Calls work again, and nothing is planned.
+    /// Undoes lose(), and removes planned failures.
     void revive() {
         const std::lock_guard lock{mutex_};
         lost_ = false;
         faults_.clear();
     }
-    /// Runs everything that is queued; orders nothing.
+    /// Runs all queued work, without ordering anything.
     void run_all() {
         const std::lock_guard lock{mutex_};
         for (sim::stream_state& s : streams_) drain(s);
@@ -131,7 +139,7 @@ class simulator : public sim::operation_layer {
             if (!m.released) visit(leak{"memory handle", nullptr, m.bytes, h.index});
         });
         for (const sim::stream_state& s : streams_)
-            if (!s.own && s.alive) visit(leak{"stream", nullptr, 0, s.index});
+            if (!s.is_default && s.alive) visit(leak{"stream", nullptr, 0, s.index});
         events_.each([&](event_type h, const sim::event_state&) { visit(leak{"event", nullptr, 0, h.index}); });
         graphs_.each([&](graph_type h, const sim::graph&) { visit(leak{"graph", nullptr, 0, h.index}); });
     }

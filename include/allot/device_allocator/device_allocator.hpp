@@ -1,24 +1,29 @@
 // The device allocator: stream-ordered blocks of one device's memory under one limit, from a named set of policies.
 //
-//   device_allocator -- fit: free and live runs, on the host --.
-//                    -- book: streams, tickets, lazy events ---+-- segments (mapped pieces) -- api (the device)
-//                    -- ledger (limit)                        --'
-// Its parts: device_allocator_state.hpp (who asks, and what is there), segment_growth.hpp (how memory grows, is joined
-// and goes back), device_report.hpp and device_diagnostics.hpp (what it says); this file is what a program calls.
+//   device_allocator -- fit: free and live runs, on the host  --.
+//                    -- stream registry: tickets, lazy events --+-- segments (mapped pieces) -- api (the device)
+//                    -- ledger: the limit                     --'
+// Parts: device_allocator_state.hpp (requests that need no new memory), segment_growth.hpp (growth, joining, return),
+// device_report.hpp and device_diagnostics.hpp (reports).
 //
-// Memory freed on stream S is free for S at once, and for another stream T after T's wait for an event behind the free,
-// which is recorded only then. A request takes, in this order: what its stream freed; what is free for all; what other
-// streams freed and it already comes after; what it comes after by a wait alone; by an event and a wait; a new piece;
-// what lies side by side, joined, after waits for those who freed it; and, as `retain` allows, a piece in place of
-// pieces that are wholly free.
-// Invariant: bytes held of the device never exceed the limit; a block is never handed to a stream that does not come
-// after its last free. Cost: some 100 ns a pair beside the api's two questions a call (whose id, whether captured); an
-// exhausted allocator answers in O(streams) until something is freed, then with one look at all runs. The host keeps 40
-// to 60 bytes a run, and writes nothing to the device's memory.
-// Threads: any; one mutex for the books, one more for who grows. Calls that record and wait are made under the first,
-// those that create, map, unmap and synchronise under the second alone, so hits go on meanwhile. An account's listeners
-// are called under none.
-// Source: stream-ordered allocation, CUDA 11.2 2020; RMM's pool 2020, without its event a free; best fit, Knuth 1968.
+// Memory freed on stream S is free for S at once. Another stream T may use it after T has waited for an event recorded
+// behind the free; the event is recorded only when T needs it. A request tries, in this order:
+//   1. memory that its own stream freed;
+//   2. memory that is free for every stream;
+//   3. memory of other streams: already ordered before this one, then by a wait, then by an event and a wait;
+//   4. a new piece of device memory under the limit;
+//   5. adjacent runs freed by several streams, joined after waits for those streams;
+//   6. as `retain` allows, a new piece in place of wholly free pieces, after a wait of the host.
+// Invariant: bytes held of the device never exceed the limit. A block is never handed to a stream that is not ordered
+// after its last free.
+// Cost: about 100 ns per allocate and deallocate beside two api calls each (stream id, capture state). An exhausted
+// allocator refuses in O(streams) until memory is freed, then scans all runs once. 40 to 60 bytes of host memory per
+// run; nothing is written to the device's memory.
+// Threads: any. state_lock_ guards runs and streams, and is held while events are recorded and waits queued.
+// growth_lock_ alone is held while memory is created, mapped, unmapped or synchronised, so other requests proceed.
+// Account listeners are called with neither held.
+// Source: stream-ordered allocation, CUDA 11.2 (2020); RMM's pool (2020), without its event per free; best fit, Knuth
+// (1968).
 #pragma once
 
 #include <allot/config.hpp>
@@ -38,50 +43,62 @@
 
 namespace allot::inline ALLOT_ABI {
 
+/// Stream-ordered blocks of one device's memory, under the policies of Set.
+/// Requires: Set names page::on_device<Api>. A set that makes no device allocator is rejected at compile time.
+/// Threads: any, except construction and destruction.
 template <class Set> class device_allocator : detail::segment_growth<Set> {
     using growth = detail::segment_growth<Set>;
-    using growth::api_, growth::book_, growth::books_, growth::count, growth::counters_, growth::device_,
-        growth::growing_;
+    using growth::api_, growth::streams_, growth::state_lock_, growth::count, growth::counters_, growth::device_,
+        growth::growth_lock_;
     using growth::identify, growth::idle_, growth::key_of, growth::ledger_, growth::limit_now, growth::runs_,
         growth::segments_, growth::diagnostics_;
-    using typename growth::book_type, typename growth::caller, typename growth::guard, typename growth::key_type;
-    using typename growth::policies, typename growth::run, typename growth::uses;
+    using typename growth::policies, typename growth::run, typename growth::permitted;
+    using typename growth::registry_type, typename growth::caller, typename growth::guard, typename growth::key_type;
 
   public:
     using set = Set;
-    using growth::unit, growth::largest_step;
+    using growth::unit, growth::max_growth_step;
     using typename growth::api_type, typename growth::stream_type;
-    static constexpr std::size_t most_bytes = std::size_t{1} << 39; // a block; beyond is refused
+    /// Bytes: larger blocks and alignments are refused.
+    static constexpr std::size_t max_block_bytes = std::size_t{1} << 39;
 
-    // Takes, in any order: device_id (the first device unless told), limit (where the set charges), the account to
-    // charge (ledger::tree), name, reserve_bytes (of addresses; else twice the device's memory), leak_sink, and the
-    // api's value, which an api that is no empty type needs. Asks nothing of the device: the first request does.
+    /// Constructs from values in any order; each has a default, except an api that is no empty type:
+    /// - device_id: the device (0);
+    /// - limit: of the bytes held of the device, where the set charges (none);
+    /// - account: the parent of the allocator's own account (ledger::tree);
+    /// - name: for reports; leak_sink: where leaks and failures of returns are reported (standard error);
+    /// - reserve_bytes: of address space (twice the device's memory);
+    /// - the api's value.
+    /// Effects: none on the device; the first request makes the first calls.
     template <class... Values> explicit device_allocator(Values&&... values) noexcept : growth(values...) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
-    // Tells what was not freed, waits for the device, and gives all back.
+    /// Reports live blocks to the leak sink, waits for the device, and returns all memory.
+    /// Requires: no other call is in progress. Work that uses a block has been submitted.
     ~device_allocator() {
-        diagnostics_.left(runs_.live_runs(), runs_.live_bytes());
+        diagnostics_.report_live(runs_.live_runs(), runs_.live_bytes());
         if (segments_.size() == 0) return;
-        diagnostics_.released(growth::synchronize_devices());
-        while (segments_.size() != 0) diagnostics_.released(segments_.shrink(segments_[segments_.size() - 1]));
+        diagnostics_.report_failure(growth::synchronize_devices());
+        while (segments_.size() != 0) diagnostics_.report_failure(segments_.shrink(segments_[segments_.size() - 1]));
     }
 
     // ---- blocks ---------------------------------------------------------------------------------------------
 
-    // Memory for work of this stream from now on, its contents unspecified, aligned to 256 bytes or as told: any power
-    // of two. 0 bytes give null, which may be freed, as in CUDA. On failure what the set's oom policy says: oom::raise
-    // throws out_of_memory, oom::null gives null. In a capture: only what is free for all, and growth; never a wait.
+    /// Allocates a block for work that is submitted to this stream from now on; its contents are unspecified.
+    /// In a capture, only memory that is free for every stream and new memory are used; no event, no wait.
+    /// Requires: align is a power of two; any other fails, and is reported as misuse in checked builds.
+    /// Returns: a block aligned to 256 bytes and to align, its size rounded up to 256 bytes; null for 0 bytes.
+    /// Throws: out_of_memory under oom::raise; under oom::null a failed request returns null.
     void* allocate(std::size_t bytes, stream_type stream) { return allocate(bytes, unit, stream); }
     void* allocate(std::size_t bytes, std::size_t align, stream_type stream) {
         if (void* const p = try_allocate(bytes, align, stream); ALLOT_LIKELY(p != nullptr || bytes == 0)) return p;
         if constexpr (policies::raises) detail::raise_out_of_device_memory(*this, bytes, align);
         else return nullptr;
     }
-    // The same; null on failure.
+    /// As allocate(), but returns null on failure under every oom policy.
     void* try_allocate(std::size_t bytes, stream_type stream) noexcept { return try_allocate(bytes, unit, stream); }
     void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(bytes == 0)) return nullptr;
@@ -90,12 +107,13 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             return nullptr;
         }
         caller who;
-        if (ALLOT_UNLIKELY(bytes > most_bytes || align > most_bytes || !identify(stream, who))) return refused();
-        if constexpr (policies::idle::looks)
-            if (ALLOT_UNLIKELY(idle_.due()) && who.state == uses::all) (void)growth::look();
+        if (ALLOT_UNLIKELY(bytes > max_block_bytes || align > max_block_bytes || !identify(stream, who)))
+            return refused();
+        if constexpr (policies::idle::enabled)
+            if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) (void)growth::scan_idle();
         run r;
         {
-            const guard hold{books_};
+            const guard hold{state_lock_};
             r = growth::take(who, bytes, align);
         }
         if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slow(who, bytes, align))) return refused();
@@ -103,52 +121,54 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         if constexpr (policies::tracks_blocks) api_.mark_allocated(p, r.bytes, stream);
         return p;
     }
-    // All use of the block so far is ordered before this point of the stream; it need not be the one it was allocated
-    // for. In a capture the block is held until release_held(). Null is nothing; a block that is none is told as
-    // misuse, and nothing happens.
+    /// Frees a block at this point of the stream, which need not be the one that it was allocated for.
+    /// Requires: all use of the block is ordered before this point. Null is ignored. Anything but a live block is
+    /// reported as misuse in checked builds, and ignored in others.
+    /// Effects: this stream may reuse the memory at once; under order::host every stream may. Memory that is freed in a
+    /// capture is held until release_held().
     void deallocate(void* p, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(p == nullptr)) return;
         caller who;
         const bool known = identify(stream, who);
         const auto address = reinterpret_cast<std::uintptr_t>(p);
-        const guard hold{books_};
+        const guard hold{state_lock_};
         const std::size_t bytes = runs_.bytes_of(address);
-        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.misused(growth::why_not_a_block(address), p);
+        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.misused(growth::misuse_at(address), p);
         count([](auto& c) { ++c.frees; });
         if constexpr (policies::at_once) {
             runs_.release(address, stream_tag::of(stream_tag::clean));
-            book_.freed_for_all();
+            streams_.count_free();
             return;
         }
-        const key_type key = known && who.state != uses::captured ? key_of(who) : book_type::none;
-        if (ALLOT_UNLIKELY(key == book_type::none)) {
+        const key_type key = known && who.allowed != permitted::captured ? key_of(who) : registry_type::none;
+        if (ALLOT_UNLIKELY(key == registry_type::none)) {
             runs_.release(address, stream_tag::of(stream_tag::held));
             return;
         }
         if constexpr (policies::tracks_blocks) api_.mark_freed(p, bytes, stream);
-        runs_.release(address, book_.freed(key));
-        if (ALLOT_LIKELY(who.state == uses::all)) book_.keep_up(key);
+        runs_.release(address, streams_.tag_of_free(key));
+        if (ALLOT_LIKELY(who.allowed == permitted::all)) streams_.record_periodically(key);
     }
 
     // ---- streams --------------------------------------------------------------------------------------------
 
-    // Before a stream is destroyed: an event behind its frees, so that others can wait for them; its place serves
-    // another. What a stream freed that was destroyed untold serves others only after a wait for the whole device, when
-    // memory is short.
+    /// Call before a stream is destroyed: records an event behind its frees, so that other streams can wait for them.
+    /// Without this call, other streams reuse that memory only after a wait for the whole device, when memory is short.
     void leave(stream_type stream) noexcept {
         caller who;
         if (!identify(stream, who)) return;
-        const guard hold{books_};
-        if (const key_type key = book_.find(who.id); key != book_type::none) (void)book_.leave(key);
+        const guard hold{state_lock_};
+        if (const key_type key = streams_.find(who.id); key != registry_type::none) (void)streams_.leave(key);
     }
-    // What was freed in captures becomes free at this point of the stream, which comes after the last run of every
-    // graph that used it; the graphs are not launched again. Returns bytes.
+    /// Frees, at this point of the stream, all memory that was freed in captures.
+    /// Requires: the graphs that use it are not launched again, and their last launches are ordered before this point.
+    /// Returns: bytes freed; 0 while the stream is being captured.
     std::size_t release_held(stream_type stream) noexcept {
         caller who;
-        if (!identify(stream, who) || who.state != uses::all) return 0;
-        const guard hold{books_};
+        if (!identify(stream, who) || who.allowed != permitted::all) return 0;
+        const guard hold{state_lock_};
         const key_type key = key_of(who);
-        if (key == book_type::none) return 0;
+        if (key == registry_type::none) return 0;
         if constexpr (policies::tracks_blocks)
             runs_.visit([&](const run& r, bool live, std::uint32_t) {
                 if (!live && r.tag.key() == stream_tag::held)
@@ -156,51 +176,58 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
                 return true;
             });
         const std::size_t bytes = runs_.free_bytes(stream_tag::held);
-        if (bytes != 0) runs_.gather(book_.freed(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
+        if (bytes != 0)
+            runs_.gather(streams_.tag_of_free(key), [](const stream_tag& t) { return t.key() == stream_tag::held; });
         return bytes;
     }
 
     // ---- memory ---------------------------------------------------------------------------------------------
 
-    // Waits for what was freed, and gives every piece that is wholly free back to the device; returns bytes.
+    /// Waits for the streams that freed memory, then returns every wholly free piece to the device.
+    /// Returns: bytes returned; 0 under retain::never.
     std::size_t trim() noexcept {
         if constexpr (!policies::retain::when_called) return 0;
-        typename growth::turn mine{growing_, ledger_, api_};
+        typename growth::transaction_type transaction{growth_lock_, ledger_, api_};
         (void)growth::wait_for_frees();
         std::size_t pieces = SIZE_MAX;
-        return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, mine);
+        return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction);
     }
-    // retain::idle: a look, as requests take them, for a program without requests; returns bytes. It waits for nobody.
+    /// retain::idle: one idle scan, for a program that makes no requests meanwhile (requests scan by themselves).
+    /// Never waits. Returns: bytes returned to the device; 0 when no scan is due.
     std::size_t trim_idle() noexcept
-        requires(policies::idle::looks)
+        requires(policies::idle::enabled)
     {
-        return idle_.due() ? growth::look() : 0;
+        return idle_.due() ? growth::scan_idle() : 0;
     }
+    /// Bytes held of the device now: of live blocks and of free runs.
     std::size_t used() const noexcept
         requires(policies::charges)
     {
         return ledger_.used();
     }
+    /// The largest value of used() so far, in bytes.
     std::size_t peak() const noexcept
         requires(policies::charges)
     {
         return ledger_.peak();
     }
+    /// Bytes; SIZE_MAX: none.
     std::size_t limit() const noexcept
         requires(policies::charges)
     {
         return ledger_.limit();
     }
-    // Takes effect for later requests; what is held stays.
+    /// Sets the limit of later requests; memory that is held above it stays.
     void set_limit(std::size_t bytes) noexcept
         requires(policies::charges)
     {
         ledger_.set_limit(bytes);
     }
 
+    /// The statistics now, consistent with each other. Complexity: O(pieces + streams).
     device_stats stats() const noexcept {
-        const guard slow{growing_};
-        const guard hold{books_};
+        const guard slow{growth_lock_};
+        const guard hold{state_lock_};
         device_stats f;
         f.live = runs_.live_bytes();
         f.live_blocks = runs_.live_runs();
@@ -216,10 +243,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         f.clean = runs_.free_bytes(stream_tag::clean) + f.resting;
         f.held = runs_.free_bytes(stream_tag::held);
         f.stranded = runs_.free_bytes() - f.clean - f.held;
-        for (key_type k = stream_tag::first; k < book_.keys(); ++k) f.streams += !book_[k].gone;
-        f.metadata = runs_.metadata_bytes() + book_.bytes();
-        f.events = book_.events();
-        f.waits = book_.waits();
+        for (key_type k = stream_tag::first; k < streams_.keys(); ++k) f.streams += !streams_[k].gone;
+        f.metadata = runs_.metadata_bytes() + streams_.bytes();
+        f.events = streams_.events();
+        f.waits = streams_.waits();
         if constexpr (policies::counts) {
             f.allocations = counters_.allocations;
             f.frees = counters_.frees;
@@ -231,33 +258,36 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         }
         return f;
     }
-    // Visits (stream_stats) of each stream that was seen and has not left, or has free runs. It must not call back.
+    /// Calls visit(stream_stats) for each stream that was used and has not left, or that has free runs.
+    /// Requires: visit calls nothing of this allocator; state_lock_ is held.
     template <class Visit> void visit_streams(Visit visit) const {
-        const guard hold{books_};
-        for (key_type k = stream_tag::first; k < book_.keys(); ++k) {
-            const auto& e = book_[k];
+        const guard hold{state_lock_};
+        for (key_type k = stream_tag::first; k < streams_.keys(); ++k) {
+            const auto& e = streams_[k];
             if (!e.gone || runs_.free_runs(k) != 0)
                 visit(stream_stats{e.id, runs_.free_bytes(k), runs_.free_runs(k), runs_.largest(k).bytes, e.freed,
                                    e.recorded, e.gone});
         }
     }
-    // One page: limit, live, reserved, the largest free run, the streams that hold most of what is free.
+    /// Writes one page: limit, live and reserved bytes, the largest free run, the streams with the most free bytes, the
+    /// last error of the device. Allocates nothing.
     void report(text_writer& out) const noexcept { detail::write_device_report(out, *this); }
-    // Its own, which what it holds of the device is charged to, below the one that it was given.
+    /// The allocator's own account, a child of the one passed in.
     allot::account& account() const noexcept
         requires(policies::in_tree)
     {
         return ledger_.account();
     }
-    // What the device answered to the last call that failed.
+    /// The error of the last device call that failed.
     device::error last_error() const noexcept { return diagnostics_.last_error(); }
     const char* name() const noexcept { return diagnostics_.name(); }
     device_id device() const noexcept { return device_; }
     const api_type& api() const noexcept { return api_; }
-    // The invariants of its books, while no other call is under way. O(n log n).
+    /// Whether all invariants hold; for tests. Complexity: O(n log n) in runs.
+    /// Requires: no other call is in progress.
     bool valid() const noexcept {
-        const guard slow{growing_};
-        const guard hold{books_};
+        const guard slow{growth_lock_};
+        const guard hold{state_lock_};
         std::size_t bytes = 0;
         for (std::size_t i = 0; i != segments_.size(); ++i) bytes += segments_[i].bytes;
         if constexpr (policies::charges)
@@ -271,13 +301,13 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
     void* refused() noexcept {
-        const guard hold{books_};
+        const guard hold{state_lock_};
         count([](auto& c) { ++c.refused; });
         return nullptr;
     }
 };
 
-// A set that makes no device allocator: its mistake is told once, and everything else is quiet.
+// The stub of a set that makes no device allocator: one error, and no further ones.
 template <class Set>
     requires(!detail::makes_device_allocator<Set>())
 class device_allocator<Set> : public detail::refused<Set, product::device_allocator> {

@@ -1,7 +1,7 @@
-// What a device allocator says: what the device answered last, misuse, what is left at its end.
+// Reports of a device allocator: the last error of the device, misuse, and leaks at its end.
 //
-// Invariant: the last error is that of the last call that failed, whoever made it. Cost: 64 bytes, a lock where
-// something fails.
+// Invariant: the last error is that of the last device call that failed, on any thread.
+// Cost: 64 bytes, and a lock per failure.
 // Threads: any.
 #pragma once
 
@@ -26,7 +26,7 @@ template <class Set> class device_diagnostics {
     const char* name() const noexcept { return name_; }
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
 
-    void remember(const device::error& e) noexcept {
+    void set_last_error(const device::error& e) noexcept {
         const lock_guard hold{lock_};
         last_error_ = e;
     }
@@ -34,10 +34,10 @@ template <class Set> class device_diagnostics {
         const lock_guard hold{lock_};
         return last_error_;
     }
-    // A call that gives memory back: nobody asks for its result.
-    void released(const device::result<>& r) noexcept {
+    // For calls that return memory, whose error has no caller to go to: writes a failure to the leak sink.
+    void report_failure(const device::result<>& r) noexcept {
         if (r) return;
-        remember(r.error());
+        set_last_error(r.error());
         char line[256];
         text_writer out{line};
         headline(out).put(": ");
@@ -45,7 +45,7 @@ template <class Set> class device_diagnostics {
         out.newline();
         leaks_.write(leaks_.context, out.view());
     }
-    void left(std::size_t blocks, std::size_t bytes) noexcept {
+    void report_live(std::size_t blocks, std::size_t bytes) noexcept {
         if (blocks == 0) return;
         char page[512];
         text_writer out{page};

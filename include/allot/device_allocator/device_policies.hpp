@@ -1,5 +1,4 @@
-// The answers of a device allocator's set, as the types that the stream room works with.
-//
+// The policies of a device allocator's set, as types and constants for its implementation, and the checks of the set.
 // Cost: none at run time.
 #pragma once
 
@@ -12,7 +11,7 @@
 #include <allot/device_allocator/stream_tag.hpp>
 #include <allot/fit/best.hpp>
 #include <allot/ledger/page_ledger.hpp>
-#include <allot/page/mapped.hpp> // the category's fallback, so that a set without a page is told what it lacks
+#include <allot/page/mapped.hpp> // the category's fallback, so that the error for a set without a page is ours
 
 #include <cstdint>
 
@@ -21,15 +20,14 @@ namespace allot::inline ALLOT_ABI {
 namespace error {
 
 template <class Set> constexpr auto not_on_a_device() {
-    static_assert(holds<Set>, "allot: a device_allocator needs page::on_device<Api>");
+    static_assert(holds<Set>, "allot: a device_allocator needs page::on_device<Api>: name it in the set");
 }
-template <class Set, class Policy> constexpr auto fit_keeps_no_streams() {
-    static_assert(
-        holds<Set>,
-        "allot: a device_allocator needs a fit that keeps whose stream freed a run; this one is for chunk arenas");
+template <class Set, class Policy> constexpr auto fit_without_stream_tags() {
+    static_assert(holds<Set>,
+                  "allot: a device_allocator needs a fit that tags free runs with their stream: use fit::best");
 }
 template <class Set, class Policy> constexpr auto not_yet_on_a_device() {
-    static_assert(holds<Set>, "allot: a device_allocator does not act on this policy yet");
+    static_assert(holds<Set>, "allot: a device_allocator does not support this policy yet: leave it out of the set");
 }
 
 } // namespace error
@@ -49,7 +47,7 @@ template <class Set> struct device_policies {
     using ledger = ledger_of<answer<category::ledger>>;
     using retain = answer<category::retain>;
     static constexpr bool at_once = answer<category::order>::at_once;
-    // Marks are in the order of streams; what the host orders, it does not tell.
+    // Marks follow stream order, so order::host makes none.
     static constexpr bool tracks_blocks = !at_once && device::tracks_blocks<api>;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
@@ -68,19 +66,19 @@ template <class Set> constexpr bool makes_device_allocator() {
     return false;
 }
 
-// What a well-formed set says that this product cannot do, told once.
+// Reports, once, a policy of a well-formed set that this product does not support.
 template <class Set> constexpr auto check_device_allocator() {
     if constexpr (well_formed<Set, product::device_allocator> && !makes_device_allocator<Set>()) {
         using answers = resolved<Set, product::device_allocator>;
         if constexpr (!is_on_device<typename answers::template answer<category::page>>) error::not_on_a_device<Set>();
         else if constexpr (!answers::template answer<category::fit>::tags)
-            error::fit_keeps_no_streams<Set, typename answers::template answer<category::fit>>();
+            error::fit_without_stream_tags<Set, typename answers::template answer<category::fit>>();
         else error::not_yet_on_a_device<Set, typename answers::template answer<category::watch>>();
     }
     return makes_device_allocator<Set>();
 }
 
-// What happened so far; empty under watch::none.
+// Numbers of events so far; empty under watch::none.
 struct device_counters {
     std::uint64_t allocations = 0, frees = 0, refused = 0, steals = 0, grown = 0, released = 0, joined = 0;
 };

@@ -1,6 +1,6 @@
-// The page of text that a device allocator makes of its figures, and the out_of_memory that carries it.
+// The report of a device allocator: one page of text, and the out_of_memory that carries it.
 //
-// It goes by the allocator's public members alone. Nothing allocates. Cost: that of stats() and visit_streams().
+// Uses public members of the allocator only, and allocates nothing. Cost: that of stats() and visit_streams().
 // Threads: any.
 #pragma once
 
@@ -17,7 +17,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Limit, live, reserved, the largest free run, the streams that hold most of what is free, what the device said last.
+// Limit, live and reserved bytes, the largest free run, the four streams with the most free bytes, the device's last
+// error.
 template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) noexcept {
     out.put("device allocator ")
         .put(gpu.name())
@@ -35,14 +36,14 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
         if (t.free_bytes == 0) break;
         out.put("    stream ")
             .number(t.id)
-            .put(t.gone ? " (gone): " : ": ")
+            .put(t.gone ? " (destroyed): " : ": ")
             .bytes(t.free_bytes)
             .put(" free in ")
             .number(t.free_runs);
         out.put(" runs, largest ").bytes(t.largest).newline();
     }
     if (const device::error last = gpu.last_error(); last.kind != device::failure::none) {
-        out.put("  the device last said ");
+        out.put("  last error of the device: ");
         write(out, last);
         out.newline();
     }

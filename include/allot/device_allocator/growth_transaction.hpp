@@ -1,12 +1,11 @@
-// A turn to grow a device allocator's memory or to give some back, with what the ledger was asked for it: one turn at a
-// time.
+// A transaction that grows or shrinks a device allocator's memory: holds growth_lock_ and keeps the charges of the
+// ledger.
 //
-// The accounts of ledger::tree call listeners, who may use the allocator. So there a charge is asked for without the
-// lock, after which others may have had a turn, and the rest is settled behind it; where nobody is called it stays
-// within the turn.
-// Invariant: what is mapped is charged; what a turn has charged and not mapped, or given back, is the ledger's again
-// after it; what the device refused is in no peak. Cost: a mutex, two calls to the api; 24 bytes of stack more.
-// Threads: one a turn.
+// Accounts of ledger::tree call listeners, which may use the allocator. So with them a charge and the final settlement
+// are made without the lock, and other transactions may run meanwhile; other ledgers are called with it.
+// Invariant: mapped memory is charged. At the end, charges without mapped memory are cancelled, and charges of returned
+// memory are refunded. A charge whose memory the device refused is in no peak.
+// Cost: a mutex, and two api calls; 24 bytes of stack. Threads: one per transaction.
 #pragma once
 
 #include <allot/config.hpp>
@@ -22,79 +21,80 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Ledger, class Api> class growth_transaction {
-    static constexpr bool calls = requires(Ledger& l) { l.account(); };
+    static constexpr bool calls_listeners = requires(Ledger& l) { l.account(); };
 
   public:
-    growth_transaction(sys::mutex& growing, Ledger& ledger, const Api& api) noexcept
-        : growing_(growing), ledger_(ledger), api_(api) {
-        begin();
+    growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api) noexcept
+        : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
+        lock();
     }
-    // Only if no other thread has it now; false otherwise.
-    growth_transaction(sys::mutex& growing, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
-        : growing_(growing), ledger_(ledger), api_(api) {
-        if (growing_.try_lock()) hold();
+    // False, and without effect, while another transaction holds the lock.
+    growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
+        : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
+        if (growth_lock_.try_lock()) on_locked();
     }
     growth_transaction(const growth_transaction&) = delete;
     growth_transaction& operator=(const growth_transaction&) = delete;
     ~growth_transaction() {
-        if (!held_now_) return;
-        if constexpr (calls) end();
+        if (!locked_) return;
+        if constexpr (calls_listeners) unlock();
         settle();
-        if constexpr (!calls) end();
+        if constexpr (!calls_listeners) unlock();
     }
-    explicit operator bool() const noexcept { return held_now_; }
+    explicit operator bool() const noexcept { return locked_; }
 
-    // What can be mapped.
-    std::size_t charged() const noexcept { return held_ + unmapped_charge_; }
-    // So much can be mapped from now on. False: less than before may be left. Others may have had a turn meanwhile.
+    // Bytes that may be mapped now.
+    std::size_t charged() const noexcept { return pending_ + unmapped_charge_; }
+    // Charges, so that `bytes` in all may be mapped. False: refused; charged() may be less than before. With listeners,
+    // other transactions may have run meanwhile.
     bool charge(std::size_t bytes) noexcept {
-        if constexpr (calls) end();
-        settle_held(); // first: a thread that has charged and not confirmed must not charge
+        if constexpr (calls_listeners) unlock();
+        settle_pending(); // first: a thread must not charge while it has an unconfirmed charge
         const std::size_t more = bytes - unmapped_charge_;
-        const bool good = ledger_.try_charge(more);
-        if (good) held_ = more;
-        if constexpr (calls) begin();
-        return good;
+        const bool succeeded = ledger_.try_charge(more);
+        if (succeeded) pending_ = more;
+        if constexpr (calls_listeners) lock();
+        return succeeded;
     }
     void mapped(std::size_t bytes) noexcept {
-        const std::size_t again = bytes < unmapped_charge_ ? bytes : unmapped_charge_; // is in the peak already
+        const std::size_t again = bytes < unmapped_charge_ ? bytes : unmapped_charge_; // already in the peak
         unmapped_charge_ -= again;
-        held_ -= bytes - again;
-        mapped_ += bytes - again;
+        pending_ -= bytes - again;
+        unconfirmed_ += bytes - again;
     }
     void unmapped(std::size_t bytes) noexcept { unmapped_charge_ += bytes; }
 
   private:
-    void begin() noexcept {
-        growing_.lock();
-        hold();
+    void lock() noexcept {
+        growth_lock_.lock();
+        on_locked();
     }
-    void end() noexcept {
+    void unlock() noexcept {
         mode_.reset();
-        held_now_ = false;
-        growing_.unlock();
+        locked_ = false;
+        growth_lock_.unlock();
     }
-    void hold() noexcept {
-        held_now_ = true;
+    void on_locked() noexcept {
+        locked_ = true;
         mode_.emplace(api_);
     }
-    void settle_held() noexcept {
-        if (mapped_ != 0) ledger_.confirm(std::exchange(mapped_, 0));
-        if (held_ != 0) ledger_.cancel(std::exchange(held_, 0));
+    void settle_pending() noexcept {
+        if (unconfirmed_ != 0) ledger_.confirm(std::exchange(unconfirmed_, 0));
+        if (pending_ != 0) ledger_.cancel(std::exchange(pending_, 0));
     }
     void settle() noexcept {
-        settle_held();
+        settle_pending();
         if (unmapped_charge_ != 0) ledger_.refund(unmapped_charge_);
     }
 
-    sys::mutex& growing_;
-    bool held_now_ = false;
+    sys::mutex& growth_lock_;
+    bool locked_ = false;
     Ledger& ledger_;
     const Api& api_;
-    std::optional<relaxed_capture<Api>> mode_; // in a capture, too
-    std::size_t held_ = 0;                     // charged, neither confirmed nor cancelled
-    std::size_t mapped_ = 0;                   // of what was held, to be confirmed
-    std::size_t unmapped_charge_ = 0;          // of what is confirmed, not refunded yet
+    std::optional<relaxed_capture<Api>> mode_; // so that the calls are permitted during captures
+    std::size_t pending_ = 0;                  // bytes charged and not mapped: to be cancelled
+    std::size_t unconfirmed_ = 0;              // bytes mapped: to be confirmed
+    std::size_t unmapped_charge_ = 0;          // bytes returned to the device: to be refunded, or mapped again
 };
 
 } // namespace detail

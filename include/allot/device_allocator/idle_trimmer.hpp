@@ -1,10 +1,10 @@
-// When a device allocator looks for pieces that nobody needs: the clock of retain::idle.
+// The timer of retain::idle in a device allocator: when the next idle scan is due.
 //
-// A look gives back the pieces that have rested since the look before (stream_tag::resting), and has those rest that
-// are wholly free for all now; a request that takes from one ends its rest. So no request writes down that it used a
-// piece.
-// Cost: a clock read a request, 8 bytes; nothing for other answers. Threads: due() any; the rest by who looks.
-// Source: the clock algorithm's two looks, Corbato 1969, as in page/idle_pages.hpp.
+// A scan returns the pieces that have been resting since the previous scan (stream_tag::resting), and marks as resting
+// those that are wholly free for every stream now. A request that takes from a resting piece makes it clean again.
+// Cost: one clock read per request, 8 bytes; nothing under other policies.
+// Threads: due(): any; scanned(): requires growth_lock_.
+// Source: the two passes of the clock algorithm, Corbato (1969), as in page/idle_pages.hpp.
 #pragma once
 
 #include <allot/config.hpp>
@@ -16,16 +16,16 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 template <class Retain> struct idle_trimmer {
-    static constexpr bool looks = false;
+    static constexpr bool enabled = false;
 };
 template <class Retain>
     requires requires { Retain::after; }
 struct idle_trimmer<Retain> {
-    static constexpr bool looks = true;
-    static constexpr int pieces_a_look = 8; // that go back at once
+    static constexpr bool enabled = true;
+    static constexpr int pieces_per_scan = 8; // returned at most
 
     bool due() const noexcept { return Retain::clock::now() >= next_.load(std::memory_order_relaxed); }
-    void looked() noexcept {
+    void scanned() noexcept {
         next_.store(Retain::clock::now() + std::uint64_t{Retain::after.ms} * 1'000'000, std::memory_order_relaxed);
     }
 

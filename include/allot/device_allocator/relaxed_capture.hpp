@@ -1,5 +1,5 @@
-// While it lives, this thread's calls that a capture of anybody would forbid are let through, and end no capture: for
-// calls that touch no stream. Cost: two calls to the api. Threads: one.
+// Sets this thread's capture mode to relaxed while it lives: calls that use no stream are permitted, and invalidate no
+// capture. Cost: two api calls. Threads: one.
 #pragma once
 
 #include <allot/config.hpp>

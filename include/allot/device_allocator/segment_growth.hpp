@@ -1,11 +1,13 @@
-// How a device allocator's memory grows, is joined and goes back: what a request comes to that the books cannot answer.
+// Growth of a device allocator's memory: the slow path of a request that no held run can serve, and the return of
+// pieces.
 //
-//   more memory, a piece of it -> what lies side by side, joined after waits -> a wait of the host, and a piece in
-//   place of pieces that are wholly free, as `retain` allows
-// Invariant: a request that nothing could help is remembered, and one that asks for no less is refused at once until
-// something is freed or the limit rises. Pieces go back only when the host has waited for all who used them.
-// Cost: driver calls a piece; one look at all runs where none fits. Threads: one request at a time (growth_transaction.hpp),
-// and books_ only while books are read and written, so hits go on meanwhile. Source: as device_allocator.hpp.
+//   a new piece -> adjacent runs, joined after waits of the stream -> a wait of the host, then a new piece in place of
+//   wholly free pieces, as `retain` allows
+// Invariant: after a request fails for want of space, requests that are no smaller fail at once, until memory is freed
+// or the limit rises. A piece is returned only after the host has waited for all its users.
+// Cost: four driver calls per piece; one scan of all runs if no run fits. Threads: one transaction at a time
+// (growth_transaction.hpp). state_lock_ is held only while the state is read or written, so other requests proceed.
+// Source: as device_allocator.hpp.
 #pragma once
 
 #include <allot/config.hpp>
@@ -26,180 +28,182 @@ namespace detail {
 
 template <class Set> class segment_growth : protected device_allocator_state<Set> {
   protected:
-    using books = device_allocator_state<Set>;
-    using books::api_, books::book_, books::books_, books::count, books::counted, books::device_, books::key_of,
-        books::ledger_;
-    using books::limit_now, books::runs_, books::take, books::diagnostics_, books::unit;
-    using typename books::api_type, typename books::book_type, typename books::caller, typename books::guard,
-        typename books::key_type;
-    using typename books::policies, typename books::run, typename books::uses;
+    using state_base = device_allocator_state<Set>;
+    using state_base::api_, state_base::streams_, state_base::state_lock_, state_base::count,
+        state_base::count_allocation, state_base::device_, state_base::key_of, state_base::ledger_;
+    using state_base::limit_now, state_base::runs_, state_base::take, state_base::diagnostics_, state_base::unit;
+    using typename state_base::api_type, typename state_base::registry_type, typename state_base::caller,
+        typename state_base::guard, typename state_base::key_type;
+    using typename state_base::policies, typename state_base::run, typename state_base::permitted;
     using piece = device_piece;
-    using turn = growth_transaction<typename policies::ledger, api_type>;
+    using transaction_type = growth_transaction<typename policies::ledger, api_type>;
 
-    static constexpr std::size_t largest_step = std::size_t{512} << 20; // that growth takes ahead of a request
+    /// Bytes: the most that growth takes in advance of a request.
+    static constexpr std::size_t max_growth_step = std::size_t{512} << 20;
 
     template <class... Values>
     explicit segment_growth(Values&... values) noexcept
-        : books(values...), segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes) {}
+        : state_base(values...), segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes) {}
 
-    // By more memory, or by all that is free. One request at a time.
+    // Serves a request with new memory, or with all that is free. One request at a time.
     ALLOT_NOINLINE run take_slow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
-        if (align < unit) align = unit; // as all are
-        turn mine{growing_, ledger_, api_};
-        if (const run r = grow(who, bytes, align, mine)) return r;
-        if (who.state != uses::all) return {};
+        if (align < unit) align = unit;
+        transaction_type transaction{growth_lock_, ledger_, api_};
+        if (const run r = grow(who, bytes, align, transaction)) return r;
+        if (who.allowed != permitted::all) return {};
         std::uint64_t frees = 0;
-        outlook then;
+        shortage cause;
         {
-            const guard hold{books_};
-            frees = book_.frees();
-            if (frees == fruitless_.frees && bytes >= fruitless_.bytes && align >= fruitless_.align &&
-                limit_now() <= fruitless_.limit)
+            const guard hold{state_lock_};
+            frees = streams_.frees();
+            if (frees == last_refused_.frees && bytes >= last_refused_.bytes && align >= last_refused_.align &&
+                limit_now() <= last_refused_.limit)
                 return {};
-            if (const run r = join(who, bytes, align, then)) return r;
+            if (const run r = join(who, bytes, align, cause)) return r;
         }
-        if (then.wait)
-            if (const run r = replace(who, bytes, align, mine, then)) return r;
-        if (then.hopeless) fruitless_ = {frees, bytes, align, limit_now()};
+        if (cause.wait_may_help)
+            if (const run r = wait_and_replace(who, bytes, align, transaction, cause)) return r;
+        if (cause.out_of_space) last_refused_ = {frees, bytes, align, limit_now()};
         return {};
     }
-    // Of a request that was not served: whether a wait of the host may help; whether it was for want of free memory and
-    // nothing else.
-    struct outlook {
-        bool wait = false, hopeless = false;
+    // Why a request failed. wait_may_help: a wait of the host may free enough; out_of_space: there is not enough free
+    // memory, and no other cause.
+    struct shortage {
+        bool wait_may_help = false, out_of_space = false;
     };
-    // What is mapped starts at a multiple of the step, a plain segment at one of the unit; all are <= most_bytes.
+    // Whether a piece of this size has the alignment at its start: mapped pieces start at a multiple of the
+    // granularity, plain segments at one of the unit.
     bool can_place(std::size_t size, std::size_t align) noexcept {
-        return align <= unit || (align <= segments_.granularity() && segments_.maps(size));
+        return align <= unit || (align <= segments_.granularity() && segments_.can_map(size));
     }
-    // The bytes of a piece that serves wherever it comes to lie.
+    // The bytes of a piece that fits the request at any address. Cannot overflow: both are <= max_block_bytes.
     std::size_t piece_for(std::size_t bytes, std::size_t align) noexcept {
         const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
         return can_place(need, align) ? need : align_up(bytes + align, step);
     }
-    // A piece more, and the block in it; or what others have grown meanwhile.
-    run grow(const caller& who, std::size_t bytes, std::size_t align, turn& mine) noexcept {
+    // A block in a new piece, or in memory that other threads added meanwhile.
+    run grow(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction) noexcept {
         const std::size_t step = segments_.granularity();
         for (std::size_t refused = SIZE_MAX;;) {
             {
-                const guard hold{books_};
+                const guard hold{state_lock_};
                 if (const run r = take(who, bytes, align)) return r;
             }
             const std::size_t held = runs_.bytes(), most = limit_now(), need = piece_for(bytes, align);
             if (need >= refused || need > most || held > most - need) return {};
             std::size_t want = align_up(held / 4, step);
-            want = want > largest_step ? largest_step : want;
+            want = want > max_growth_step ? max_growth_step : want;
             if (want > most - held) want = (most - held) / step * step;
             if (want < need || want >= refused || !can_place(want, align)) want = need;
-            if (want > mine.charged()) {
-                if (!mine.charge(want)) refused = want;
+            if (want > transaction.charged()) {
+                if (!transaction.charge(want)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);
             if (!made) {
-                diagnostics_.remember(made.error());
+                diagnostics_.set_last_error(made.error());
                 refused = want;
                 continue;
             }
             {
-                const guard hold{books_};
+                const guard hold{state_lock_};
                 if (runs_.open(stream_tag::held) &&
-                    runs_.add(made->address, made->bytes, made->segment)) { // a free must find its place
-                    mine.mapped(want);
+                    runs_.add(made->address, made->bytes, made->segment)) { // `held`: so that a free cannot fail
+                    transaction.mapped(want);
                     count([](auto& c) { ++c.grown; });
                     if (const run r = take(who, bytes, align)) return r;
                     return cut_from(*made, stream_tag::clean, bytes, align);
                 }
             }
-            diagnostics_.released(segments_.shrink(*made));
+            diagnostics_.report_failure(segments_.shrink(*made));
             return {};
         }
     }
-    // What lies side by side, freed by several streams, becomes one run of this stream, which waits for those. The
-    // books are locked.
-    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, outlook& then) noexcept {
+    // Joins adjacent runs that several streams freed into one run of this stream, which waits for those streams.
+    // Requires state_lock_.
+    ALLOT_NOINLINE run join(const caller& who, std::size_t bytes, std::size_t align, shortage& cause) noexcept {
         const std::size_t held = runs_.bytes(), most = limit_now(), room = most > held ? most - held : 0;
         const key_type key = key_of(who);
-        if (key == book_type::none) return {};
-        then.hopeless = true;
+        if (key == registry_type::none) return {};
+        cause.out_of_space = true;
         if (runs_.free_bytes() - runs_.free_bytes(stream_tag::held) + room < bytes) return {};
-        for (key_type s = stream_tag::first; s < book_.keys(); ++s)
-            if (runs_.free_runs(s) != 0) book_.look(s);
+        for (key_type s = stream_tag::first; s < streams_.keys(); ++s)
+            if (runs_.free_runs(s) != 0) streams_.check_recordable(s);
         const free_spans<run> all{runs_, bytes, align,
-                                  [&](const stream_tag& t) { return book_.can_come_after(key, t); }, segments_};
-        then.wait = all.after_a_wait || (policies::retain::under_pressure && all.pieces_bytes != 0 &&
-                                         all.pieces_bytes + room >= piece_for(bytes, align));
+                                  [&](const stream_tag& t) { return streams_.can_come_after(key, t); }, segments_};
+        cause.wait_may_help = all.wait_may_help || (policies::retain::under_pressure && all.free_piece_bytes != 0 &&
+                                                    all.free_piece_bytes + room >= piece_for(bytes, align));
         const auto* const best = all.best();
         if (best == nullptr) return {};
         for (std::size_t i = 0; i != best->n; ++i)
-            if (!book_.order_after(key, who.stream, best->runs[i].tag)) return {};
-        const stream_tag tag = book_.gathered(key);
+            if (!streams_.order_after(key, who.stream, best->runs[i].tag)) return {};
+        const stream_tag tag = streams_.next_tag(key);
         for (std::size_t i = 0; i != best->n; ++i)
-            (void)runs_.retag(best->runs[i], tag); // false: one with the run before it
+            (void)runs_.retag(best->runs[i], tag); // false: it has joined the run before it
         count([](auto& c) { ++c.joined; });
-        if (const run r = counted(runs_.allocate(bytes, align, key))) return r;
+        if (const run r = count_allocation(runs_.allocate(bytes, align, key))) return r;
         return cut_from({best->begin, best->bytes()}, key, bytes, align);
     }
-    // The block in what is free there under this key: where alignment counts, the fit tries only some runs. The books
-    // are locked.
+    // Cuts the block from the free run of this key at the piece; an aligned search of the fit may miss that run.
+    // Requires state_lock_.
     run cut_from(const piece& p, key_type key, std::size_t bytes, std::size_t align) noexcept {
-        const run in = holder_of(p, key);
-        return in ? counted(runs_.allocate_at(in, align_up(p.address, align), bytes)) : run{};
+        const run in = free_run_of(p, key);
+        return in ? count_allocation(runs_.allocate_at(in, align_up(p.address, align), bytes)) : run{};
     }
-    // The host waits for all that was freed; then all is free for all, and pieces that are wholly free make room for a
-    // new one.
-    run replace(const caller& who, std::size_t bytes, std::size_t align, turn& mine, outlook& then) noexcept {
+    // The host waits for all frees, which makes the memory free for every stream; then wholly free pieces are returned
+    // to make room for a new one, as `retain` allows.
+    run wait_and_replace(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction,
+                         shortage& cause) noexcept {
         const bool all = wait_for_frees();
         {
-            const guard hold{books_};
-            if (const run r = counted(runs_.allocate(bytes, align, stream_tag::clean))) return r;
-            then.hopeless = all && runs_.prepare(); // else it is a capture that is in the way, or the host's memory
+            const guard hold{state_lock_};
+            if (const run r = count_allocation(runs_.allocate(bytes, align, stream_tag::clean))) return r;
+            cause.out_of_space = all && runs_.prepare(); // else a capture or host memory is the cause
         }
         std::size_t pieces = SIZE_MAX;
         if (!policies::retain::under_pressure ||
-            return_segments(stream_tag::clean, piece_for(bytes, align), pieces, mine) == 0)
+            return_segments(stream_tag::clean, piece_for(bytes, align), pieces, transaction) == 0)
             return {};
-        return grow(who, bytes, align, mine);
+        return grow(who, bytes, align, transaction);
     }
-    // What was freed before this call is free for all after it, as far as the device lets it be waited for. False: not
-    // all of it.
+    // Waits for all frees before this call, and makes their memory clean. False: some could not be waited for.
     bool wait_for_frees() noexcept {
         bool all = true;
         for (key_type k = stream_tag::first;; ++k) {
             typename api_type::event_type event{};
             std::uint64_t ticket = 0;
             {
-                const guard hold{books_};
-                if (k >= book_.keys()) break;
-                book_.begin_wait(k);
-                if (book_[k].done == book_[k].freed || runs_.free_runs(k) == 0) continue;
-                if (book_[k].recorded != book_[k].freed && !book_.record(k)) {
+                const guard hold{state_lock_};
+                if (k >= streams_.keys()) break;
+                streams_.begin_wait(k);
+                if (streams_[k].done == streams_[k].freed || runs_.free_runs(k) == 0) continue;
+                if (streams_[k].recorded != streams_[k].freed && !streams_.record(k)) {
                     all = false;
                     continue;
                 }
-                event = book_[k].event;
-                ticket = book_[k].recorded;
-                book_.wait_for(k);
+                event = streams_[k].event;
+                ticket = streams_[k].recorded;
+                streams_.pin(k);
             }
             const auto done = api_.synchronize(event);
-            const guard hold{books_};
-            book_.wait_for(0);
-            if (done) book_.waited(k, ticket);
+            const guard hold{state_lock_};
+            streams_.pin(0);
+            if (done) streams_.mark_done(k, ticket);
             else all = false;
         }
         if (!all) {
             bool captured = false;
             {
-                const guard hold{books_};
-                captured = book_.any_captured();
+                const guard hold{state_lock_};
+                captured = streams_.any_captured();
             }
-            if (!captured && synchronize_devices()) { // not while a stream is captured: that would end the capture
-                const guard hold{books_};
-                for (key_type k = stream_tag::first; k < book_.keys(); ++k) book_.end_wait(k);
+            if (!captured && synchronize_devices()) { // during a capture this call would invalidate the capture
+                const guard hold{state_lock_};
+                for (key_type k = stream_tag::first; k < streams_.keys(); ++k) streams_.end_wait(k);
                 all = true;
             }
         }
-        const guard hold{books_};
+        const guard hold{state_lock_};
         gather_done();
         return all;
     }
@@ -207,9 +211,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         auto done = api_.synchronize(device_);
         std::uint64_t others = 0;
         {
-            const guard hold{books_};
-            for (key_type k = stream_tag::first; k < book_.keys(); ++k)
-                if (const int d = book_[k].device.index; d != device_.index && d >= 0 && d < 64)
+            const guard hold{state_lock_};
+            for (key_type k = stream_tag::first; k < streams_.keys(); ++k)
+                if (const int d = streams_[k].device.index; d != device_.index && d >= 0 && d < 64)
                     others |= std::uint64_t{1} << d;
         }
         for (int d = 0; d != 64; ++d)
@@ -217,26 +221,28 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 if (const auto one = api_.synchronize(device_id{d}); !one) done = one;
         return done;
     }
-    // Pieces that are wholly free under this key go back, until so many bytes have, or so many pieces; the highest
-    // first.
-    std::size_t return_segments(key_type key, std::size_t enough, std::size_t& pieces, turn& mine) noexcept {
+    // Returns pieces that are wholly free under this key to the device, the highest first, until `enough` bytes or
+    // `pieces` pieces are returned; counts `pieces` down. Returns the bytes.
+    std::size_t return_segments(key_type key, std::size_t enough, std::size_t& pieces,
+                                transaction_type& transaction) noexcept {
         std::size_t bytes = 0;
         for (std::size_t i = segments_.size(); i != 0 && bytes < enough && pieces != 0; --i) {
             const piece p = segments_[i - 1];
             {
-                const guard hold{books_};
-                if (const run in = holder_of(p, key); !in || !runs_.remove(in, p.address, p.bytes)) continue;
+                const guard hold{state_lock_};
+                if (const run in = free_run_of(p, key); !in || !runs_.remove(in, p.address, p.bytes)) continue;
             }
             --pieces;
-            diagnostics_.released(segments_.shrink(p));
-            mine.unmapped(p.bytes);
+            diagnostics_.report_failure(segments_.shrink(p));
+            transaction.unmapped(p.bytes);
             count([](auto& c) { ++c.released; });
             bytes += p.bytes;
         }
         return bytes;
     }
-    // The free run of this key in which the piece lies; none: it is not wholly free under it. The books are locked.
-    run holder_of(const piece& p, key_type key) const noexcept {
+    // The free run of this key that contains the piece; none: the piece is not wholly free under the key. Requires
+    // state_lock_.
+    run free_run_of(const piece& p, key_type key) const noexcept {
         run found;
         runs_.visit_free(key, p.bytes, [&](const run& r) {
             if (r.address <= p.address && p.address - r.address <= r.bytes - p.bytes) found = r;
@@ -244,42 +250,41 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         });
         return found;
     }
-    // retain::idle: what has rested since the look before goes back, some pieces at a time; what is wholly free now
-    // begins to. Nothing waits: who is looking already looks alone, and what the device has not done yet is seen at
-    // another look.
-    ALLOT_NOINLINE std::size_t look() noexcept
-        requires policies::idle::looks
+    // retain::idle: returns up to pieces_per_scan pieces that have been resting since the last scan, then marks wholly
+    // free pieces as resting. Never waits: if another transaction is running, this one does nothing.
+    ALLOT_NOINLINE std::size_t scan_idle() noexcept
+        requires policies::idle::enabled
     {
-        turn mine{growing_, ledger_, api_, try_to_lock};
-        if (!mine || !idle_.due()) return 0;
-        std::size_t pieces = policies::idle::pieces_a_look;
-        const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, mine);
-        if (pieces == 0) return bytes; // the next request goes on
-        const guard hold{books_};
-        for (key_type k = stream_tag::first; k < book_.keys(); ++k)
-            if (runs_.free_runs(k) != 0) book_.poll(k);
+        transaction_type transaction{growth_lock_, ledger_, api_, try_to_lock};
+        if (!transaction || !idle_.due()) return 0;
+        std::size_t pieces = policies::idle::pieces_per_scan;
+        const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction);
+        if (pieces == 0) return bytes; // the next request continues this scan
+        const guard hold{state_lock_};
+        for (key_type k = stream_tag::first; k < streams_.keys(); ++k)
+            if (runs_.free_runs(k) != 0) streams_.poll(k);
         gather_done();
         for (std::size_t i = 0; i != segments_.size(); ++i)
-            if (const run in = holder_of(segments_[i], stream_tag::clean))
+            if (const run in = free_run_of(segments_[i], stream_tag::clean))
                 (void)runs_.retag(in, segments_[i].address, segments_[i].bytes, stream_tag::of(stream_tag::resting));
-        idle_.looked();
+        idle_.scanned();
         return bytes;
     }
-    // What the host knows to be done is free for all.
+    // Makes memory clean whose users the host knows to be done. Requires state_lock_.
     void gather_done() noexcept {
         runs_.gather(stream_tag::of(stream_tag::clean),
-                     [this](const stream_tag& t) { return book_.is_after(stream_tag::clean, t); });
+                     [this](const stream_tag& t) { return streams_.is_after(stream_tag::clean, t); });
     }
 
     ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
-    mutable sys::mutex growing_;         // before books_
-    device_segments<api_type> segments_; // by who holds growing_
+    mutable sys::mutex growth_lock_;     // locked before state_lock_
+    device_segments<api_type> segments_; // requires growth_lock_
 
   private:
     struct {
         std::uint64_t frees = UINT64_MAX;
         std::size_t bytes = 0, align = 0, limit = 0;
-    } fruitless_; // the last request that nothing could help; by who holds growing_
+    } last_refused_; // the last request that failed for want of space; requires growth_lock_
 };
 
 } // namespace detail

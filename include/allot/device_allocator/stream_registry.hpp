@@ -1,17 +1,17 @@
-// What is known of each stream: its frees, the last event behind them, and which other streams' frees it comes after.
+// The streams of a device allocator: their frees, the last event behind them, and the order between streams.
 //
-//     const auto key = book.open(id, stream, host);        // a small number for a stream, for tags
-//     tag = book.freed(key);                               // a free: a ticket more, no call to the device
-//     book.order_after(t, stream_t, s, ticket)             // an event and a wait only where they are not there yet
+//     const auto key = registry.open(id, stream, reusable);  // a small number for a stream, for tags
+//     tag = registry.tag_of_free(key);                       // a free: the next ticket, no call to the device
+//     registry.order_after(t, stream_t, tag)                 // records and waits only if that was not done before
 //
-// Events are lazy: one is recorded on S when another stream wants what S freed after its last one, and then stands for
-// all frees before it. A pair (T, S) keeps the highest ticket that T has waited for, so a later steal up to it is free.
-// An event is recorded on a handle only while the id behind it is still the stream's (a handle may serve another stream
-// once its own was destroyed; per thread it is another stream in each), and never while the stream is captured.
-// Invariant: done, recorded <= freed; what a pair knows is <= recorded. Keys of streams that left are used again.
-// Cost: O(1) a free; 96 bytes a stream, 8 a pair of which one waited for the other. Threads: one at a time, its
-// owner's lock.
-// Source: lazy reference tickets, as epochs of deferred reclamation; events a stream, RMM 2021.
+// An event is recorded on stream S only when another stream needs memory that S freed since S's last event; it covers
+// all frees before it. For each pair (T, S) the highest ticket of S that T waited for is kept, so T never waits twice
+// for one. An event is recorded only while the handle still has the stream's id, since CUDA reuses handles of destroyed
+// streams, and never while the stream is captured.
+// Invariant: done <= freed, recorded <= freed, and a waited ticket <= recorded. Keys of streams that left are reused.
+// Cost: O(1) per free; 96 bytes per stream, and 8 per pair where one waited for the other.
+// Threads: one at a time; requires state_lock_.
+// Source: tickets as the epochs of deferred reclamation; one event per stream, RMM (2021).
 #pragma once
 
 #include <allot/config.hpp>
@@ -32,24 +32,24 @@ template <class Api> class stream_registry {
     using event_type = typename Api::event_type;
     using key_type = std::uint32_t;
     static constexpr key_type none = UINT32_MAX;
-    static constexpr std::uint64_t frees_an_event = 32; // of a per-thread stream, on which others cannot record
+    static constexpr std::uint64_t frees_per_event = 32; // on a per-thread stream: other threads cannot record on it
 
     struct entry {
         std::uint64_t id = 0;
-        std::uint64_t freed = 0;        // its last ticket
-        std::uint64_t recorded = 0;     // its event comes after the frees up to here
-        std::uint64_t done = 0;         // the host has waited for those up to here
-        std::uint64_t waiting = 0;      // the host began to wait for those
-        std::uint64_t* known = nullptr; // by key: the ticket up to which it comes after the other
-        key_type knows = 0;             // the keys in that
-        key_type next = 0;              // in the chain of its id; 0: the last
+        std::uint64_t freed = 0;                 // the ticket of its last free
+        std::uint64_t recorded = 0;              // its event covers the frees up to this ticket
+        std::uint64_t done = 0;                  // the host has waited for the frees up to this ticket
+        std::uint64_t host_waits_for = 0;        // the ticket that begin_wait() noted
+        std::uint64_t* waited_tickets = nullptr; // by key: this stream is ordered after the frees up to it
+        key_type waited_capacity = 0;            // the size of waited_tickets
+        key_type next = 0;                       // in the chain of its hash; 0: the last
         stream_type handle{};
         event_type event{};
         device_id device{};
         bool has_event = false;
         bool gone = false;
-        bool records = false;    // as look() saw it
-        bool per_thread = false; // only its thread can record on it
+        bool recordable = false; // the last result of check_recordable()
+        bool per_thread = false; // only its own thread can record on it
     };
 
     explicit stream_registry(const Api& api) noexcept : api_(api) {
@@ -60,7 +60,7 @@ template <class Api> class stream_registry {
     stream_registry& operator=(const stream_registry&) = delete;
     ~stream_registry() {
         for (key_type k = stream_tag::first; k < n_; ++k) {
-            if (entries_[k].known != nullptr) memory_.resize(entries_[k].known, 0, 0);
+            if (entries_[k].waited_tickets != nullptr) memory_.resize(entries_[k].waited_tickets, 0, 0);
             if (entries_[k].has_event) (void)api_.destroy_event(entries_[k].event);
         }
         entries_.free(memory_);
@@ -72,26 +72,25 @@ template <class Api> class stream_registry {
     std::uint64_t events() const noexcept { return events_; }
     std::uint64_t waits() const noexcept { return waits_; }
 
-    // The stream's key, or none where it has none yet.
+    // The stream's key; none if it has no key yet.
     key_type find(std::uint64_t id) noexcept {
         if (ALLOT_LIKELY(last_ < n_ && entries_[last_].id == id && last_ >= stream_tag::first)) return last_;
         if (heads_.capacity() == 0) return none;
-        key_type k = heads_[home(id)];
+        key_type k = heads_[bucket(id)];
         while (k != 0 && entries_[k].id != id) k = entries_[k].next;
         if (k == 0) return none;
         return last_ = k;
     }
-    // A key for a stream seen the first time; `reusable(key)`: nobody's runs have it. None: no memory or no key is
-    // left.
+    // A key for a new stream. reusable(key): no run has this key. None: no host memory or no key is left.
     template <class Reusable> key_type open(std::uint64_t id, stream_type handle, Reusable reusable) noexcept {
         key_type k = none;
         for (key_type i = stream_tag::first; i < n_ && k == none; ++i)
-            if (entries_[i].gone && i != waited_for_ && reusable(i)) k = i;
+            if (entries_[i].gone && i != pinned_ && reusable(i)) k = i;
         if (k != none) {
             unlink(k);
         } else {
             if (n_ < stream_tag::first || n_ == stream_tag::most || !entries_.reserve(memory_, std::size_t{n_} + 1) ||
-                !chain(n_))
+                !reserve_chains(n_))
                 return none;
             k = n_++;
             entries_[k] = {};
@@ -102,9 +101,9 @@ template <class Api> class stream_registry {
             (void)api_.destroy_event(e.event);
             e.has_event = false;
         }
-        if (e.known != nullptr) // it was another stream that had waited
-            for (key_type i = 0; i != e.knows; ++i) e.known[i] = 0;
-        e.done = e.recorded = e.freed; // nobody has runs of before, nor needs an event behind them
+        if (e.waited_tickets != nullptr) // those were waits of the stream that had the key before
+            for (key_type i = 0; i != e.waited_capacity; ++i) e.waited_tickets[i] = 0;
+        e.done = e.recorded = e.freed; // no run has an earlier ticket
         e.id = id;
         e.handle = handle;
         e.device = device;
@@ -113,74 +112,77 @@ template <class Api> class stream_registry {
         link(k);
         return last_ = k;
     }
-    // It is used through this handle now, and so it is not gone.
-    void seen(key_type k, stream_type handle) noexcept {
+    // The stream is used through this handle now, so it is not destroyed.
+    void update_handle(key_type k, stream_type handle) noexcept {
         entries_[k].handle = handle;
         entries_[k].gone = false;
     }
 
-    // A free on this stream; its tag.
-    stream_tag freed(key_type k) noexcept {
+    // Counts a free on this stream and returns its tag.
+    stream_tag tag_of_free(key_type k) noexcept {
         ++frees_;
-        return gathered(k);
+        return next_tag(k);
     }
-    void freed_for_all() noexcept { ++frees_; }
-    // What others freed and it comes after is as if it had freed it now.
-    stream_tag gathered(key_type k) noexcept { return stream_tag::of(k, ++entries_[k].freed); }
-    // So far, of all streams.
+    void count_free() noexcept { ++frees_; }
+    // The tag of runs that become this stream's: as if it had freed them now.
+    stream_tag next_tag(key_type k) noexcept { return stream_tag::of(k, ++entries_[k].freed); }
+    // The number of frees of all streams so far.
     std::uint64_t frees() const noexcept { return frees_; }
-    // After frees on a per-thread stream, by its thread: an event now and then, because nobody else can record one.
-    void keep_up(key_type k) noexcept {
+    // On a per-thread stream, records an event every frees_per_event frees, since other threads cannot. Call on its
+    // thread.
+    void record_periodically(key_type k) noexcept {
         const entry& e = entries_[k];
-        if (ALLOT_UNLIKELY(e.per_thread) && e.freed - e.recorded >= frees_an_event) (void)record(k);
+        if (ALLOT_UNLIKELY(e.per_thread) && e.freed - e.recorded >= frees_per_event) (void)record(k);
     }
-    // Its frees so far can be waited for when it is destroyed. False: they cannot, but by waiting for the device.
+    // Before the stream is destroyed: records an event behind its frees. False: only a wait for the device covers them.
     bool leave(key_type k) noexcept {
         const bool recorded = entries_[k].recorded == entries_[k].freed || record(k);
         entries_[k].gone = true;
         return recorded;
     }
 
-    // What T has to do before it may use all that S freed: 0 nothing, 1 a wait, 2 an event and a wait.
-    int cost(key_type t, key_type s) const noexcept {
+    // The calls that T needs before it may use all memory that S freed: 0 none, 1 a wait, 2 an event and a wait.
+    int ordering_cost(key_type t, key_type s) const noexcept {
         const entry& e = entries_[s];
-        if (e.freed <= e.done || e.freed <= known(t, s)) return 0;
+        if (e.freed <= e.done || e.freed <= waited_ticket(t, s)) return 0;
         return e.freed <= e.recorded ? 1 : 2;
     }
-    // Whether T comes after that free of S already.
+    // Whether T is ordered after that free already.
     bool is_after(key_type t, stream_tag run) const noexcept {
         const key_type s = run.key();
         if (s < stream_tag::first) return s != stream_tag::held;
-        return s == t || run.ticket() <= entries_[s].done || run.ticket() <= known(t, s);
+        return s == t || run.ticket() <= entries_[s].done || run.ticket() <= waited_ticket(t, s);
     }
-    // T's later work comes after that free of S. False: it cannot be had, and nothing has changed but for an event.
+    // Orders T's later work after that free. False: impossible; nothing has changed, except that an event may be
+    // recorded.
     bool order_after(key_type t, stream_type handle, stream_tag run) noexcept {
         if (is_after(t, run)) return true;
         const key_type s = run.key();
         if (s == stream_tag::held || (entries_[s].recorded < run.ticket() && !record(s))) return false;
         if (!api_.wait(handle, entries_[s].event)) return false;
         ++waits_;
-        know(t, s, entries_[s].recorded);
+        set_waited_ticket(t, s, entries_[s].recorded);
         return true;
     }
-    // Whether an event can be recorded on S now; can_come_after() goes by it.
-    bool look(key_type s) noexcept {
+    // Whether an event can be recorded on S now; can_come_after() uses the result.
+    bool check_recordable(key_type s) noexcept {
         entry& e = entries_[s];
-        e.records = false;
+        e.recordable = false;
         if (e.gone || !is_same(e)) return false;
         const auto captured = api_.capturing(e.handle);
         if (!captured || *captured != device::capture_state::none) return false;
-        return e.records = true;
+        return e.recordable = true;
     }
+    // Whether order_after() can succeed, as far as check_recordable() has shown.
     bool can_come_after(key_type t, stream_tag run) const noexcept {
         if (is_after(t, run)) return true;
         const entry& e = entries_[run.key()];
-        return run.key() != stream_tag::held && (run.ticket() <= e.recorded || e.records);
+        return run.key() != stream_tag::held && (run.ticket() <= e.recorded || e.recordable);
     }
-    // An event behind all frees of S so far.
+    // Records an event behind all frees of S so far.
     bool record(key_type s) noexcept {
         entry& e = entries_[s];
-        if (!look(s)) return false;
+        if (!check_recordable(s)) return false;
         if (!e.has_event) {
             const auto made = api_.create_event(e.device);
             if (!made) return false;
@@ -192,19 +194,19 @@ template <class Api> class stream_registry {
         ++events_;
         return true;
     }
-    // --- for a host that waits: begin, wait for the device or the event without a lock, then end ------------------
-    // Until told otherwise this key, of which the event is, serves no other stream; 0: none.
-    void wait_for(key_type s) noexcept { waited_for_ = s; }
-    void begin_wait(key_type s) noexcept { entries_[s].waiting = entries_[s].freed; }
-    void end_wait(key_type s) noexcept { waited(s, entries_[s].waiting); }
-    void waited(key_type s, std::uint64_t ticket) noexcept {
+    // --- waits of the host: begin_wait(), wait for the device or the event without a lock, end_wait() --------------
+    // The key whose event the host waits for is not reused while it is pinned; 0: none.
+    void pin(key_type s) noexcept { pinned_ = s; }
+    void begin_wait(key_type s) noexcept { entries_[s].host_waits_for = entries_[s].freed; }
+    void end_wait(key_type s) noexcept { mark_done(s, entries_[s].host_waits_for); }
+    void mark_done(key_type s, std::uint64_t ticket) noexcept {
         if (entries_[s].done < ticket) entries_[s].done = ticket;
     }
-    // Without waiting: whether S's event, one behind its last free if need be, says that all is done.
+    // Updates `done` without waiting: queries S's event, and if S has freed since, records a new event and queries it.
     void poll(key_type s) noexcept {
         entry& e = entries_[s];
-        if (e.done < e.recorded && !is_done(s)) return;
-        if (e.recorded < e.freed && record(s)) (void)is_done(s);
+        if (e.done < e.recorded && !query_done(s)) return;
+        if (e.recorded < e.freed && record(s)) (void)query_done(s);
     }
     bool any_captured() noexcept {
         for (key_type k = stream_tag::first; k < n_; ++k)
@@ -215,62 +217,65 @@ template <class Api> class stream_registry {
     }
     std::size_t bytes() const noexcept {
         std::size_t n = entries_.bytes() + heads_.bytes();
-        for (key_type k = stream_tag::first; k < n_; ++k) n += entries_[k].knows * sizeof(std::uint64_t);
+        for (key_type k = stream_tag::first; k < n_; ++k) n += entries_[k].waited_capacity * sizeof(std::uint64_t);
         return n;
     }
 
   private:
-    bool is_done(key_type s) noexcept {
+    bool query_done(key_type s) noexcept {
         const auto done = api_.query(entries_[s].event);
         if (!done || !*done) return false;
-        waited(s, entries_[s].recorded);
+        mark_done(s, entries_[s].recorded);
         return true;
     }
-    // Whether the handle still leads to this stream, here.
+    // Whether the handle still has this stream's id, on this thread.
     bool is_same(entry& e) noexcept {
         const auto now = api_.stream_id(e.handle);
         if (now && *now == e.id) return true;
         const bool default_stream =
             e.handle == Api::per_thread_stream() || e.handle == Api::legacy_stream() || e.handle == stream_type{};
-        if (!default_stream) e.gone = true; // destroyed, and nobody told
+        if (!default_stream) e.gone = true; // destroyed without leave()
         return false;
     }
-    // Where each thread has a default stream, a null handle is that.
+    // Under per-thread default streams, a null handle is the per-thread stream.
     bool is_per_thread(std::uint64_t id, stream_type handle) noexcept {
         if (handle == Api::per_thread_stream()) return true;
         if (handle != stream_type{}) return false;
         const auto own = api_.stream_id(Api::per_thread_stream());
         return own && *own == id;
     }
-    std::uint64_t known(key_type t, key_type s) const noexcept {
-        return s < entries_[t].knows ? entries_[t].known[s] : 0;
+    std::uint64_t waited_ticket(key_type t, key_type s) const noexcept {
+        return s < entries_[t].waited_capacity ? entries_[t].waited_tickets[s] : 0;
     }
-    // Without memory for it T waits once more next time.
-    void know(key_type t, key_type s, std::uint64_t ticket) noexcept {
+    // Without host memory nothing is noted, and T waits again next time.
+    void set_waited_ticket(key_type t, key_type s, std::uint64_t ticket) noexcept {
         entry& e = entries_[t];
-        if (s >= e.knows) {
+        if (s >= e.waited_capacity) {
             const key_type to = n_ + n_ / 2 + 8;
-            void* const p = memory_.resize(e.known, e.knows * sizeof(std::uint64_t), to * sizeof(std::uint64_t));
+            void* const p =
+                memory_.resize(e.waited_tickets, e.waited_capacity * sizeof(std::uint64_t), to * sizeof(std::uint64_t));
             if (p == nullptr) return;
-            e.known = static_cast<std::uint64_t*>(p);
-            for (; e.knows != to; ++e.knows) e.known[e.knows] = 0;
+            e.waited_tickets = static_cast<std::uint64_t*>(p);
+            for (; e.waited_capacity != to; ++e.waited_capacity) e.waited_tickets[e.waited_capacity] = 0;
         }
-        if (e.known[s] < ticket) e.known[s] = ticket;
+        if (e.waited_tickets[s] < ticket) e.waited_tickets[s] = ticket;
     }
 
-    std::size_t home(std::uint64_t id) const noexcept { return multiplicative_hash(id, 32) & (heads_.capacity() - 1); }
+    std::size_t bucket(std::uint64_t id) const noexcept {
+        return multiplicative_hash(id, 32) & (heads_.capacity() - 1);
+    }
     void link(key_type k) noexcept {
-        key_type& head = heads_[home(entries_[k].id)];
+        key_type& head = heads_[bucket(entries_[k].id)];
         entries_[k].next = head;
         head = k;
     }
     void unlink(key_type k) noexcept {
-        key_type* at = &heads_[home(entries_[k].id)];
+        key_type* at = &heads_[bucket(entries_[k].id)];
         while (*at != k) at = &entries_[*at].next;
         *at = entries_[k].next;
     }
-    // Room in the chains for so many keys.
-    bool chain(std::size_t keys) noexcept {
+    // Grows the hash table for this many keys. False: no host memory.
+    bool reserve_chains(std::size_t keys) noexcept {
         if (keys < heads_.capacity()) return true;
         if (!heads_.resize(memory_, heads_.capacity() == 0 ? 64 : 2 * heads_.capacity())) return false;
         for (std::size_t i = 0; i != heads_.capacity(); ++i) heads_[i] = 0;
@@ -280,11 +285,11 @@ template <class Api> class stream_registry {
 
     Api api_;
     host_metadata memory_;
-    run_array<entry, host_metadata> entries_; // by key; those below stream_tag::first are nobody's
+    run_array<entry, host_metadata> entries_; // by key; those below stream_tag::first are unused
     run_array<key_type, host_metadata> heads_;
     key_type n_ = 0;
     key_type last_ = 0;
-    key_type waited_for_ = 0;
+    key_type pinned_ = 0;
     std::uint64_t frees_ = 0;
     std::uint64_t events_ = 0;
     std::uint64_t waits_ = 0;

@@ -1,9 +1,10 @@
-// Who may use a free run: everybody, nobody, or the stream that freed it and who waits for that.
+// The tag of a free run: which streams may use it.
 //
-// Format, 64 bits: [63..48] key, [47..0] ticket. A stream's ticket is the number of its frees so far; a run of key S
-// and ticket t is free for another stream once that is ordered after S's free number t. Runs of one key become one with
-// the later ticket. Invariant: a ticket never goes down, not even when its key serves another stream.
-// Cost: 8 bytes a run. Threads: a value.
+// Format, 64 bits: [63..48] key, [47..0] ticket. A key is a stream or one of the constants below; a ticket numbers the
+// frees of a stream. Another stream may use a run of key S and ticket t once it is ordered after free number t of S.
+// Adjacent runs of one key join and keep the later ticket.
+// Invariant: the ticket of a key never decreases, also when the key is reused for another stream.
+// Cost: 8 bytes per run. Threads: a value.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,10 +15,10 @@
 namespace allot::inline ALLOT_ABI {
 
 struct stream_tag {
-    static constexpr std::uint32_t clean = 0;   // never used, or the host has waited for who did
-    static constexpr std::uint32_t held = 1;    // freed where nothing can tell when: in a capture, on no stream
-    static constexpr std::uint32_t resting = 2; // as clean, in pieces that were wholly free at retain::idle's last look
-    static constexpr std::uint32_t first = 3;   // of the streams' keys
+    static constexpr std::uint32_t clean = 0;   // free for every stream: never used, or the host waited for its users
+    static constexpr std::uint32_t held = 1;    // free for no stream: freed in a capture, or on a stream without a key
+    static constexpr std::uint32_t resting = 2; // as clean, in a piece that was wholly free at the last idle scan
+    static constexpr std::uint32_t first = 3;   // the first key of a stream
     static constexpr std::uint32_t most = (1U << 16) - 1;
 
     std::uint64_t bits = 0;

@@ -37,7 +37,7 @@ BUGS = {
     "reader_replaces_one_nobody_waited_for": bug(
         "model/device.cpp",
         "if (!was_read || clock.knows(read.who, read.when)) {",
-        "if (!was_read || more.empty()) {"),
+        "if (!was_read || other_reads.empty()) {"),
     "simulators_share_a_hidden_count": bug(
         "unit/device/execution.cpp",
         "random_{options.seed}",

@@ -8,28 +8,28 @@ BUGS = {
         ""),
     "stream_place_is_given_away_while_the_host_waits": bug(
         "unit/device_allocator/ordering.cpp",
-        "&& i != waited_for_",
+        "&& i != pinned_",
         ""),
     "capture_gets_an_event_of_the_allocator": bug(
         "unit/device_allocator/capture.cpp",
-        "if (!captured || *captured != device::capture_state::none) return false; return e.records = true;",
-        "return e.records = true;"),
+        "if (!captured || *captured != device::capture_state::none) return false; return e.recordable = true;",
+        "return e.recordable = true;"),
     "idle_piece_goes_back_at_the_first_look": bug(
         "unit/device_allocator/idle.cpp",
-        "return_segments(stream_tag::resting, SIZE_MAX, pieces, mine)",
-        "return_segments(stream_tag::clean, SIZE_MAX, pieces, mine)"),
+        "return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction)",
+        "return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction)"),
     "device_refusal_in_a_capture_is_remembered": bug(
         "unit/device_allocator/memory.cpp",
-        "then.hopeless = all && runs_.prepare();",
-        "then.hopeless = runs_.prepare();"),
+        "cause.out_of_space = all && runs_.prepare();",
+        "cause.out_of_space = runs_.prepare();"),
     "device_refused_charge_is_kept": bug(
         "fault/device_allocator.cpp",
-        "if (held_ != 0) ledger_.cancel(std::exchange(held_, 0));",
-        "held_ = 0;"),
+        "if (pending_ != 0) ledger_.cancel(std::exchange(pending_, 0));",
+        "pending_ = 0;"),
     "device_charge_is_asked_for_under_a_lock": bug(
         "unit/device_allocator/accounts.cpp",
-        "if constexpr (calls) end(); settle_held();",
-        "settle_held();",
-        "if constexpr (calls) begin();",
+        "if constexpr (calls_listeners) unlock(); settle_pending();",
+        "settle_pending();",
+        "if constexpr (calls_listeners) lock();",
         ""),
 }

@@ -1,4 +1,4 @@
-// expected-error {{a device_allocator does not act on this policy yet}} {{task_memory}} {{watch::peaks}}
+// expected-error {{a device_allocator does not support this policy yet}} {{task_memory}} {{watch::peaks}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 

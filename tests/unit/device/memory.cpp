@@ -38,7 +38,7 @@ TEST_CASE("memory that is nobody's is told, and nothing is run on it", "[device]
     CHECK(m.api.fill_async(p, 0, 64, s).error().native == 700);
     CHECK_THAT(text_of_finding(m.found().at(0)), ContainsSubstring("64 bytes at 0x"));
     CHECK_THAT(text_of_finding(m.found().at(0)),
-               ContainsSubstring("\"fill\" (stream 1, operation 3) uses an address that is of no memory"));
+               ContainsSubstring("\"fill\" (stream 1, operation 3) uses an address where no memory is allocated"));
     CHECK(m.only(hazard_kind::not_allocated));
     int number = 0;
     CHECK(m.api.copy_async(&number, p, sizeof number, s).error().native == 700);

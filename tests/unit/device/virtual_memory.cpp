@@ -95,7 +95,7 @@ TEST_CASE("unmapping waits for nobody, so the program must", "[device]") {
         REQUIRE(m.api.unmap(p, g));
         CHECK_THAT(text_of_finding(m.found().at(0)),
                    ContainsSubstring(
-                       "\"unmap\" of the host takes memory away that the host has not waited for: \"fill\" (stream 1"));
+                       "\"unmap\" of the host unmaps memory before the host has waited for: \"fill\" (stream 1"));
         CHECK(m.only(hazard_kind::unmapped_while_used));
     }
     SECTION("waited for") {

@@ -166,7 +166,7 @@ TEST_CASE(
              {"out of device memory: 1 GiB aligned to 256 bytes refused\n",
               "device allocator orders (set task_memory_raises) on device 0\n",
               "limit 4 MiB, reserved 2 MiB in 1 piece", "live 1 MiB in 1 block, free 1 MiB, largest free run 1 MiB\n",
-              "stranded by stream 1 MiB (2 streams)", ": 1 MiB free in 1 runs, largest 1 MiB\n"})
+              "free after a wait 1 MiB (2 streams)", ": 1 MiB free in 1 runs, largest 1 MiB\n"})
             CHECK(page.find(part) != std::string::npos);
     }
     gpu.deallocate(q, m.b);

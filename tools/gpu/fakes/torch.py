@@ -1,4 +1,4 @@
-"""As much of torch as bench/gpu/torch_replay.py calls, for the rehearsal: addresses are counted, nothing is measured."""
+"""A fake torch for the rehearsal, with the calls of bench/gpu/torch_replay.py: it counts addresses and measures nothing."""
 
 
 class Stream:

@@ -1,4 +1,4 @@
-// The calls of the device seam, by name: what the simulator counts, charges time for, and makes fail.
+// The calls of the device seam, by name: the simulator counts them, charges virtual time for them, and makes them fail.
 #pragma once
 
 #include <allot/config.hpp>
@@ -10,6 +10,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
+/// A call of the seam; `launch` is the simulator's own.
 enum class call : std::uint8_t {
     allocate,
     deallocate,

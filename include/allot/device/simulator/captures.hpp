@@ -1,8 +1,9 @@
-// Captures: work told to a capturing stream is kept for a graph instead of run.
+// Captures: work of a capturing stream goes into a graph instead of running.
 //
-// Streams join a capture by waiting for an event that was recorded in it, and must be waited for by the origin before
-// it ends. A call that is unsafe in a capture is refused by the rules of CUDA's modes, and invalidates the captures
-// that refuse it. Within a graph no races are looked for; a launch is one operation that uses all of its ranges.
+// A stream joins a capture by waiting for an event that was recorded in it; the origin stream must wait for it before
+// the capture ends. Calls that are unsafe in a capture are refused by the rules of CUDA's modes, and invalidate the
+// captures that refuse them. Races inside a graph are not checked: its launch is one operation that uses all its
+// ranges.
 // Threads: one at a time.
 #pragma once
 
@@ -25,7 +26,7 @@ struct captured_operation {
     std::vector<range> reads;
     std::vector<range> writes;
     std::function<void()> run;
-    bool copies = false; // rights as of a copy
+    bool copies = false; // checked with the rights of a copy
 };
 
 struct graph {
@@ -38,7 +39,7 @@ struct capture_record {
     std::thread::id thread;
     std::uint32_t origin = 0;
     bool invalid = false;
-    std::vector<std::uint32_t> members; // the streams in it
+    std::vector<std::uint32_t> members; // its streams
     graph work;
 };
 
@@ -46,7 +47,7 @@ class captures {
   public:
     using handle_type = handle<capture_record>;
 
-    bool none() const noexcept { return all_.size() == 0; }
+    bool empty() const noexcept { return all_.size() == 0; }
     capture_record* find(handle_type h) noexcept { return all_.find(h); }
     handle_type begin(capture_mode mode, std::thread::id thread, std::uint32_t origin, int device) {
         const handle_type h = all_.insert();
@@ -55,7 +56,7 @@ class captures {
     }
     void end(handle_type h) { all_.erase(h); }
 
-    /// Whether an unsafe call of this thread is refused.
+    // Whether an unsafe call of this thread is refused; invalidates the captures that refuse it.
     bool refuse(std::thread::id thread, capture_mode mode) {
         if (mode == capture_mode::relaxed) return false;
         bool refused = false;

@@ -1,8 +1,9 @@
-// Vector clocks: who has seen what of whom. Actor 0 is the host, actor n + 1 the stream n.
+// Vector clocks: which operations happened before which. Actor 0 is the host, actor n + 1 is stream n.
 //
-// An operation has an epoch, its actor's count; it happened before everything whose clock has that epoch. Join is what
-// waiting does. Clocks grow with the streams ever made. Cost: join and copy O(streams), the question O(1).
-// Source: Mattern 1989; asked by epoch: FastTrack, Flanagan and Freund 2009. Threads: one at a time.
+// An operation has an epoch, the count of its actor. It happened before all whose clock has that epoch or a later one.
+// A wait joins clocks. A clock has an entry for each stream ever created.
+// Cost: join and copy O(streams); a query O(1). Threads: one at a time.
+// Source: Mattern (1989); queries by epoch: FastTrack, Flanagan and Freund (2009).
 #pragma once
 
 #include <allot/config.hpp>
@@ -27,7 +28,7 @@ class vector_clock {
         if (a >= at_.size()) at_.resize(a + std::size_t{1});
         return ++at_[a];
     }
-    /// True when it learnt something.
+    // True if this clock has changed.
     bool join(const vector_clock& other) {
         const std::size_t n = other.at_.size();
         if (at_.size() < n) at_.resize(n);
@@ -50,12 +51,12 @@ class vector_clock {
     std::vector<epoch> at_;
 };
 
-/// In place of a clock, where order is not asked for.
+// Used as a clock where order is not checked.
 struct knows_all {
     static constexpr bool knows(actor, epoch) noexcept { return true; }
 };
 
-/// One use of memory. `what` is a literal, or a text that outlives the simulator.
+// One use of memory. `what` is a literal, or a text that outlives the simulator.
 struct use {
     const char* what = "";
     epoch when = 0;

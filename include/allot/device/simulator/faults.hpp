@@ -1,7 +1,5 @@
-// Planned failures and charged time, by call: "the third create is out of memory", "an allocate costs 80 us".
-//
-// Invariant: `armed` is false when no failure is planned, so that a call pays one test for it. O(planned) when armed.
-// Threads: one at a time.
+// Planned failures and virtual costs of calls: "the third create fails: out of memory", "an allocate costs 80 us".
+// Cost: one test per call; O(planned failures) while there are any. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -15,7 +13,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
-/// The `nth` call from now (1: the next), and `times` - 1 after it, fail with `kind`. Sticky: every call after it, too.
+/// The `nth` call from now (1: the next) and `times` - 1 calls after it fail with `kind`. sticky: every later call
+/// fails with device_lost, too.
 struct planned_failure {
     std::uint64_t nth = 1;
     failure kind = failure::out_of_memory;
@@ -31,8 +30,8 @@ class faults {
     void clear() noexcept { planned_.clear(); }
     bool armed() const noexcept { return !planned_.empty(); }
 
-    /// The failure of this call, or failure::none. A sticky one is reported as such by `sticky`.
-    failure strikes(call c, bool& sticky) noexcept {
+    // The failure of this call, or failure::none; sets `sticky` to that of the plan.
+    failure next_failure(call c, bool& sticky) noexcept {
         failure found = failure::none;
         for (std::size_t i = 0; i != planned_.size();) {
             entry& e = planned_[i];
@@ -61,7 +60,7 @@ class faults {
     std::vector<entry> planned_;
 };
 
-/// Time by call on a virtual clock, in nanoseconds; all 0 unless set.
+// Virtual time: the cost of each call in nanoseconds, 0 unless set, and the sum so far.
 class costs {
   public:
     void set(call c, std::uint64_t ns) noexcept { of_[static_cast<std::size_t>(c)] = ns; }

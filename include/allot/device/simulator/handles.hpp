@@ -1,7 +1,7 @@
-// Handles of the simulated device, and the tables behind them.
+// Handles of the simulated device, and the tables that they index.
 //
-// A slot is used again after its object has gone, with another generation, so a handle kept too long is told. Streams
-// are never used again: their number is their id. Cost: 8 bytes a handle; find O(1). Threads: one at a time.
+// A slot is reused with another generation after its object is destroyed, so a stale handle is an invalid_handle error.
+// Streams are never reused: their number is their id. Cost: 8 bytes per handle; find O(1). Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -14,7 +14,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace device {
 
-/// The default value is the current device's legacy default stream, as a null cudaStream_t is.
+/// A stream. The default value is the legacy default stream of the current device, as a null cudaStream_t is.
 struct simulated_stream {
     std::uint32_t index = 0;
 
@@ -30,7 +30,7 @@ template <class Tag> struct handle {
     friend constexpr bool operator==(handle, handle) noexcept = default;
 };
 
-/// Objects stay where they are, and keep what they hold (a clock's memory) for the next one.
+// Objects do not move. A reused slot keeps the memory of its last object, such as that of a clock.
 template <class T> class slot_table {
   public:
     using handle_type = handle<T>;

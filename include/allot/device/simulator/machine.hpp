@@ -1,7 +1,8 @@
-// The simulated machine below streams and memory: its lock, its threads, what was counted, planned and found.
+// The base of the simulator, below streams and memory: its lock, its threads, counts, planned failures and hazards.
 //
-// One mutex around every call, queued work included. Invariant: a thread that runs queued work is `runner_`, and its
-// own calls are refused before they reach the mutex. Threads: any.
+// One mutex is held during every call, including the queued work that it runs.
+// Invariant: the thread that runs queued work is `runner_`; its calls are refused before they lock the mutex.
+// Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -38,7 +39,7 @@ class machine {
     machine& operator=(const machine&) = delete;
 
   protected:
-    // Around every call: the lock, the count, the cost, and whether it fails before it begins.
+    // The entry of every call: locks, counts, adds the cost, and finds out whether the call fails before it begins.
     class entry {
       public:
         entry(machine& m, call c) : machine_{m}, call_{c} {
@@ -80,14 +81,14 @@ class machine {
     }
     bool is_device(int d) const noexcept { return d >= 0 && d < options_.devices; }
 
-    // Whether a call that is unsafe in a capture is refused.
+    // Whether a call that is unsafe during captures is refused.
     bool refused_by_capture() {
-        if (ALLOT_LIKELY(captures_.none())) return false;
+        if (ALLOT_LIKELY(captures_.empty())) return false;
         const thread_state& t = this_thread();
         return captures_.refuse(t.id, t.mode);
     }
 
-    // Queued work, under the lock.
+    // Runs queued work. Requires mutex_.
     template <class Run> void run_now(Run&& run) {
         const running now{runner_};
         run();
@@ -106,7 +107,7 @@ class machine {
     bool lost_ = false;
 
   private:
-    // Also when a test's exception passes through.
+    // Sets runner_ while it lives, also if the work throws.
     struct running {
         explicit running(std::atomic<std::thread::id>& runner) noexcept : runner_{runner} {
             runner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
@@ -120,7 +121,7 @@ class machine {
     ALLOT_COLD failure planned_failure_of(call c) {
         if (lost_) return failure::device_lost;
         bool sticky = false;
-        const failure found = faults_.strikes(c, sticky);
+        const failure found = faults_.next_failure(c, sticky);
         lost_ = found != failure::none && sticky;
         return found;
     }

@@ -1,9 +1,8 @@
-// Memory of the simulated device: what is allocated, by whom it may be used, and who used it last.
+// Memory of the simulated device: allocations, the rights to use them, and their last uses.
 //
-// Plain and pinned memory is given back as CUDA does it, after waiting for the device. Stream-ordered memory is given
-// back in stream order. An allocator that cuts blocks out of a segment marks them, so that a use after free, a block
-// freed twice, or handed out to a stream that nothing orders after the free is found. Cost: see uses.hpp.
-// Threads: any, under the machine's lock.
+// Plain and pinned memory is freed as in CUDA, after a wait for the device; stream-ordered memory in stream order. An
+// allocator that cuts blocks out of a segment marks them, so that a use after free, a double free, and reuse on a
+// stream that is not ordered after the free are found. Cost: see uses.hpp. Threads: any; calls hold mutex_.
 #pragma once
 
 #include <allot/config.hpp>
@@ -35,7 +34,7 @@ class memory_layer : public stream_layer {
         if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
         return new_region(in, device.index, bytes, region_kind::plain, {"allocate", 0, host}, host_clock_);
     }
-    /// Waits for the whole device; of stream-ordered memory, too.
+    /// Waits for the whole device, then frees plain or stream-ordered memory.
     result<> deallocate(device_id device, void* p) {
         const entry in{*this, call::deallocate};
         if (in.refused()) return in.error();
@@ -93,11 +92,11 @@ class memory_layer : public stream_layer {
         return {};
     }
 
-    /// A block is in use from here on, by operations that `stream` is ordered before.
+    /// Marks a block as live from this point of the stream; uses of it must be ordered after this point.
     void mark_allocated(const void* p, std::size_t bytes, stream_type stream) {
         mark(p, bytes, stream, intent::allocate, "mark_allocated");
     }
-    /// It is free again once `stream` comes here; whoever uses it later must be ordered after that, and allocate it.
+    /// Marks a block as free from this point of the stream; its next mark_allocated() must be ordered after this point.
     void mark_freed(const void* p, std::size_t bytes, stream_type stream) {
         mark(p, bytes, stream, intent::free, "mark_freed");
     }
@@ -147,7 +146,7 @@ class memory_layer : public stream_layer {
     static constexpr std::uint64_t bit(int device) noexcept { return std::uint64_t{1} << device; }
     bool backed() const noexcept { return options_.execution != execution::none; }
 
-    // Bytes of a device's memory; false beyond its total.
+    // Counts bytes of a device's memory. False, and nothing changes, if they exceed its total.
     bool charge(int device, std::size_t bytes) noexcept {
         std::size_t& used = devices_[static_cast<std::size_t>(device)].used;
         if (bytes > options_.total_bytes - used) return false;
@@ -165,8 +164,8 @@ class memory_layer : public stream_layer {
         }
     }
 
-    // Tells what a use of memory finds.
-    struct teller {
+    // Reports what a check of uses finds.
+    struct hazard_reporter {
         memory_layer* machine;
         use now;
 
@@ -176,45 +175,45 @@ class memory_layer : public stream_layer {
         }
     };
 
-    // An operation of a stream uses memory. False where it must not run.
+    // Checks a use by an operation of a stream. False: it must not run.
     bool check(stream_state& s, const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
             at(p), at(p) + bytes, what, now, s.clock, [&](const region& r) { return may_use(r, s.device, what); },
-            teller{this, now});
+            hazard_reporter{this, now});
     }
-    // The host does.
+    // The same for a use by the host, which may use pinned memory only.
     bool check_host(const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
             at(p), at(p) + bytes, what, now, host_clock_, [](const region& r) { return r.kind == region_kind::pinned; },
-            teller{this, now});
+            hazard_reporter{this, now});
     }
-    // A copy: the runtime finds a way between devices, but mapped memory needs some device's right.
+    // The same for a copy: copies between devices need no peer access, but mapped memory needs a right of some device.
     bool check_copy(stream_state& s, const void* p, std::size_t bytes, intent what, const use& now) {
         return uses_.access(
             at(p), at(p) + bytes, what, now, s.clock,
             [&](const region& r) {
                 return r.kind != region_kind::mapped || (what == intent::read ? r.readers : r.writers) != 0;
             },
-            teller{this, now});
+            hazard_reporter{this, now});
     }
 
     void poison(stream_state& s, void* p, std::size_t bytes) {
         if (options_.poison && backed()) submit(s, [p, bytes] { std::memset(p, poison_byte, bytes); });
     }
 
-    // Takes the pieces of a range away, and tells of the first that the host has not waited for.
-    void take_away(address begin, std::size_t bytes, const use& now) {
+    // Removes the pieces of a range, and reports the first use that the host has not waited for.
+    void remove_range(address begin, std::size_t bytes, const use& now) {
         bool reported = false;
         uses_.erase(begin, begin + bytes, [&](address from, address to, const use& u) {
             if (reported || host_clock_.knows(u.who, u.when)) return;
             reported = true;
-            teller{this, now}(hazard_kind::unmapped_while_used, from, to, u);
+            hazard_reporter{this, now}(hazard_kind::unmapped_while_used, from, to, u);
         });
     }
 
     use_map uses_;
     store store_;
-    std::unordered_map<address, region> regions_; // plain, pooled and pinned ones, by where they begin
+    std::unordered_map<address, region> regions_; // plain, pooled and pinned regions by address
 
   private:
     region* region_at(const void* p) {
@@ -251,12 +250,12 @@ class memory_layer : public stream_layer {
         stream_state* const s = find(stream);
         if (s == nullptr || bytes == 0) return;
         if (captures_.find(s->capture) !=
-            nullptr) { // the order is the graph's, which may run before any stream's work so far
+            nullptr) { // a launch of the graph orders it, possibly before all work of streams so far
             const auto anyone = [](const region&) { return true; };
             const use now = host_operation(name);
-            const teller report_it{this, {name, 0, s->self()}};
-            if (what == intent::allocate) uses_.access(at(p), at(p) + bytes, what, now, host_clock_, anyone, report_it);
-            else uses_.access(at(p), at(p) + bytes, what, now, knows_all{}, anyone, report_it);
+            const hazard_reporter reporter{this, {name, 0, s->self()}};
+            if (what == intent::allocate) uses_.access(at(p), at(p) + bytes, what, now, host_clock_, anyone, reporter);
+            else uses_.access(at(p), at(p) + bytes, what, now, knows_all{}, anyone, reporter);
             return;
         }
         const use now = begin_operation(*s, name);

@@ -1,9 +1,9 @@
-// What streams of the simulated device do: launches, copies, fills, and graphs of them.
+// Operations of streams of the simulated device: launches, copies, fills, and graphs of them.
 //
-// Every operation names the ranges it uses, which are checked before it is queued; one that touches memory it must not
-// is told as a hazard, fails with code 700, and does not run. Host memory that is not pinned is followed by nobody; a
-// copy out of it reads it inside the call, a copy into it has written it when the call returns, as in CUDA.
-// Threads: any, under the machine's lock.
+// An operation names the ranges that it uses; they are checked before it is queued. If it must not use one, a hazard is
+// reported, the call fails with code 700, and the operation does not run. Host memory that is not pinned is not
+// tracked; as in CUDA, copies read or write it before the call returns.
+// Threads: any; calls hold mutex_.
 #pragma once
 
 #include <allot/config.hpp>
@@ -27,8 +27,9 @@ class operation_layer : public mapping_layer {
 
     explicit operation_layer(const simulator_options& options) : mapping_layer{options} {}
 
-    /// A kernel: `run()` is what it does, through the addresses that the device sees. It must not call the simulator;
-    /// it may throw where work runs in the call. `what` is a literal.
+    /// Launches a kernel that reads and writes these ranges; run(), if given, performs its work on the host.
+    /// Requires: run() does not call the simulator, and throws only under execution::immediate. `what`, the name in
+    /// reports, outlives the simulator.
     template <class Run = std::nullptr_t>
     result<> launch(stream_type stream, ranges reads, ranges writes, Run run = nullptr, const char* what = "kernel") {
         const entry in{*this, call::launch};
@@ -38,7 +39,7 @@ class operation_layer : public mapping_layer {
         return operate(in, *s, reads, writes, std::move(run), what, false);
     }
 
-    /// The host itself reads or writes pinned memory here; it must have waited for whoever used it.
+    /// Checks a use of pinned memory by the host, which must have waited for earlier uses of it.
     void host_reads(const void* p, std::size_t bytes, const char* what = "read") {
         host_uses(p, bytes, intent::read, what);
     }
@@ -97,8 +98,8 @@ class operation_layer : public mapping_layer {
         capture_record* const c = captures_.find(s->capture);
         if (c == nullptr) return in.fail(failure::invalid_value, 401);
         int code = 0;
-        if (c->origin != s->index) code = 903;                                                  // not where it began
-        else if (c->mode != capture_mode::relaxed && c->thread != this_thread().id) code = 908; // nor by whom
+        if (c->origin != s->index) code = 903;                                                  // another stream
+        else if (c->mode != capture_mode::relaxed && c->thread != this_thread().id) code = 908; // another thread
         if (code != 0) {
             c->invalid = true;
             return in.fail(failure::not_permitted_in_capture, code);
@@ -120,7 +121,7 @@ class operation_layer : public mapping_layer {
         if (code != 0) return in.fail(failure::not_permitted_in_capture, code);
         return made;
     }
-    /// One operation of the stream, which does all that was captured, in the order of the calls.
+    /// Queues one operation that performs all captured work, in the order of the calls.
     result<> launch_graph(graph_type graph, stream_type stream) {
         const entry in{*this, call::launch_graph};
         if (in.refused()) return in.error();
@@ -206,7 +207,7 @@ class operation_layer : public mapping_layer {
         return done;
     }
 
-    // An address that the simulator has, in use or not: not the program's own.
+    // Whether the address belongs to the simulator, whether in use or not.
     bool is_ours(const void* p) const { return store_.has(p) || is_reserved(at(p), 1); }
 
     void host_uses(const void* p, std::size_t bytes, intent how, const char* what) {

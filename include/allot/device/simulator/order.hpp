@@ -1,9 +1,9 @@
-// Who is ordered after whom on the simulated device, and the queues that keep to it.
+// The order of operations on the simulated device, and the queues of delayed work, which follow it.
 //
-// Each stream has a clock. The host learns a clock when it waits, or is told that work is done, and every later
-// operation of any stream knows what the host knew. The legacy default stream joins all blocking streams of its device
-// at each of its operations, and they join it at each of theirs. Cost: O(streams) where something was learnt since.
-// Threads: any, under the machine's lock.
+// Each stream has a clock. The host joins a clock when it waits for work, or a query says that work is done; each later
+// operation of any stream joins the host's clock. The legacy default stream joins the blocking streams of its device at
+// each of its operations, and they join it at each of theirs.
+// Cost: O(streams) per operation if a clock has changed. Threads: any; calls hold mutex_.
 #pragma once
 
 #include <allot/config.hpp>
@@ -27,12 +27,12 @@ struct stream_state {
     vector_clock clock;
     std::uint64_t host_seen = 0;
     std::uint64_t legacy_seen = 0;
-    epoch recorded = 0; // the last of its operations before an event
+    epoch recorded = 0; // its last operation that an event covers
     std::uint32_t index = 0;
     int device = 0;
     stream_kind kind = stream_kind::blocking;
     bool legacy = false;
-    bool own = false; // a thread's, or legacy: nobody destroys it
+    bool is_default = false; // per-thread or legacy: must not be destroyed
     bool alive = true;
     captures::handle_type capture{};
     vector_clock captured; // order within the capture
@@ -48,7 +48,7 @@ class order_layer : public machine {
     static constexpr stream_type per_thread_stream() noexcept { return {1}; }
 
     explicit order_layer(const simulator_options& options) : machine{options} {
-        ALLOT_ASSERT(options.devices > 0 && options.devices <= 64, "a simulated machine has 1 to 64 devices");
+        ALLOT_ASSERT(options.devices > 0 && options.devices <= 64, "simulator_options::devices must be 1 to 64");
         for (int d = 0; d != options.devices; ++d) {
             devices_.emplace_back();
             add_stream(d, stream_kind::blocking, true).legacy = true;
@@ -57,11 +57,11 @@ class order_layer : public machine {
 
   protected:
     struct device_state {
-        std::vector<std::uint32_t> streams; // all that are alive, the legacy one too
-        vector_clock gone;                  // what those knew that are not
-        vector_clock gone_blocking;         // the blocking ones of them
+        std::vector<std::uint32_t> streams;    // live streams, including the legacy stream
+        vector_clock destroyed_clock;          // the clocks of destroyed streams
+        vector_clock destroyed_blocking_clock; // of destroyed blocking streams
         std::uint64_t legacy_version = 0;
-        std::uint64_t peers = 0; // devices whose memory it may use, a bit each
+        std::uint64_t peers = 0; // devices whose memory it may use, one bit each
         std::size_t used = 0;
     };
 
@@ -81,17 +81,17 @@ class order_layer : public machine {
         return &streams_[t.streams[device]];
     }
 
-    stream_state& add_stream(int device, stream_kind kind, bool own) {
+    stream_state& add_stream(int device, stream_kind kind, bool is_default) {
         stream_state& s = streams_.emplace_back();
         s.index = static_cast<std::uint32_t>(streams_.size() - 1);
         s.device = device;
         s.kind = kind;
-        s.own = own;
+        s.is_default = is_default;
         devices_of(s).streams.push_back(s.index);
         return s;
     }
 
-    // What orders every operation of a stream, besides its own past.
+    // Joins what implicitly orders an operation of this stream: the host, and the legacy or the blocking streams.
     void join_implied(stream_state& s) {
         if (s.host_seen != host_version_) {
             s.clock.join(host_clock_);
@@ -101,17 +101,17 @@ class order_layer : public machine {
         if (s.legacy) {
             for (const std::uint32_t i : d.streams)
                 if (streams_[i].kind == stream_kind::blocking) s.clock.join(streams_[i].clock);
-            s.clock.join(d.gone_blocking);
+            s.clock.join(d.destroyed_blocking_clock);
             if (delayed())
-                each_implied(s, [&](stream_state& other) { // those that were destroyed have work left, too
-                    if (&other != &s) s.queue.come_after({other.index, other.queue.end()});
+                each_implied(s, [&](stream_state& other) { // destroyed streams may have queued work
+                    if (&other != &s) s.queue.run_after({other.index, other.queue.end()});
                 });
             ++d.legacy_version;
         } else if (s.kind == stream_kind::blocking && s.legacy_seen != d.legacy_version) {
             stream_state& legacy = streams_[static_cast<std::size_t>(s.device)];
             s.clock.join(legacy.clock);
             s.legacy_seen = d.legacy_version;
-            if (delayed()) s.queue.come_after({legacy.index, legacy.queue.end()});
+            if (delayed()) s.queue.run_after({legacy.index, legacy.queue.end()});
         }
     }
     use begin_operation(stream_state& s, const char* what) {
@@ -125,7 +125,8 @@ class order_layer : public machine {
         ++host_version_;
         return {what, host_clock_.tick(host), host};
     }
-    // What the end of a stream's work means: its own, and for the legacy stream that of all blocking ones.
+    // Visits the streams whose work must be done when this stream's is: itself; for the legacy stream, all blocking
+    // ones.
     template <class Visit> void each_implied(stream_state& s, Visit&& visit) {
         visit(s);
         if (!s.legacy) return;
@@ -144,7 +145,7 @@ class order_layer : public machine {
         return all;
     }
     void wait_for_device(int device) {
-        host_learns(devices_[static_cast<std::size_t>(device)].gone);
+        host_learns(devices_[static_cast<std::size_t>(device)].destroyed_clock);
         for (stream_state& s : streams_)
             if (s.device == device) {
                 drain(s);
@@ -155,12 +156,12 @@ class order_layer : public machine {
         for (int d = 0; d != options_.devices; ++d) wait_for_device(d);
     }
 
-    // Work in stream order: now, later, or not at all.
+    // Runs or queues work in stream order, as the execution mode says.
     template <class Run> void submit(stream_state& s, Run&& run) {
         if (options_.execution == execution::immediate) run_now(run);
         else if (delayed()) s.queue.push(std::forward<Run>(run)), pump();
     }
-    // Runs a little of what waits, so that it runs some time after it was told.
+    // Runs a random part of the queued work.
     void pump() {
         if (!delayed()) return;
         std::size_t waiting = 0;
@@ -169,8 +170,8 @@ class order_layer : public machine {
         if (waiting > options_.longest_queue) steps += waiting - options_.longest_queue;
         while (steps-- != 0 && waiting-- != 0) step();
     }
-    // Where nothing runs, events are done when a coin says so.
-    bool drawn_done() noexcept { return options_.execution == execution::immediate || (random_.next() & 1) != 0; }
+    // Whether work counts as done when it is queried: at random under execution::none.
+    bool random_done() noexcept { return options_.execution == execution::immediate || (random_.next() & 1) != 0; }
     void step() {
         const std::size_t n = streams_.size(), first = random_.below(n);
         for (std::size_t i = 0; i != n; ++i) {
@@ -186,20 +187,20 @@ class order_layer : public machine {
     }
     bool passed(queue_mark m) const noexcept { return streams_[m.stream].queue.done() >= m.number; }
 
-    // CUDA's code where the legacy stream would wait for a stream that is being captured; the capture is lost, unless
-    // this is only a question.
-    int implicit_capture(const stream_state& s, bool asks = false) {
-        if (captures_.none() || !s.legacy) return 0;
+    // CUDA's code (906) if the legacy stream would wait for a stream that is being captured, else 0. Invalidates the
+    // capture, unless query_only.
+    int implicit_capture(const stream_state& s, bool query_only = false) {
+        if (captures_.empty() || !s.legacy) return 0;
         int code = 0;
         captures_.each([&](capture_record& c) {
             const stream_state& origin = streams_[c.origin];
             if (origin.device != s.device || origin.kind != stream_kind::blocking) return;
-            if (!asks) c.invalid = true;
+            if (!query_only) c.invalid = true;
             code = 906;
         });
         return code;
     }
-    // The same where a call that needs a stream's end meets a capture.
+    // The same for a call that needs all work of the stream to be done.
     int blocked(const stream_state& s) {
         if (const int code = implicit_capture(s)) return code;
         if (capture_record* const c = captures_.find(s.capture)) {
@@ -216,7 +217,7 @@ class order_layer : public machine {
         return u.who != host && streams_[u.who - 1].recorded >= u.when;
     }
 
-    std::deque<stream_state> streams_; // the first ones are the devices' legacy streams
+    std::deque<stream_state> streams_; // first the legacy stream of each device
     std::vector<device_state> devices_;
     vector_clock host_clock_;
     std::uint64_t host_version_ = 0;

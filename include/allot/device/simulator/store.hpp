@@ -1,8 +1,8 @@
-// Addresses for plain, stream-ordered and pinned memory, with host memory behind them.
+// Addresses of plain, stream-ordered and pinned memory, backed by host memory.
 //
-// Addresses stay readable until the simulator ends, so that work that runs too late meets poison, not a fault. A block
-// given back carries the use that freed it, and is handed out again only to who knows of that use; so reuse adds no
-// order of its own. Blocks of one rounded size are reused, nothing is split. Threads: one at a time.
+// Addresses stay readable until the simulator is destroyed, so that work that runs too late reads poison and does not
+// fault. A free block keeps the use that freed it, and is reused only by operations that are ordered after that use, so
+// reuse adds no order. Blocks are reused at the same rounded size and never split. Threads: one at a time.
 #pragma once
 
 #include <allot/config.hpp>
@@ -33,7 +33,7 @@ class store {
         return align_up(bytes, bytes > std::size_t{1} << 20 ? std::size_t{64} << 10 : alignment);
     }
 
-    /// `bytes` are rounded; null when the machine has no address space for them.
+    // Requires: bytes is rounded(). Null: no address space.
     std::byte* take(std::size_t bytes, const vector_clock& clock, bool backed) {
         auto& list = free_[bytes];
         for (std::size_t i = list.size(), looks = 0; i != 0 && looks != 8; ++looks) {
@@ -43,7 +43,7 @@ class store {
             list.pop_back();
             return b.start;
         }
-        if (bytes > left_ && !more(bytes, backed)) return nullptr;
+        if (bytes > left_ && !grow(bytes, backed)) return nullptr;
         std::byte* const p = next_;
         next_ += bytes;
         left_ -= bytes;
@@ -66,7 +66,7 @@ class store {
         use freed;
     };
 
-    bool more(std::size_t least, bool backed) {
+    bool grow(std::size_t least, bool backed) {
         constexpr std::size_t usual = std::size_t{256} << 20;
         const std::size_t bytes = least > usual ? least : usual;
         std::byte* const p = sys::reserve(bytes, std::size_t{2} << 20);

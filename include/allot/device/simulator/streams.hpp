@@ -1,10 +1,8 @@
-// Streams and events of the simulated device: who is ordered after whom.
+// Streams and events of the simulated device: the calls that create order (order.hpp keeps it).
 //
-// Each stream has a clock. Recording an event copies it, waiting joins it; the host learns a clock when it synchronises
-// or is told that an event is done, and every later operation of any stream knows what the host knew. The legacy
-// default stream joins all blocking streams of its device at each of its operations, and they join it at each of
-// theirs.
-// Cost: record and wait O(streams). Threads: any, under the machine's lock.
+// record() copies the stream's clock into the event; wait() joins the event's clock into the stream's; synchronize()
+// and a query that returns true join it into the host's.
+// Cost: record() and wait() O(streams). Threads: any; calls hold mutex_.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,7 +26,7 @@ struct event_state {
     int device = 0;
     bool recorded = false;
     bool done = false;
-    captures::handle_type capture{}; // it was recorded in this one
+    captures::handle_type capture{}; // the capture that it was recorded in
 };
 
 class stream_layer : public order_layer {
@@ -43,19 +41,19 @@ class stream_layer : public order_layer {
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
         return handle_of(add_stream(device.index, kind, false));
     }
-    /// Work that was queued still runs; the handle is gone.
+    /// Invalidates the handle; queued work still runs.
     result<> destroy_stream(stream_type stream) {
         const entry in{*this, call::destroy_stream};
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
-        if (s == nullptr || s->own) return in.fail(failure::invalid_handle);
+        if (s == nullptr || s->is_default) return in.fail(failure::invalid_handle);
         if (capture_record* const c = captures_.find(s->capture)) {
             c->invalid = true;
             return in.fail(failure::not_permitted_in_capture);
         }
         s->alive = false;
-        devices_of(*s).gone.join(s->clock);
-        if (s->kind == stream_kind::blocking) devices_of(*s).gone_blocking.join(s->clock);
+        devices_of(*s).destroyed_clock.join(s->clock);
+        if (s->kind == stream_kind::blocking) devices_of(*s).destroyed_blocking_clock.join(s->clock);
         std::erase(devices_of(*s).streams, s->index);
         return {};
     }
@@ -80,7 +78,7 @@ class stream_layer : public order_layer {
         if (s == nullptr) return in.fail(failure::invalid_handle);
         if (const int code = blocked(*s)) return in.fail(failure::not_permitted_in_capture, code);
         pump();
-        if (delayed() ? !idle(*s) : !drawn_done()) return false;
+        if (delayed() ? !idle(*s) : !random_done()) return false;
         host_waits(*s);
         return true;
     }
@@ -156,7 +154,7 @@ class stream_layer : public order_layer {
         pump();
         return {};
     }
-    /// An event that was never recorded orders nothing.
+    /// Without effect if the event was never recorded.
     result<> wait(stream_type stream, event_type event) {
         const entry in{*this, call::wait};
         if (in.refused()) return in.error();
@@ -175,7 +173,7 @@ class stream_layer : public order_layer {
         if (!e->recorded) return {};
         join_implied(*s);
         s->clock.join(e->clock);
-        if (delayed()) s->queue.come_after(e->mark);
+        if (delayed()) s->queue.run_after(e->mark);
         pump();
         return {};
     }
@@ -187,7 +185,7 @@ class stream_layer : public order_layer {
         if (const int code = captured(*e)) return in.fail(failure::not_permitted_in_capture, code);
         if (!e->recorded) return true;
         pump();
-        if (!e->done) e->done = delayed() ? passed(e->mark) : drawn_done();
+        if (!e->done) e->done = delayed() ? passed(e->mark) : random_done();
         if (e->done) host_learns(e->clock);
         return e->done;
     }
@@ -208,13 +206,14 @@ class stream_layer : public order_layer {
     slot_table<event_state> events_;
 
   private:
-    // What was last recorded in a capture tells nothing, not even when that has ended.
+    // CUDA's code for a query of or a wait for an event that was last recorded in a capture, also one that has ended.
     int captured(const event_state& e) {
         if (capture_record* const c = captures_.find(e.capture)) c->invalid = true;
         if (e.capture.generation != 0) return 907;
         return refused_by_capture() ? 900 : 0;
     }
-    // A stream that waits for an event of a capture joins it; waiting out of one is refused.
+    // A wait for an event of a capture: the stream joins the capture. A wait in a capture for an event outside is
+    // refused.
     int join_capture(stream_state& s, capture_record* of_stream, const event_state& e, capture_record* of_event) {
         if (of_event == nullptr || (of_stream != nullptr && of_stream != of_event) ||
             s.device != of_event->work.device) {

@@ -1,10 +1,10 @@
-// Who used which bytes last: pieces of memory, each with its last write and the reads since.
+// The last uses of memory: pieces of it, each with its last write and the reads since.
 //
-// Invariant: pieces never overlap; between them lies memory that is nobody's. A use splits pieces at its ends; a write,
-// an allocation or a free makes one piece again of what it covers (within one region), so there are about as many
-// pieces as blocks, whatever their sizes. Cost: a walk of a red-black tree, unless the bytes
-// are those of the last use, and one node for each split.
-// Source: happens-before race detection on ranges; Savage et al. (Eraser) 1997, FastTrack 2009. Threads: one at a time.
+// Invariant: pieces do not overlap; bytes without a piece are not allocated. A use splits pieces at its ends. A write,
+// an allocation or a free joins the pieces that it covers within a region, so there are about as many pieces as blocks.
+// Cost: one search in a red-black tree, unless the range starts in the piece of the last use; one node per split.
+// Threads: one at a time. Source: race detection by happened-before, on ranges: Eraser, Savage et al. (1997); FastTrack
+// (2009).
 #pragma once
 
 #include <allot/config.hpp>
@@ -25,12 +25,12 @@ using address = std::uintptr_t;
 
 enum class region_kind : std::uint8_t { plain, pooled, pinned, mapped };
 
-/// One allocation or mapping.
+// One allocation or mapping.
 struct region {
     address begin = 0;
     std::size_t bytes = 0;
     std::size_t held = 0;      // bytes taken from the store
-    std::uint64_t readers = 0; // devices with a right to it, a bit each (mapped)
+    std::uint64_t readers = 0; // devices with the right, one bit each (mapped only)
     std::uint64_t writers = 0;
     int device = 0;
     region_kind kind = region_kind::plain;
@@ -42,7 +42,7 @@ class use_map {
   public:
     void insert(const region& r, const use& first) { pieces_.emplace(r.begin, piece{r.begin + r.bytes, &r, first}); }
 
-    /// Takes all pieces of a range away; `visit(from, to, use)` sees each use that was remembered.
+    // Removes the pieces of a range; calls visit(from, to, use) for each use that they keep.
     template <class Visit> void erase(address begin, address end, Visit&& visit) {
         auto it = first_of(begin);
         last_ = pieces_.end();
@@ -50,14 +50,15 @@ class use_map {
             it->second.each_use([&](const use& u) { visit(it->first, it->second.end, u); });
     }
 
-    /// Whether a byte is somebody's.
+    // The region of a byte; null if it is not allocated.
     const region* find(address at) {
         const auto it = first_of(at);
         return it != pieces_.end() && it->first <= at ? it->second.of : nullptr;
     }
 
-    /// A use by `now` with the knowledge `clock`. `allowed(region)` asks for the right; `report(kind, from, to,
-    /// earlier)` hears of the first hazard. False when a byte is nobody's, or a right is missing.
+    // Checks and notes the use `now` by an operation with this clock. allowed(region): whether it has the right;
+    // sink(kind, from, to, earlier) is called for the first hazard. False: a byte is not allocated, or a right is
+    // missing.
     template <class Clock, class Allowed, class Report>
     bool access(address begin, address end, intent what, const use& now, const Clock& clock, Allowed&& allowed,
                 Report&& sink) {
@@ -79,9 +80,9 @@ class use_map {
             if (!allowed(*p.of)) {
                 report(hazard_kind::no_access, it->first, p.end, use{});
                 usable = false;
-            } else judge(p, it->first, what, clock, report);
+            } else check_piece(p, it->first, what, clock, report);
             at = p.end;
-            p.note(what, now, clock);
+            p.record_use(what, now, clock);
             if (what != intent::read && it->first != begin && merge_before(it)) it = after_merge(it);
             else last_ = it++;
         }
@@ -95,27 +96,27 @@ class use_map {
     std::size_t pieces() const noexcept { return pieces_.size(); }
 
   private:
-    enum class state : std::uint8_t { whole, live, freed }; // whole: nobody told of blocks in it
+    enum class state : std::uint8_t { unmarked, live, freed }; // unmarked: no block is marked in it
 
     struct piece {
         address end;
         const region* of;
         use write;
-        use read{};              // one reader is the common case
-        std::vector<use> more{}; // readers besides that nobody has waited for
+        use read{};                     // one reader is the common case
+        std::vector<use> other_reads{}; // other reads that no later read is ordered after
         bool was_read = false;
-        state is = state::whole;
+        state is = state::unmarked;
 
         template <class Visit> void each_use(Visit&& visit) const {
             visit(write);
             if (was_read) visit(read);
-            for (const use& u : more) visit(u);
+            for (const use& u : other_reads) visit(u);
         }
-        template <class Clock> void note(intent what, const use& now, const Clock& clock) {
+        template <class Clock> void record_use(intent what, const use& now, const Clock& clock) {
             if (what != intent::read) {
                 write = now;
                 was_read = false;
-                more.clear();
+                other_reads.clear();
                 if (what == intent::allocate) is = state::live;
                 if (what == intent::free) is = state::freed;
                 return;
@@ -125,18 +126,18 @@ class use_map {
                 was_read = true;
                 return;
             }
-            for (use& u : more)
+            for (use& u : other_reads)
                 if (clock.knows(u.who, u.when)) {
                     u = now;
                     return;
                 }
-            more.push_back(now);
+            other_reads.push_back(now);
         }
     };
     using tree = std::map<address, piece>;
 
     template <class Clock, class Report>
-    static void judge(const piece& p, address from, intent what, const Clock& clock, Report&& report) {
+    static void check_piece(const piece& p, address from, intent what, const Clock& clock, Report&& report) {
         if (p.is == state::freed && what != intent::allocate)
             return report(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end,
                           p.write);
@@ -146,25 +147,25 @@ class use_map {
         if (what == intent::read) return;
         if (p.was_read && !clock.knows(p.read.who, p.read.when))
             return report(hazard_kind::not_ordered, from, p.end, p.read);
-        for (const use& u : p.more)
+        for (const use& u : p.other_reads)
             if (!clock.knows(u.who, u.when)) return report(hazard_kind::not_ordered, from, p.end, u);
     }
 
-    // The first piece that ends behind `at`.
+    // The first piece that ends above `at`.
     tree::iterator first_of(address at) {
         if (last_ != pieces_.end() && last_->first <= at && at < last_->second.end)
-            return last_; // a block is used, then used
+            return last_; // a block is often used several times in a row
         auto it = pieces_.upper_bound(at);
         if (it != pieces_.begin() && std::prev(it)->second.end > at) --it;
         return it;
     }
-    // The piece behind the cut.
+    // Cuts a piece; returns the upper part.
     tree::iterator split(tree::iterator it, address at) {
         piece behind = it->second;
         it->second.end = at;
         return pieces_.emplace_hint(std::next(it), at, std::move(behind));
     }
-    // After a write both are alike but for the region.
+    // Whether the piece can join the one below. After a write over both, only their regions and states may differ.
     bool merge_before(tree::iterator it) const noexcept {
         const piece& before = std::prev(it)->second;
         return before.end == it->first && before.of == it->second.of && before.is == it->second.is;
@@ -175,7 +176,7 @@ class use_map {
     }
 
     tree pieces_;
-    tree::iterator last_ = pieces_.end(); // where the last use was
+    tree::iterator last_ = pieces_.end(); // the piece of the last use
 };
 
 } // namespace device::sim

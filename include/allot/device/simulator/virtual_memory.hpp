@@ -1,10 +1,13 @@
-// Virtual memory of the simulated device: address space, memory without address, and mappings between them.
+// Virtual memory of the simulated device: address space, memory without an address, and mappings between them.
 //
-// CUDA's rules, told as errors: sizes in multiples of the granularity, a handle mapped whole and never over another
-// mapping, rights given and taken by whole mappings, unmap of whole mappings only, address space freed whole and empty.
-// A handle that is released while mapped stays until its last mapping goes. The same handle at two addresses is the
-// same memory (both are pages of one memory file); uses are followed by address, so races between aliases are not
-// found. Unmapping memory whose users the host has not waited for is a hazard. Threads: any, under the machine's lock.
+// CUDA's rules, violations of which are errors:
+//   - sizes are multiples of the granularity;
+//   - a handle is mapped whole, and not over another mapping;
+//   - access is set for whole mappings, and unmap() takes whole mappings;
+//   - free_address() takes a whole reservation without mappings.
+// Memory that is released while mapped lives until its last mapping ends. One handle at two addresses is one memory
+// (pages of a memory file), but uses are tracked by address, so races between such aliases are not found. unmap()
+// before the host has waited for the users is a hazard. Threads: any; calls hold mutex_.
 #pragma once
 
 #include <allot/config.hpp>
@@ -110,7 +113,7 @@ class mapping_layer : public memory_layer {
         uses_.insert(now.of, {"map", 0, host});
         return {};
     }
-    /// Of mapped memory; whole mappings.
+    /// Requires: the range is whole mappings.
     result<> set_access(void* p, std::size_t bytes, device_id device, access rights) {
         const entry in{*this, call::set_access};
         if (in.refused()) return in.error();
@@ -134,9 +137,9 @@ class mapping_layer : public memory_layer {
         if (in.refused()) return in.error();
         if (!covers_whole_mappings(at(p), bytes)) return in.fail(failure::invalid_value);
         if (refused_by_capture()) return in.fail(failure::not_permitted_in_capture);
-        take_away(at(p), bytes, host_operation("unmap"));
+        remove_range(at(p), bytes, host_operation("unmap"));
         if (delayed())
-            for (stream_state& s : streams_) drain(s); // so that no task meets unmapped memory
+            for (stream_state& s : streams_) drain(s); // so that no queued work uses unmapped memory
         for (auto it = mappings_.find(at(p)); it != mappings_.end() && it->first < at(p) + bytes;
              it = mappings_.erase(it)) {
             if (backed()) file_.unmap(reinterpret_cast<void*>(it->first), it->second.of.bytes);
@@ -173,7 +176,7 @@ class mapping_layer : public memory_layer {
         return bytes != 0 && start == end;
     }
 
-    // Parts of the memory file: those given back are used again at the same size.
+    // A part of the memory file; freed parts are reused at the same size.
     bool take_part(std::size_t bytes, std::size_t& offset) {
         if (!backed()) return true;
         auto& parts = free_parts_[bytes];

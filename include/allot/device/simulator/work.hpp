@@ -1,9 +1,10 @@
-// Work of the simulated device: the ranges it uses, and the queues in which it waits when execution is delayed.
+// Work of the simulated device: the ranges that it uses, and its queues under delayed execution.
 //
-// A task runs when all before it in its stream, and all that it was told to come after, have run. Which of the ready
-// streams goes next is drawn. Invariant: what a task comes after was queued earlier, so some task is always ready.
-// Cost: a step walks the streams once. Threads: one at a time; a task must not call the simulator, nor throw.
-// Source of the idea: seeded schedules as a second oracle; PCT, Burckhardt et al. 2010.
+// A task runs after all earlier tasks of its stream and all tasks that it was ordered after. The next stream is picked
+// at random among those with a ready task.
+// Invariant: a task is ordered only after tasks that were queued earlier, so some task is always ready.
+// Cost: a step visits each stream once. Threads: one at a time; a task must not call the simulator, and must not throw.
+// Source: seeded schedules as a second oracle; PCT, Burckhardt et al. (2010).
 #pragma once
 
 #include <allot/config.hpp>
@@ -26,7 +27,7 @@ struct range {
     std::size_t bytes = 0;
 };
 
-/// Some ranges, written in place: `{{p, 64}, {q, 32}}`. Looks at them only; as long as the call lasts.
+/// The ranges of an operation, as an argument: `{{p, 64}, {q, 32}}`. Does not own them: valid during the call only.
 class ranges {
   public:
     ranges() = default;
@@ -41,7 +42,7 @@ class ranges {
 
 namespace sim {
 
-/// SplitMix64, Steele et al. 2014.
+// SplitMix64, Steele et al. (2014).
 class random_numbers {
   public:
     explicit random_numbers(std::uint64_t seed) noexcept : state_{seed} {}
@@ -57,7 +58,7 @@ class random_numbers {
     std::uint64_t state_;
 };
 
-/// A place in a stream's queue.
+// A position in a stream's queue.
 struct queue_mark {
     std::uint32_t stream = 0;
     std::uint64_t number = 0;
@@ -65,14 +66,14 @@ struct queue_mark {
 
 class work_queue {
   public:
-    /// The next task comes after this one, too.
-    void come_after(queue_mark m) { pending_.push_back(m); }
+    // The next task also runs after this position.
+    void run_after(queue_mark m) { pending_.push_back(m); }
     std::uint64_t push(std::function<void()> run) {
         tasks_.push_back({std::move(run), std::move(pending_)});
         pending_.clear();
         return ++queued_;
     }
-    /// The place behind all that the stream was told so far.
+    // The position behind all tasks so far.
     std::uint64_t end() {
         settle();
         return queued_;
@@ -80,20 +81,19 @@ class work_queue {
     std::size_t size() const noexcept { return tasks_.size(); }
     std::uint64_t done() const noexcept { return queued_ - tasks_.size(); }
     bool empty() const noexcept { return tasks_.empty(); }
-    /// Whether nothing is left. What a next task would have come after counts, too: it becomes a task that does
-    /// nothing.
+    // Whether no task is left. Pending order of a next task becomes a task that does nothing, and counts.
     bool settle() {
         if (!pending_.empty()) push({});
         return tasks_.empty();
     }
 
-    /// `passed(mark)` says whether a place was passed.
+    // Whether the front task may run. passed(mark): all tasks before this position have run.
     template <class Passed> bool ready(Passed&& passed) const {
         for (const queue_mark& m : tasks_.front().after)
             if (!passed(m)) return false;
         return true;
     }
-    /// The front counts as done from here on.
+    // Removes the front task, which counts as done from now on, and returns it.
     std::function<void()> pop() {
         std::function<void()> run = std::move(tasks_.front().run);
         tasks_.pop_front();
