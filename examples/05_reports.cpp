@@ -1,6 +1,6 @@
 // Reports of a row manager: rows by type now and at the peak, a map of the pages, and a trace of the last events for
 // chrome://tracing or ui.perfetto.dev. Reports allocate nothing.
-#include <allot/report/page_map.hpp>
+#include <allot/report/page_usage.hpp>
 #include <allot/report/rows.hpp>
 #include <allot/report/trace.hpp>
 #include <allot/row_manager.hpp>
@@ -30,7 +30,7 @@ int main(int count, char** names) {
     allot::write_report(out, rows);
     std::puts(text);
     out.clear();
-    allot::write_page_map(out, rows);
+    allot::write_page_usage(out, rows);
     std::puts(text);
 
     for (std::size_t i = 1; i < held.size(); i += 2) rows.release(held[i]);

@@ -19,7 +19,7 @@ struct printer : allot::account_listener {
         std::printf("%zu KiB transferred from %s to %s\n", bytes / 1024, from.name(), to.name());
     }
     unsigned failed(const allot::account& at, const allot::charge_status& s) noexcept override {
-        std::printf("%s requested %zu KiB: refused by %s\n", at.name(), s.asked / 1024, s.at->name());
+        std::printf("%s requested %zu KiB: refused by %s\n", at.name(), s.requested / 1024, s.at->name());
         return 0; // or free memory, and return how often to retry
     }
 };
@@ -34,7 +34,7 @@ int main() {
     join.charge(10_MiB); // throws out_of_memory on failure
 
     if (const allot::charge_status s = join.try_charge(7_MiB); !s)
-        std::printf("%s refuses %zu MiB: %zu of %zu MiB used\n", s.at->name(), s.asked >> 20, s.used >> 20,
+        std::printf("%s refuses %zu MiB: %zu of %zu MiB used\n", s.at->name(), s.requested >> 20, s.used >> 20,
                     s.limit >> 20);
 
     printer listener;

@@ -32,6 +32,6 @@ int main() {
     std::fputs(page, stdout);
 
     blocks.trim(); // empties the caches of all threads, then returns free memory to the system
-    std::printf("held after trim: %zu bytes\n", blocks.stats().held);
-    return blocks.stats().held == 0 ? 0 : 1;
+    std::printf("held after trim: %zu bytes\n", blocks.stats().charged);
+    return blocks.stats().charged == 0 ? 0 : 1;
 }

@@ -7,7 +7,7 @@
 
 #include <allot/device/cuda.hpp>
 #include <allot/device/simulated.hpp>
-#include <allot/sync/aggregated_bump.hpp>
+#include <allot/sync/aggregated_fetch_add.hpp>
 #include <allot/sync/lanes_warp.hpp>
 
 #include <cstdint>
@@ -53,7 +53,8 @@ __global__ void count_by_bump(std::uint32_t* counters, std::uint32_t mask, std::
     const std::uint32_t id = blockIdx.x * blockDim.x + threadIdx.x;
     std::uint32_t sum = 0;
     for (unsigned i = 0; i != rounds; ++i)
-        sum ^= aggregated_bump<thread_scope::device>(lanes, counters[std::size_t{(id >> 5) & mask} * 8]); // one a warp
+        sum ^= aggregated_fetch_add<thread_scope::device>(lanes,
+                                                          counters[std::size_t{(id >> 5) & mask} * 8]); // one a warp
     out[id] = sum;
 }
 

@@ -26,9 +26,9 @@ std::optional<refusal> engine::refused(const allot::out_of_memory& e) const {
     const allot::charge_status& why = last_.why;
     char line[256];
     allot::text_writer out{line};
-    out.put("out of memory: operator ").put(last_.by).put(" is refused ").bytes(why.asked);
+    out.put("out of memory: operator ").put(last_.by).put(" is refused ").bytes(why.requested);
     out.put(": it uses ").bytes(why.used).put(" of ").bytes(why.limit).newline();
-    return refusal{last_.by, why.asked, why.used, why.limit, std::string(out.view()) + std::string(e.report())};
+    return refusal{last_.by, why.requested, why.used, why.limit, std::string(out.view()) + std::string(e.report())};
 }
 
 } // namespace flights

@@ -32,7 +32,7 @@ template <class Set> struct charged : allot::with<Set, allot::page::of<page_aren
 /// An operator's limit was too small.
 struct refusal {
     std::string by; // the operator
-    std::size_t asked = 0, used = 0, limit = 0;
+    std::size_t requested = 0, used = 0, limit = 0;
     std::string page; // the out-of-memory report
 };
 struct operator_refused : std::runtime_error {

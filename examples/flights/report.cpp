@@ -132,7 +132,7 @@ std::string draw(const device_outcome& from, std::size_t limit) {
     for (std::size_t at = 0, end = 0; (end = from.report.find('\n', at)) != std::string::npos; at = end + 1)
         out += "  " + from.report.substr(at, end - at + 1);
     out += fmt::format("  afterwards: {} blocks live, reserved {}, peak {}\n\n", from.afterwards.live_blocks,
-                       bytes(from.afterwards.reserved), bytes(from.afterwards.peak));
+                       bytes(from.afterwards.charged), bytes(from.afterwards.peak));
     return out;
 }
 
@@ -164,7 +164,7 @@ std::string page_for(const outcome& from, const options& asked) {
                                   asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
     for (const answer& a : from.answers) out += draw(a, asked.shown_rows);
     for (const refusal& r : from.refused)
-        out += fmt::format("No answer: {} is refused {}; it uses {} of {}\n\n", r.by, bytes(r.asked), bytes(r.used),
+        out += fmt::format("No answer: {} is refused {}; it uses {} of {}\n\n", r.by, bytes(r.requested), bytes(r.used),
                            bytes(r.limit));
     if (!from.device.device.empty()) out += draw(from.device, asked.device_memory);
     out += draw(from.fullest, from.afterwards);

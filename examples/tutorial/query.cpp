@@ -44,7 +44,7 @@ void charge_by_hand(allot::account& engine) {
     query_accounts accounts{engine};
     accounts.scan.charge(1_MiB); // throws out_of_memory if an account refuses
     if (const allot::charge_status s = accounts.aggregate.try_charge(3_MiB); !s)
-        std::printf("%s refuses %zu MiB: it uses %zu of %zu MiB\n", s.at->name(), s.asked >> 20, s.used >> 20,
+        std::printf("%s refuses %zu MiB: it uses %zu of %zu MiB\n", s.at->name(), s.requested >> 20, s.used >> 20,
                     s.limit >> 20);
     print_accounts(engine);
     accounts.scan.refund(1_MiB);
@@ -195,7 +195,7 @@ void end(allot::account& engine, allot::chunk_arena<batches>& pool, const allot:
     if (!accounts.result.close()) std::puts("closed too early"); // the client still has the totals
     totals.release();
     pool.trim();
-    std::printf("charged to the engine: %zu bytes, held by the pool: %zu bytes\n", engine.used(), pool.stats().held);
+    std::printf("charged to the engine: %zu bytes, held by the pool: %zu bytes\n", engine.used(), pool.stats().charged);
 }
 
 // ---- main

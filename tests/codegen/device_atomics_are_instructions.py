@@ -47,13 +47,13 @@ def cases():
     w = "scoped<thread_scope::thread>(*p)"
     for call in ("fetch_add", "fetch_min", "exchange"):
         yield case("unsigned", f"p[1] = {w}.{call}(v, ordered::seq_cst);")
-    yield case("unsigned", "warp w; p[1] = aggregated_bump<thread_scope::device>(w, *p);",
+    yield case("unsigned", "warp w; p[1] = aggregated_fetch_add<thread_scope::device>(w, *p);",
                r"activemask\.b32", r"match\.any\.sync\.b64", r"atom\.add\.relaxed\.gpu\.u32", r"shfl\.sync\.idx\.b32")
-    yield case("unsigned", "lone_lane l; p[1] = aggregated_bump<thread_scope::system>(l, *p);", r"atom\.add\.relaxed\.sys\.u32")
+    yield case("unsigned", "lone_lane l; p[1] = aggregated_fetch_add<thread_scope::system>(l, *p);", r"atom\.add\.relaxed\.sys\.u32")
 
 
 all_cases = list(cases())
-source = "#include <allot/sync/aggregated_bump.hpp>\n#include <allot/sync/lanes_warp.hpp>\nusing namespace allot;\n" + "".join(
+source = "#include <allot/sync/aggregated_fetch_add.hpp>\n#include <allot/sync/lanes_warp.hpp>\nusing namespace allot;\n" + "".join(
     f'extern "C" __global__ void {name}({word}* p, {word} v) {{ {statement} }}\n' for name, statement, word, _ in all_cases)
 pathlib.Path("atomics.cu").write_text(source, encoding="utf-8")
 special = re.compile(r"^\s*(?:@%p\d+ )?((?:atom|red|fence|membar|activemask|match|shfl|vote|bar)\b[\w.:]*"

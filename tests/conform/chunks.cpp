@@ -64,7 +64,7 @@ template <class Arena> class holder {
         REQUIRE(arena_.valid());
         REQUIRE(f.live == live_);
         REQUIRE(f.live_blocks == held_.size());
-        REQUIRE(f.live + f.cached + f.free == f.held);
+        REQUIRE(f.live + f.cached + f.free == f.charged);
     }
     std::uintptr_t some(std::mt19937& random) const {
         auto p = held_.begin();
@@ -131,7 +131,7 @@ TEMPLATE_LIST_TEST_CASE("blocks never overlap, keep their bytes, and nothing is 
     while (held.size() != 0) held.give(held.some(random), false);
     CHECK(blocks.stats().live == 0);
     blocks.release_empty_pages();
-    CHECK(blocks.stats().held == 0);
+    CHECK(blocks.stats().charged == 0);
     CHECK(blocks.arena().stats().taken == 0);
     CHECK(blocks.valid());
 }
@@ -176,7 +176,7 @@ TEMPLATE_LIST_TEST_CASE("the limit is hard, a refusal harms nobody, and pooled m
                         "[chunks]", chunk_sets) {
     made<TestType> home{32_MiB};
     auto& blocks = *home;
-    const auto held = [&] { return blocks.stats().held; };
+    const auto held = [&] { return blocks.stats().charged; };
     std::vector<allot::block> all;
     while (const allot::block b = blocks.try_allocate(10'000)) {
         all.push_back(b);

@@ -51,7 +51,7 @@ TEMPLATE_LIST_TEST_CASE("guard: a write after release is told when the row's wai
             auto gone = std::move(heap); // a unique heap's handle ends
         }
         }
-        CHECK(log.one(misuse::written_when_free, p));
+        CHECK(log.one(misuse::write_after_release, p));
         CHECK(log.last.heap == "order");
         CHECK(log.last.type == "order");
     }
@@ -68,7 +68,7 @@ TEST_CASE("guard: a write after release is told at the manager's end at the late
         const unsigned char stray = 1;
         stray_write(bytes(p) + 50, &stray, 1);
     }
-    CHECK(log.one(misuse::written_when_free, p));
+    CHECK(log.one(misuse::write_after_release, p));
     CHECK(log.last.type == "order");
     CHECK(log.last.heap == "rows");
 }

@@ -1,5 +1,5 @@
 // sync on a device: scoped atomics answer as on the host, and lanes of real warps count together without gaps.
-#include <allot/sync/aggregated_bump.hpp>
+#include <allot/sync/aggregated_fetch_add.hpp>
 #include <allot/sync/lanes_warp.hpp>
 
 #include <cstdint>
@@ -75,7 +75,7 @@ __global__ void count(std::uint32_t* counter, std::uint32_t* seen, unsigned most
     for (unsigned round = 0; round != rounds; ++round) {
         if (((id * 2654435761U >> 13) + round) % 2 != 0) continue;
         const unsigned which = (id + round) % counters;
-        const std::uint32_t n = aggregated_bump<thread_scope::device>(lanes, counter[which]);
+        const std::uint32_t n = aggregated_fetch_add<thread_scope::device>(lanes, counter[which]);
         if (n < most) scoped<thread_scope::device>(seen[which * most + n]).fetch_add(1U, ordered::relaxed);
     }
 }

@@ -24,7 +24,7 @@ struct none_left {
     ~none_left() { host_is_full = false; }
 };
 bool says_the_host(const charge_status& s, std::size_t bytes) {
-    return !s && s.outcome == charge_outcome::no_memory && s.at == nullptr && s.asked == bytes;
+    return !s && s.outcome == charge_outcome::no_memory && s.at == nullptr && s.requested == bytes;
 }
 // With nothing at hand of what is kept about a block.
 template <class Body> void on_a_fresh_thread(Body body) { std::thread{body}.join(); }

@@ -29,7 +29,7 @@ template <class Set> void scene() {
                 static_cast<char*>(p)[n - 1] = 1;
                 all.push_back(p);
             } else {
-                REQUIRE(fault::struck());
+                REQUIRE(fault::has_failed());
                 REQUIRE(blocks.stats().live == before.live);
             }
             REQUIRE(blocks.valid());
@@ -49,11 +49,11 @@ template <class Set> std::uint64_t fail_each() {
         try {
             scene<Set>();
         } catch (const allot::out_of_memory&) {
-            CHECK(fault::struck());
+            CHECK(fault::has_failed());
         }
-        const bool struck = fault::struck();
+        const bool has_failed = fault::has_failed();
         fault::fail_nth(0);
-        if (!struck) return n - 1;
+        if (!has_failed) return n - 1;
         REQUIRE(n < 1000);
     }
 }
@@ -78,7 +78,7 @@ TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone 
         }
         fault::fail_nth(without ? calls + 1 : 0);
         allot::chunk_arena<own> blocks{allot::limit{64_MiB}};
-        REQUIRE(fault::struck() == without);
+        REQUIRE(fault::has_failed() == without);
         std::atomic<int> step{0};
         std::thread idle{[&] {
             std::vector<void*> all;
@@ -91,7 +91,7 @@ TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone 
         step.wait(0);
         fault::fail_nth(without ? 0 : 1);
         blocks.release_empty_pages();
-        CHECK(fault::struck() == !without);
+        CHECK(fault::has_failed() == !without);
         fault::fail_nth(0);
         CHECK((blocks.stats().cached == 0) == without);
         blocks.release_empty_pages();
@@ -99,6 +99,6 @@ TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone 
         step = 2;
         step.notify_all();
         idle.join();
-        CHECK(blocks.stats().held == 0);
+        CHECK(blocks.stats().charged == 0);
     }
 }

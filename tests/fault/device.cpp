@@ -46,14 +46,14 @@ bool scene(device::simulator& sim) {
 
 TEST_CASE("the simulated device when a system call fails", "[device]") {
     std::uint64_t n = 1;
-    for (bool struck = true; struck; ++n) {
+    for (bool has_failed = true; has_failed; ++n) {
         INFO("call " << n);
         device::simulator sim{};
         fault::fail_nth(n);
         const bool all = scene(sim);
-        struck = fault::struck();
+        has_failed = fault::has_failed();
         fault::fail_nth(0);
-        CHECK(all == !struck);
+        CHECK(all == !has_failed);
         CHECK(scene(sim)); // it goes on
         REQUIRE(n < 100);
     }

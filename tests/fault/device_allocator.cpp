@@ -132,18 +132,18 @@ template <class Set> std::uint64_t fail_each(call c, failure kind, const device:
         INFO(text_of(c) << " number " << k << ": " << text_of(kind));
         simulated_machine m{options};
         scene_clock::time = 1;
-        bool struck = false;
+        bool has_failed = false;
         {
             scene<Set> all{m};
             m.sim.fail(c, {.nth = k, .kind = kind});
             all.run();
-            struck = m.sim.count(c) >= k;
+            has_failed = m.sim.count(c) >= k;
             m.sim.revive();
             all.recovers();
         }
         CHECK(m.sim.hazards() == 0);
-        CHECK(m.sim.leaks() == (struck ? leaks_of(c) : 0));
-        if (!struck) return k - 1;
+        CHECK(m.sim.leaks() == (has_failed ? leaks_of(c) : 0));
+        if (!has_failed) return k - 1;
         REQUIRE(k < 1000);
     }
 }

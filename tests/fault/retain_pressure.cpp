@@ -53,7 +53,7 @@ TEST_CASE("an idle walk survives that the system refuses pages back", "[fault][r
     one[0] = std::byte{1};
     pages.give(one, 1);
     allot::sys::fault::fail_nth(1);
-    while (!allot::sys::fault::struck()) pages.trim_idle();
+    while (!allot::sys::fault::has_failed()) pages.trim_idle();
     CHECK(pages.stats().returned == 0);
     CHECK(pages.stats().committed == 64_KiB);
     while (pages.stats().returned == 0) pages.trim_idle();

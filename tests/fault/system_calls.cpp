@@ -32,14 +32,14 @@ template <class Scene> std::uint64_t fail_each(Scene scene) {
         try {
             scene();
         } catch (const allot::out_of_memory&) {
-            CHECK(fault::struck());
+            CHECK(fault::has_failed());
         }
-        const bool struck = fault::struck();
+        const bool has_failed = fault::has_failed();
         fault::fail_nth(0);
         INFO("call " << n);
         // The C library may map once more for itself; a sanitizer does so at any time, so there it is not counted.
         if (!ALLOT_ASAN && !ALLOT_TSAN) CHECK(mappings() <= before + 1);
-        if (!struck) return n - 1;
+        if (!has_failed) return n - 1;
         REQUIRE(n < 1000);
     }
 }

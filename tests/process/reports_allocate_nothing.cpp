@@ -4,7 +4,7 @@
 #include <support/catch.hpp>
 #include <support/row_sets.hpp>
 
-#include <allot/report/page_map.hpp>
+#include <allot/report/page_usage.hpp>
 #include <allot/report/rows.hpp>
 #include <allot/report/trace.hpp>
 
@@ -27,8 +27,8 @@ TEST_CASE("reports are written without allocating, and nothing is allocated for 
     CHECK(news == 0);
     allot::write_report(out, rows);
     allot::write_report_json(out, rows);
-    allot::write_page_map(out, rows);
-    allot::write_page_map_json(out, rows);
+    allot::write_page_usage(out, rows);
+    allot::write_page_usage_json(out, rows);
     allot::write_trace(out, rows);
     allot::write_trace_json(out, rows);
     rows.report(out);

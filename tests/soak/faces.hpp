@@ -8,7 +8,7 @@
 #include <support/json.hpp>
 #include <support/sets_home.hpp>
 
-#include <allot/report/page_map.hpp>
+#include <allot/report/page_usage.hpp>
 #include <allot/report/rows.hpp>
 #include <allot/report/trace.hpp>
 
@@ -205,10 +205,10 @@ template <class Set> class face_of final : public manager_face {
         case 0: rows().report(out); break;
         case 1: allot::write_report(out, rows()); break;
         case 2: allot::write_report_json(out, rows()); break;
-        case 3: allot::write_page_map(out, rows()); break;
-        case 4: allot::write_page_map_json(out, rows()); break;
+        case 3: allot::write_page_usage(out, rows()); break;
+        case 4: allot::write_page_usage_json(out, rows()); break;
         default:
-            if constexpr (requires { rows().traced(); }) allot::write_trace_json(out, rows());
+            if constexpr (requires { rows().trace_events(); }) allot::write_trace_json(out, rows());
         }
         const bool json = kind == 2 || kind >= 4;
         if (!json || out.is_truncated() || out.size() == 0) return;

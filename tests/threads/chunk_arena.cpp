@@ -88,7 +88,7 @@ TEMPLATE_LIST_TEST_CASE("blocks go from thread to thread, while caches are empti
     CHECK(blocks.stats().live == 0);
     CHECK(blocks.valid());
     blocks.release_empty_pages();
-    CHECK(blocks.stats().held == 0);
+    CHECK(blocks.stats().charged == 0);
 }
 
 TEMPLATE_LIST_TEST_CASE("threads that come and go leave nothing, whoever ends first", "[chunks][threads]", sets) {

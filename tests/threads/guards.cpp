@@ -121,7 +121,7 @@ TEST_CASE("damage that several threads note at once is all kept", "[threads][gua
         on_threads([&](int t) {
             start.arrive_and_wait();
             for (std::size_t i = static_cast<std::size_t>(t); i < rows.size(); i += threads)
-                notes.add(allot::misuse::written_when_free, &rows[i], nullptr);
+                notes.add(allot::misuse::write_after_release, &rows[i], nullptr);
         });
         std::set<const std::byte*> reported;
         notes.take([&](allot::misuse, const allot::row_type*, const std::byte* row) { reported.insert(row); });

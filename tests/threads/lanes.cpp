@@ -1,7 +1,7 @@
 // A warp of threads, and what is written for lanes, on it and on threads alone.
 #include <support/catch.hpp>
 
-#include <allot/sync/aggregated_bump.hpp>
+#include <allot/sync/aggregated_fetch_add.hpp>
 #include <allot/sync/lanes_simulated.hpp>
 
 #include <algorithm>
@@ -115,7 +115,7 @@ TEST_CASE("lanes that count together have a number each, without gaps", "[thread
             warp.run([&](lane_of& lane) {
                 for (unsigned round = 0; round < rounds; ++round) {
                     if ((lane.lane() + round) % 5 == w) continue; // not all lanes, every time
-                    numbers[w][lane.lane()].push_back(aggregated_bump<thread_scope::device>(lane, counter));
+                    numbers[w][lane.lane()].push_back(aggregated_fetch_add<thread_scope::device>(lane, counter));
                 }
             });
             broken += warp.broken() != nullptr;
@@ -138,7 +138,7 @@ TEST_CASE("lanes of different counters do not meet", "[threads]") {
     warp.run([&](lane_of& lane) {
         for (unsigned round = 0; round < rounds; ++round) {
             const unsigned which = (lane.lane() * 7 + round) % 3;
-            numbers[lane.lane()][which].push_back(aggregated_bump<thread_scope::block>(lane, counters[which]));
+            numbers[lane.lane()][which].push_back(aggregated_fetch_add<thread_scope::block>(lane, counters[which]));
         }
     });
     for (unsigned which = 0; which < 3; ++which) {
@@ -157,7 +157,7 @@ TEST_CASE("threads alone count by the same code", "[threads]") {
     for (auto& mine : numbers)
         threads.emplace_back([&] {
             lone_lane lane;
-            for (int i = 0; i < each; ++i) mine.push_back(aggregated_bump<thread_scope::device>(lane, counter));
+            for (int i = 0; i < each; ++i) mine.push_back(aggregated_fetch_add<thread_scope::device>(lane, counter));
         });
     for (auto& t : threads) t.join();
     std::vector<std::uint32_t> all;

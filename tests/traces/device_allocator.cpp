@@ -74,7 +74,7 @@ class trace {
             all_.refused += f.refused;
         all_.joined += f.joined, all_.released += f.released;
         if (sim_.hazards() != 0 || !good_) return broken("a hazard at the end");
-        if (f.live != 0 || f.held != 0) return broken("something is live at the end");
+        if (f.live != 0 || f.captured != 0) return broken("something is live at the end");
         gpu_.trim();
         if (gpu_.used() != 0) return broken("not all can be given back at the end");
         held_.reset();

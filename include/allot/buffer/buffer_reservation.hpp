@@ -94,7 +94,7 @@ class buffer_reservation {
 
   private:
     bool open() const noexcept {
-        if (ALLOT_UNLIKELY(by_ == nullptr)) report_misuse({.kind = misuse::used_up});
+        if (ALLOT_UNLIKELY(by_ == nullptr)) report_misuse({.kind = misuse::reservation_closed});
         return by_ != nullptr;
     }
     // The caller owns the charge then, and refunds it or moves it to a buffer. The refund may end the account.

@@ -61,7 +61,7 @@ class cache_config {
 // The counts of a class; counts_by_class is empty where the set does not count.
 struct class_counts {
     std::uint64_t allocations = 0;
-    std::uint64_t asked = 0; // bytes requested
+    std::uint64_t requested = 0; // bytes requested
 };
 template <bool Counts> struct counts_by_class {
     void count(unsigned, std::size_t) noexcept {}
@@ -70,23 +70,24 @@ template <bool Counts> struct counts_by_class {
 };
 template <> struct counts_by_class<true> {
     struct pair {
-        std::atomic<std::uint64_t> allocations{0}, asked{0}; // written by the thread that is inside, read by reports
+        std::atomic<std::uint64_t> allocations{0},
+            requested{0}; // written by the thread that is inside, read by reports
     };
     std::array<pair, cache_config::most_classes> of_class{};
     ALLOT_ALWAYS_INLINE void count(unsigned c, std::size_t bytes) noexcept {
         pair& p = of_class[c];
         p.allocations.store(p.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        p.asked.store(p.asked.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+        p.requested.store(p.requested.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
     }
     // By any thread.
     void count_shared(unsigned c, std::size_t bytes) noexcept { add(c, {1, bytes}); }
     void add(unsigned c, const class_counts& more) noexcept {
         of_class[c].allocations.fetch_add(more.allocations, std::memory_order_relaxed);
-        of_class[c].asked.fetch_add(more.asked, std::memory_order_relaxed);
+        of_class[c].requested.fetch_add(more.requested, std::memory_order_relaxed);
     }
     class_counts counted(unsigned c) const noexcept {
         return {of_class[c].allocations.load(std::memory_order_relaxed),
-                of_class[c].asked.load(std::memory_order_relaxed)};
+                of_class[c].requested.load(std::memory_order_relaxed)};
     }
 };
 

@@ -137,7 +137,7 @@ template <class Set> class chunk_arena {
                          is_unit(at)))
             return put(classes::class_of(bytes), at, p);
         if constexpr (ALLOT_CHECKED != 0)
-            if (const std::size_t has = capacity(p); has != 0 && bytes > has) misused(misuse::absurd_size, p);
+            if (const std::size_t has = capacity(p); has != 0 && bytes > has) report_misused(misuse::size_too_large, p);
         deallocate(p);
     }
     /// Grows or shrinks a block in place, to hold `bytes`.
@@ -148,7 +148,7 @@ template <class Set> class chunk_arena {
         const std::uint8_t s = is_unit(at) ? core_.map().at(at) : 0;
         auto* const start = static_cast<std::byte*>(p);
         if (s == map::large) return resize_large(start, bytes);
-        if (ALLOT_UNLIKELY(!map::is_block(s))) return misused(misuse_of(p), p), block{};
+        if (ALLOT_UNLIKELY(!map::is_block(s))) return report_misused(misuse_of(p), p), block{};
         const unsigned from = map::class_in(s);
         if (bytes > core_.heap().chunk_bytes()) return {};
         const unsigned to = classes::class_of(bytes != 0 ? bytes : 1);
@@ -251,7 +251,7 @@ template <class Set> class chunk_arena {
     /// Threads: no other thread may use the chunk arena meanwhile.
     bool valid() const noexcept {
         if (!core_.heap().valid()) return false;
-        if constexpr (policies::charges) return ledger_.used() == stats().held;
+        if constexpr (policies::charges) return ledger_.used() == stats().charged;
         else return true;
     }
 
@@ -304,9 +304,9 @@ template <class Set> class chunk_arena {
 
     ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes()))
-            return misused(misuse::bad_alignment, nullptr), refused();
+            return report_misused(misuse::bad_alignment, nullptr), refused();
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
-            return misused(misuse::absurd_size, nullptr), refused();
+            return report_misused(misuse::size_too_large, nullptr), refused();
         const std::size_t n = bytes != 0 ? bytes : 1;
         if (const unsigned c = class_for(n, align); c != no_class) {
             std::byte* const p = core_.take(c, align, n);
@@ -328,7 +328,7 @@ template <class Set> class chunk_arena {
         const std::size_t at = core_.heap().distance(p);
         if (is_unit(at) && core_.map().at(at) == map::large)
             core_.heap().give_pages(const_cast<std::byte*>(static_cast<const std::byte*>(p)));
-        else misused(misuse_of(p), p);
+        else report_misused(misuse_of(p), p);
     }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
         // The block stays larger than a chunk: a sized deallocate() takes smaller blocks for blocks of a class.
@@ -344,7 +344,7 @@ template <class Set> class chunk_arena {
         const bool ours = core_.heap().map().word(at >> arena().page_shift()) != 0;
         return ours && is_aligned(at, unit) ? misuse::double_release : misuse::foreign_pointer;
     }
-    ALLOT_COLD void misused(misuse kind, const void* p) const noexcept {
+    ALLOT_COLD void report_misused(misuse kind, const void* p) const noexcept {
         report_misuse({.kind = kind, .set = set_name(), .heap = name_, .type = "", .address = p});
     }
 

@@ -130,7 +130,7 @@ template <class Policies> class chunk_core {
         chunk_stats f;
         const auto now = heap_.snapshot();
         f.large = now.large_pages << heap_.arena().page_shift();
-        f.held = now.bytes + f.large;
+        f.charged = now.bytes + f.large;
         f.live = now.out + f.large;
         f.live_blocks = now.blocks + now.large;
         f.largest_free_run = now.largest;
@@ -140,8 +140,8 @@ template <class Policies> class chunk_core {
             f.cached += u.cached * u.bytes;
             f.live_blocks -= min(u.cached, f.live_blocks);
             f.allocations += u.allocations;
-            f.asked += u.asked;
-            f.given += u.allocations * u.bytes;
+            f.requested += u.requested;
+            f.granted += u.allocations * u.bytes;
         });
         f.live -= min(f.cached, f.live);
         return f;
@@ -198,7 +198,7 @@ template <class Policies> class chunk_core {
             class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
             const auto add = [&](const auto& counted) {
                 u.allocations += counted.allocations;
-                u.asked += counted.asked;
+                u.requested += counted.requested;
             };
             add(uncached_counts_.counted(c));
             for_each_cache([&](const auto& cache) {

@@ -20,7 +20,8 @@ namespace allot::inline ALLOT_ABI {
 namespace error {
 
 template <class Set, class Policy> constexpr auto not_a_user_of_chunks() {
-    static_assert(holds<Set>, "allot: a chunk_arena serves all threads; name heap::shared or heap::per_thread instead");
+    static_assert(always_false<Set>,
+                  "allot: a chunk_arena serves all threads; name heap::shared or heap::per_thread instead");
 }
 
 } // namespace error

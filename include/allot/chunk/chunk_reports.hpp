@@ -20,11 +20,11 @@ inline void write(text_writer& out, const chunk_stats& f) noexcept {
     out.put("  limit ");
     if (f.limit == SIZE_MAX) out.put("none");
     else out.bytes(f.limit);
-    out.put(", held ").bytes(f.held).put(", peak ").bytes(f.peak).newline();
+    out.put(", charged ").bytes(f.charged).put(", peak ").bytes(f.peak).newline();
     out.put("  live ").bytes(f.live).put(" in ").number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks");
     out.put(" (more than a chunk: ").bytes(f.large).put("), cached ").bytes(f.cached).put(", free ").bytes(f.free);
     out.put(", largest free run ").bytes(f.largest_free_run).newline();
-    if (f.given == 0) return;
+    if (f.granted == 0) return;
     out.put("  allocations ").number(f.allocations).put(", refused ").number(f.refused).put(", unused within blocks ");
     out.hundredths(f.waste()).put(" %").newline();
 }
@@ -56,7 +56,7 @@ template <class Blocks>
     text_writer text{line};
     text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(set);
     if (*blocks.name() != 0) text.put(" ").put(blocks.name());
-    text.put(": ").bytes(f.held).put(" of ").bytes(f.limit).put(" held");
+    text.put(": ").bytes(f.charged).put(" of ").bytes(f.limit).put(" charged");
     raise(out_of_memory(text.view(), [&](text_writer& out) {
         out.put("out of memory: ").bytes(bytes).put(", aligned to ").bytes(align).put(", refused").newline();
         blocks.report(out);

@@ -18,10 +18,11 @@ namespace allot::inline ALLOT_ABI {
 
 namespace error {
 
-template <class> inline constexpr bool holds = false;
+template <class> inline constexpr bool always_false = false;
 
 template <class Set> constexpr auto not_a_set() {
-    static_assert(holds<Set>, "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
+    static_assert(always_false<Set>,
+                  "allot: this is not a set of policies: derive an empty struct from allot::policies<...>");
 }
 // For an empty struct without bases. Most often its base was refused, which is an error already; otherwise this is
 // a warning and an error at link.
@@ -30,31 +31,33 @@ ALLOT_WARN_USE("allot: this struct does not derive from allot::policies<...>")
 void not_derived_from_policies();
 
 template <class Set, class Policy> constexpr auto not_a_policy() {
-    static_assert(holds<Set>, "allot: this is not a policy: a policy must define category, needs and provides");
+    static_assert(always_false<Set>, "allot: this is not a policy: a policy must define category, needs and provides");
 }
 template <class Set, class Policy> constexpr auto only_declared() {
-    static_assert(holds<Set>, "allot: this policy is only declared: include its header");
+    static_assert(always_false<Set>, "allot: this policy is only declared: include its header");
 }
 template <class Set, class Category, class Policy, class Other> constexpr auto named_twice() {
-    static_assert(holds<Set>, "allot: a set names two policies of one category: remove one");
+    static_assert(always_false<Set>, "allot: a set names two policies of one category: remove one");
 }
 template <class Set, class Product, class Category, class Policy> constexpr auto not_read() {
-    static_assert(holds<Set>, "allot: this product does not read the category of a policy: remove the policy");
+    static_assert(always_false<Set>, "allot: this product does not read the category of a policy: remove the policy");
 }
 template <class As, class Category, class Policy> constexpr auto not_for_one_heap() {
-    static_assert(holds<As>, "allot: as<...> names a policy that one heap cannot choose: name it in the manager's set");
+    static_assert(always_false<As>,
+                  "allot: as<...> names a policy that one heap cannot choose: name it in the manager's set");
 }
 template <class Set, class Product, class Category> constexpr auto missing() {
-    static_assert(holds<Set>, "allot: the set must name a policy of a category that has no fallback");
+    static_assert(always_false<Set>, "allot: the set must name a policy of a category that has no fallback");
 }
 template <class Set, class Category, class Policy> constexpr auto broken_contract() {
-    static_assert(holds<Set>, "allot: a policy breaks the contract of its category: see the category's `contract`");
+    static_assert(always_false<Set>,
+                  "allot: a policy breaks the contract of its category: see the category's `contract`");
 }
 template <class Set, class Category, class Policy> constexpr auto bad_options() {
-    static_assert(holds<Set>, "allot: a policy has an invalid option: see the policy's `options_valid`");
+    static_assert(always_false<Set>, "allot: a policy has an invalid option: see the policy's `options_valid`");
 }
 template <class Set, class Category, class Policy, class Need> constexpr auto unmet_need() {
-    static_assert(holds<Set>,
+    static_assert(always_false<Set>,
                   "allot: a policy needs a property that no policy of the set provides: replace one of them");
 }
 

@@ -64,23 +64,23 @@ enum class misuse {
     double_release,         // the row or page is already released
     foreign_pointer,        // the address is not in this object's memory
     interior_pointer,       // the address is inside a row or block, not at its start
-    absurd_size,            // larger than the address space, or than a row of the heap
+    size_too_large,         // larger than the address space, or than a row of the heap
     bad_alignment,          // not a power of two, or above the maximum (device blocks take any power)
     used_after_release_all, // release_all() has released the heap's rows
     wrong_thread,           // a handle or account of one thread is used by another
     not_shared_arena,       // the row's page belongs to an arena that this manager does not use
     null_type,              // the row's type has no destructor, but the object needs one
-    outlived,               // used after the object that it belongs to was destroyed
+    use_after_destruction,  // used after the object that it belongs to was destroyed
     no_host_access,         // the host would write, seal or destroy a row in memory that it must not touch
     over_refunded,          // more bytes than were charged
     other_tree,             // an account of another tree
     out_of_bounds,          // bytes beyond a buffer's ends, or values beyond a vector's
-    used_up,                // a reservation that is used up or closed
+    reservation_closed,     // a reservation that is used up or closed
     // damage, found by a guard or a row's check; reported in every build
-    broken_link,       // a free slot was written: its link does not lead to a slot
-    overrun,           // the bytes behind a row were written
-    written_when_free, // a row was written after its last release
-    broken_seal,       // a sealed row was changed
+    broken_link,         // a free slot was written: its link does not lead to a slot
+    overrun,             // the bytes behind a row were written
+    write_after_release, // a row was written after its last release
+    broken_seal,         // a sealed row was changed
 };
 
 /// The text for a kind, as in reports: "released twice".

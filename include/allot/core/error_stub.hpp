@@ -79,7 +79,7 @@ struct stub_members {
     template <class... As> anything usage_at_peak(As&&...) const noexcept;
     template <class... As> anything visit_pages(As&&...) const noexcept;
     template <class... As> anything visit_trace(As&&...) const noexcept;
-    template <class... As> anything traced(As&&...) const noexcept;
+    template <class... As> anything trace_events(As&&...) const noexcept;
     template <class... As> anything state_of(As&&...) const noexcept;
     template <class... As> anything charges(As&&...) const noexcept;
     template <class... As> anything name(As&&...) const noexcept;

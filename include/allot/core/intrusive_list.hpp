@@ -8,12 +8,12 @@
 
 namespace allot::inline ALLOT_ABI {
 
-template <class Node> struct list_place {
+template <class Node> struct list_hook {
     Node* next = nullptr;
     Node* prev = nullptr;
 };
 
-template <class Node, list_place<Node> Node::* Place> class intrusive_list {
+template <class Node, list_hook<Node> Node::* Place> class intrusive_list {
   public:
     bool empty() const noexcept { return first_ == nullptr; }
     Node* first() const noexcept { return first_; }
@@ -26,7 +26,7 @@ template <class Node, list_place<Node> Node::* Place> class intrusive_list {
         first_ = &node;
     }
     void remove(Node& node) noexcept {
-        const list_place<Node> was = node.*Place;
+        const list_hook<Node> was = node.*Place;
         (was.prev != nullptr ? (was.prev->*Place).next : first_) = was.next;
         if (was.next != nullptr) (was.next->*Place).prev = was.prev;
     }

@@ -4,7 +4,7 @@
 //   16 .. 2048   | roxie, thor: 4096 8192 12288 16384 20480 24576 | 1 MiB: 69896 74888 .. 524224 1048448
 //
 // Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
-// page are rounded down to 8, so that each holds as many rows per page as its divisor says.
+// page are rounded down to 8, so that each always_false as many rows per page as its divisor says.
 // Cost: index_for is one load up to 2048 bytes, above that one load and one or two comparisons; 1.2 KiB per object.
 // Constructed on the host or the device, constant afterwards: any thread may read. Constexpr.
 // Source: the bucket table of HPCC roxiemem, 2010; for larger pages it continues with four classes per doubling.

@@ -47,13 +47,13 @@ constexpr Wanted value_or(std::type_identity_t<Wanted> otherwise, [[maybe_unused
 namespace error {
 
 template <class Product, class Set, class Value> constexpr auto value_without_use() {
-    static_assert(holds<Set>, "allot: this set has no use for a constructor argument: remove the argument");
+    static_assert(always_false<Set>, "allot: this set has no use for a constructor argument: remove the argument");
 }
 template <class Product, class Set, class Wanted> constexpr auto value_twice() {
-    static_assert(holds<Set>, "allot: a constructor argument is given twice: pass it once");
+    static_assert(always_false<Set>, "allot: a constructor argument is given twice: pass it once");
 }
 template <class Product, class Set, class Wanted> constexpr auto value_missing() {
-    static_assert(holds<Set>, "allot: this set needs a constructor argument that is missing: pass it");
+    static_assert(always_false<Set>, "allot: this set needs a constructor argument that is missing: pass it");
 }
 
 } // namespace error

@@ -103,7 +103,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(bytes == 0)) return nullptr;
         if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
-            diagnostics_.misused(misuse::bad_alignment, nullptr);
+            diagnostics_.report_misused(misuse::bad_alignment, nullptr);
             return nullptr;
         }
         caller who;
@@ -133,7 +133,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         const auto address = reinterpret_cast<std::uintptr_t>(p);
         const guard hold{state_lock_};
         const std::size_t bytes = runs_.bytes_of(address);
-        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.misused(growth::misuse_at(address), p);
+        if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.report_misused(growth::misuse_at(address), p);
         count([](auto& c) { ++c.frees; });
         if constexpr (policies::at_once) {
             runs_.release(address, stream_tag::of(stream_tag::clean));
@@ -235,14 +235,14 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         if constexpr (policies::charges) f.peak = ledger_.peak();
         f.pieces = segments_.size();
         for (std::size_t i = 0; i != f.pieces; ++i) {
-            f.reserved += segments_[i].bytes;
+            f.charged += segments_[i].bytes;
             if (segments_[i].segment == 0) f.mapped += segments_[i].bytes;
         }
         f.largest_free_run = runs_.largest().bytes;
-        f.resting = runs_.free_bytes(stream_tag::resting);
-        f.clean = runs_.free_bytes(stream_tag::clean) + f.resting;
-        f.held = runs_.free_bytes(stream_tag::held);
-        f.stranded = runs_.free_bytes() - f.clean - f.held;
+        f.idle = runs_.free_bytes(stream_tag::resting);
+        f.free_for_all = runs_.free_bytes(stream_tag::clean) + f.idle;
+        f.captured = runs_.free_bytes(stream_tag::held);
+        f.free_after_wait = runs_.free_bytes() - f.free_for_all - f.captured;
         for (key_type k = stream_tag::first; k < streams_.keys(); ++k) f.streams += !streams_[k].gone;
         f.metadata = runs_.metadata_bytes() + streams_.bytes();
         f.events = streams_.events();

@@ -52,7 +52,7 @@ template <class Set> class device_diagnostics {
         headline(out).put(" ended with ").number(blocks).put(" blocks of ").bytes(bytes).put(" not freed").newline();
         leaks_.write(leaks_.context, out.view());
     }
-    void misused(misuse kind, const void* p) const noexcept {
+    void report_misused(misuse kind, const void* p) const noexcept {
         report_misuse({.kind = kind, .set = set_name(), .heap = name_, .address = p});
     }
 

@@ -36,7 +36,7 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
         if (t.free_bytes == 0) break;
         out.put("    stream ")
             .number(t.id)
-            .put(t.gone ? " (destroyed): " : ": ")
+            .put(t.destroyed ? " (destroyed): " : ": ")
             .bytes(t.free_bytes)
             .put(" free in ")
             .number(t.free_runs);
@@ -60,7 +60,7 @@ template <class Gpu>
         .put(" refused by ")
         .put(type_name_c_str<typename Gpu::set>());
     if (*gpu.name() != 0) text.put(" ").put(gpu.name());
-    text.put(": ").bytes(f.live).put(" live, ").bytes(f.reserved).put(" of ").bytes(f.limit).put(" reserved");
+    text.put(": ").bytes(f.live).put(" live, ").bytes(f.charged).put(" of ").bytes(f.limit).put(" reserved");
     raise(out_of_memory(text.view(), [&](text_writer& out) {
         out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align).put(" refused").newline();
         write_device_report(out, gpu);

@@ -35,6 +35,6 @@ struct canary {
     }
 };
 // Kept in each page's header and in the heap.
-template <class Guard> using page_guard = std::conditional_t<has_canary<Guard>, canary, no_canary>;
+template <class Guard> using page_canary = std::conditional_t<has_canary<Guard>, canary, no_canary>;
 
 } // namespace allot::inline ALLOT_ABI

@@ -28,7 +28,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     using supply = slot_supply<Slots, Guard, Location>;
     using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_one,
         supply::take_slots, supply::count_callback;
-    using supply::cut_, supply::releasing_all_, supply::lock_, supply::orphan_, supply::pages_, supply::config_,
+    using supply::cut_, supply::releasing_all_, supply::lock_, supply::abandoned_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_;
     using typename supply::deferred_type;
 
@@ -109,7 +109,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
     // Frees one slot. Never waits: if the shared caches it tries are in use, it frees the slot to its heaplet.
     void push(std::byte* row) noexcept {
-        if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return put_one(row);
+        if (ALLOT_UNLIKELY(abandoned_.load(std::memory_order_relaxed))) return put_one(row);
         if (auto borrowed = shared_.borrow()) {
             if (borrowed->push(row)) return;
             spill(*borrowed, borrowed->batch);
@@ -123,7 +123,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     void hold(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
-        if (ALLOT_UNLIKELY(orphan_.load(std::memory_order_relaxed))) return push(row);
+        if (ALLOT_UNLIKELY(abandoned_.load(std::memory_order_relaxed))) return push(row);
         if (std::byte* const out = this->enter_quarantine(row)) push(out);
         report_found_damage();
     }
@@ -246,12 +246,12 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     std::size_t handles() const noexcept { return handles_.load(std::memory_order_relaxed); }
 
     // heap::unique: the owner abandons the heap. From now on it keeps no empty page, and push() bypasses its caches.
-    void set_orphan() noexcept { orphan_.store(true, std::memory_order_release); }
+    void abandon() noexcept { abandoned_.store(true, std::memory_order_release); }
     // Gives an abandoned heap without pages to a new owner; false: it is in use.
     bool reuse() noexcept {
         const detail::lock_guard hold(lock_);
-        const bool free = orphan_.load(std::memory_order_relaxed) && pages_.size() == 0;
-        if (free) orphan_.store(false, std::memory_order_relaxed);
+        const bool free = abandoned_.load(std::memory_order_relaxed) && pages_.size() == 0;
+        if (free) abandoned_.store(false, std::memory_order_relaxed);
         return free;
     }
 

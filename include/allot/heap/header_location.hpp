@@ -43,7 +43,8 @@ inline unowned_header unowned_page{{.owner = &unowned_page}};
 } // namespace detail
 
 // The header of the page that contains `address`. Requires: the address is inside the arena.
-template <class Page> ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_view& arena, const void* address) noexcept {
+template <class Page>
+ALLOT_ALWAYS_INLINE Page& page_at(const detail::arena_bounds& arena, const void* address) noexcept {
     if constexpr (!Page::location_type::out_of_band) {
         return *reinterpret_cast<Page*>(page_of(address, arena.page_mask));
     } else {

@@ -49,13 +49,13 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
 
   protected:
     explicit heap_hardening(std::size_t slots_of_page) noexcept : quarantine_(slots_of_page) {
-        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
+        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::object_secret(this));
     }
 
     // ---- pages and slots; requires the heap's lock ----------------------------------------------------------
 
     void begin_page([[maybe_unused]] page& p) const noexcept {
-        if constexpr (encodes) p.slots.encode(static_cast<std::uint32_t>(sys::secret_for(this) >> 32), heap().cut());
+        if constexpr (encodes) p.slots.encode(static_cast<std::uint32_t>(sys::object_secret(this) >> 32), heap().cut());
         if constexpr (has_canary<Guard>) p.guarded = canary_;
     }
     // Call when a slot is handed out for the first time.
@@ -133,10 +133,10 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
         sys::poison(row, usable());
         if (good) return;
         page& p = page_at<page>(heap().provider().arena().view(), row);
-        damage_.add(misuse::written_when_free, row, Guard::type_of(heap().config(), p, row));
+        damage_.add(misuse::write_after_release, row, Guard::type_of(heap().config(), p, row));
     }
 
-    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;
+    ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> canary_;
     ALLOT_NO_UNIQUE_ADDRESS quarantine_ring<Guard::waits> quarantine_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<logs_damage, damage_log, no_damage_log> damage_;
 };

@@ -35,7 +35,7 @@ struct alignas(64) heaplet : page_header {
 
     slot_geometry cut;
     std::uint32_t threshold = 1; // freed slots at which the page is listed as having space
-    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded;
+    ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;
     ALLOT_NO_UNIQUE_ADDRESS Location location;
 
     alignas(64) slot_state state;
@@ -46,8 +46,8 @@ struct alignas(64) heaplet : page_header {
     alignas(64) std::atomic<std::uint32_t> fresh{0};
     locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
     bool is_ready = false;          // in the heap's list of ready pages
-    list_place<heaplet> in_ready;
-    list_place<heaplet> in_all;
+    list_hook<heaplet> in_ready;
+    list_hook<heaplet> in_all;
 
     // Start of the page.
     std::byte* base() noexcept {

@@ -29,7 +29,7 @@ inline std::byte* page_of(const void* address, std::uintptr_t page_mask) noexcep
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::uintptr_t>(address) & page_mask);
 }
 // For arenas with out-of-band headers: the header of the page that contains `address`; null if it holds no rows.
-inline page_header* out_of_band_header_at(const detail::arena_view& arena, const void* address) noexcept {
+inline page_header* out_of_band_header_at(const detail::arena_bounds& arena, const void* address) noexcept {
     return static_cast<page_header*>(const_cast<void*>(arena.owner_at(arena.offset(address))));
 }
 

@@ -25,9 +25,9 @@ class slot_cache_base {
     std::uint32_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
     void set_size(std::uint32_t n) noexcept { n_.store(n, std::memory_order_relaxed); }
 
-    std::uint32_t limit = 0;             // the most slots it may hold; lower for large slots
-    std::uint32_t batch = 0;             // slots that refill and spill move at once
-    list_place<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
+    std::uint32_t limit = 0;            // the most slots it may hold; lower for large slots
+    std::uint32_t batch = 0;            // slots that refill and spill move at once
+    list_hook<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
 
   protected:
     ALLOT_ALWAYS_INLINE bool pop_from(std::byte** slots, std::byte*& row) noexcept {

@@ -112,7 +112,7 @@ class slot_supply : public heap_base,
         released_headers<page> headers;
         const detail::lock_guard hold(lock_, detail::adopt_lock);
         if (releasing_all_.load(std::memory_order_relaxed)) return 0;
-        return pages_.collect(keeps && !orphan_.load(std::memory_order_acquire), [&](page& p) { give(p, headers); });
+        return pages_.collect(keeps && !abandoned_.load(std::memory_order_acquire), [&](page& p) { give(p, headers); });
     }
     // Returns one page to the arena. Requires lock_.
     void give(page& p, released_headers<page>& headers) noexcept {
@@ -127,7 +127,7 @@ class slot_supply : public heap_base,
     const heap_config config_;
     page_provider& provider_;
     const slot_geometry cut_;
-    std::atomic<bool> orphan_{false};        // abandoned by its owner: keeps no empty page
+    std::atomic<bool> abandoned_{false};     // abandoned by its owner: keeps no empty page
     std::atomic<bool> releasing_all_{false}; // its owner is releasing all rows
 
     alignas(64) spin_lock lock_; // protects the members below, and users_ and caches_ of fixed_heap

@@ -45,7 +45,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     struct entry {
         explicit entry(Owner& owner) noexcept : cache(owner) {}
         Cache cache;
-        list_place<entry> in_registry;
+        list_hook<entry> in_registry;
     };
 
     explicit thread_cache_registry(Owner& owner) noexcept : owner_(&owner) {}

@@ -245,7 +245,7 @@ class alignas(64) account : detail::tree_node {
     using mode = detail::charge_mode;
     class locked;
 
-    account(account* parent, const detail::account_arguments& asked) noexcept;
+    account(account* parent, const detail::account_arguments& requested) noexcept;
 
     static account* of(tree_node* n) noexcept { return static_cast<account*>(n); }
     static const account* of(const tree_node* n) noexcept { return static_cast<const account*>(n); }
@@ -256,7 +256,7 @@ class alignas(64) account : detail::tree_node {
     // Checked builds report a second thread of a one_thread account.
     ALLOT_ALWAYS_INLINE void check_thread() noexcept {
         if constexpr (ALLOT_CHECKED != 0)
-            if (ALLOT_UNLIKELY(credit().one_thread()) && !user_.is_mine())
+            if (ALLOT_UNLIKELY(credit().one_thread()) && !user_.claim_or_check())
                 report_misuse({.kind = misuse::wrong_thread, .heap = name()});
     }
     ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
@@ -274,12 +274,12 @@ class alignas(64) account : detail::tree_node {
     static charge_status move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept;
     bool may_take_credit() const noexcept;
     void charged_beyond(const limit_check& found) noexcept;
-    static charge_status status_of(const limit_check& found, std::size_t asked) noexcept {
+    static charge_status status_of(const limit_check& found, std::size_t requested) noexcept {
         if (found.fitted()) return {};
-        return {found.outcome, of(found.at), asked, found.used, found.limit};
+        return {found.outcome, of(found.at), requested, found.used, found.limit};
     }
-    charge_status refused_here(charge_outcome why, std::size_t asked) const noexcept {
-        return {why, this, asked, tree_node::used(), limit()};
+    charge_status refused_here(charge_outcome why, std::size_t requested) const noexcept {
+        return {why, this, requested, tree_node::used(), limit()};
     }
     [[noreturn]] void raise_refused(const charge_status& s) const; // top_holders.hpp
     void log_event(const char* what, std::size_t bytes) noexcept {

@@ -16,15 +16,15 @@ namespace allot::inline ALLOT_ABI {
 
 // ---- open --------------------------------------------------------------------------------------------------------
 
-inline account::account(account* parent, const detail::account_arguments& asked) noexcept
-    : detail::tree_node(asked.name, parent != nullptr ? parent->root() : *this, parent, asked.limit, asked.grace,
-                        asked.step, asked.one_thread),
-      leaks_(asked.leaks) {
+inline account::account(account* parent, const detail::account_arguments& requested) noexcept
+    : detail::tree_node(requested.name, parent != nullptr ? parent->root() : *this, parent, requested.limit,
+                        requested.grace, requested.step, requested.one_thread),
+      leaks_(requested.leaks) {
     if (parent == nullptr) {
         if (credit().has_step()) tree_.leaves.add(*this);
         return;
     }
-    while (!try_open_below(*parent, asked.reservation)) yield();
+    while (!try_open_below(*parent, requested.reservation)) yield();
     if (is_open()) notify_child_change(*parent, true);
 }
 // Attaches the account and charges its reservation, or closes it. False: held bytes prevent it, and the thread that
@@ -171,7 +171,7 @@ inline bool account::end(text_writer& leaks) noexcept {
     const locked scope(*this, false);
     if (life_.is_closed()) return false;
     write_leaks(leaks);
-    if (parent() == nullptr && has_children()) report_misuse({.kind = misuse::outlived, .heap = name()});
+    if (parent() == nullptr && has_children()) report_misuse({.kind = misuse::use_after_destruction, .heap = name()});
     return leave_tree();
 }
 // Requires the mutex and the lock.

@@ -38,7 +38,7 @@ class account_item {
     const char* name() const noexcept { return name_; }
     item_stats stats() const noexcept { return source_ != nullptr ? source_(*this) : item_stats{}; }
 
-    list_place<account_item> place; // in the account's list
+    list_hook<account_item> place; // in the account's list
 
   private:
     const char* kind_;

@@ -51,7 +51,7 @@ class account_listener {
 
   private:
     friend class detail::listener_dispatch;
-    list_place<account_listener> place_;
+    list_hook<account_listener> place_;
     unsigned running_calls_ = 0;              // requires the tree's lock
     bool removed_ = false;                    // while calls of it run
     const detail::tree_node* home_ = nullptr; // the account that it was added to

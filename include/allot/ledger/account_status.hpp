@@ -66,7 +66,7 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
 struct charge_status {
     charge_outcome outcome = charge_outcome::fits;
     const account* at = nullptr; // the level that refused, or whose limit is exceeded; dangles once that account ends
-    std::size_t asked = 0;       // bytes requested
+    std::size_t requested = 0;   // bytes requested
     std::size_t used = 0;
     std::size_t limit = 0;
 

@@ -82,10 +82,10 @@ inline void write_top_holders(text_writer& out, const account& root) noexcept {
 [[noreturn]] ALLOT_COLD inline void account::raise_refused(const charge_status& s) const {
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: out of memory: ").bytes(s.asked).put(" for account ").put(name()).put(": ");
+    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(": ");
     write(text, s);
     raise(out_of_memory(text.view(), [&](text_writer& out) {
-        out.put("out of memory: ").bytes(s.asked).put(" for account ").put(name()).put(" refused: ");
+        out.put("out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(" refused: ");
         write(out, s);
         out.newline();
         write_top_holders(out, root());

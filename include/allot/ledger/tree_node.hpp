@@ -153,10 +153,10 @@ class tree_node {
     tree_node* parent_;
     account_listener::list listeners_;
     std::atomic<tree_node*> next_deferred_{nullptr}; // in the lock's list
-    list_place<tree_node> leaf_;                     // in account_tree::leaves
+    list_hook<tree_node> leaf_;                      // in account_tree::leaves
 
     const char* name_;
-    list_place<tree_node> sibling_;
+    list_hook<tree_node> sibling_;
     intrusive_list<tree_node, &tree_node::sibling_> below_;
     std::uint32_t children_ = 0;
     std::atomic<bool> has_deferred_{false};

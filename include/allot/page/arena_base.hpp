@@ -151,7 +151,7 @@ class arena_base : detail::arena_pages {
         owners_[index(page)].store(owner, std::memory_order_relaxed);
     }
     // A copy of what a handle needs to classify an address.
-    detail::arena_view view() const noexcept {
+    detail::arena_bounds view() const noexcept {
         return {reinterpret_cast<std::uintptr_t>(begin_), bytes_, owners_, page_mask(), shift_};
     }
     const char* name() const noexcept { return name_; }

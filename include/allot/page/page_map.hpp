@@ -21,7 +21,7 @@ namespace detail {
 using page_owner = std::atomic<const void*>;
 
 // A handle's copy of its arena's bounds, which classifies an address in few instructions.
-struct arena_view {
+struct arena_bounds {
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
     const page_owner* owners = nullptr;

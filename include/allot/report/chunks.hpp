@@ -41,12 +41,15 @@ template <class Set> void write_report_json(text_writer& out, const chunk_arena<
     const auto pages = blocks.arena().stats();
     json.open().put("chunk_arena", blocks.name()).put("set", type_name<Set>()).put("chunk_bytes", blocks.chunk_bytes());
     json.put("limit", f.limit)
-        .put("held", f.held)
+        .put("charged", f.charged)
         .put("peak", f.peak)
         .put("live", f.live)
         .put("live_blocks", f.live_blocks);
     json.put("large", f.large).put("cached", f.cached).put("free", f.free).put("largest_free_run", f.largest_free_run);
-    json.put("allocations", f.allocations).put("refused", f.refused).put("asked", f.asked).put("given", f.given);
+    json.put("allocations", f.allocations)
+        .put("refused", f.refused)
+        .put("requested", f.requested)
+        .put("granted", f.granted);
     json.key("waste_percent").decimal(f.waste()).put("metadata", f.metadata);
     json.key("arena")
         .open()
@@ -60,7 +63,7 @@ template <class Set> void write_report_json(text_writer& out, const chunk_arena<
     json.key("classes").open('[');
     blocks.usage([&](const class_usage& u) {
         json.open().put("bytes", u.bytes).put("live", u.live).put("cached", u.cached);
-        json.put("allocations", u.allocations).put("asked", u.asked).close();
+        json.put("allocations", u.allocations).put("requested", u.requested).close();
     });
     json.close(']').close();
 }

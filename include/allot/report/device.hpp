@@ -24,15 +24,18 @@ template <class Set> void write_report_json(text_writer& out, const device_alloc
     json.open().put("allocator", gpu.name()).put("set", type_name<Set>());
     json.put("device", static_cast<std::uint64_t>(gpu.device().index));
     if (f.limit != SIZE_MAX) json.put("limit", f.limit);
-    json.put("reserved", f.reserved).put("mapped", f.mapped).put("pieces", f.pieces).put("peak", f.peak);
+    json.put("charged", f.charged).put("mapped", f.mapped).put("pieces", f.pieces).put("peak", f.peak);
     json.put("live", f.live).put("live_blocks", f.live_blocks).put("largest_free_run", f.largest_free_run);
-    json.put("free_for_all", f.clean).put("resting", f.resting).put("stranded", f.stranded).put("held", f.held);
+    json.put("free_for_all", f.free_for_all)
+        .put("idle", f.idle)
+        .put("free_after_wait", f.free_after_wait)
+        .put("captured", f.captured);
     json.put("events", f.events).put("waits", f.waits).put("allocations", f.allocations).put("frees", f.frees);
     json.put("refused", f.refused).put("steals", f.steals).put("joined", f.joined);
     json.put("grown", f.grown).put("released", f.released).put("host_metadata", f.metadata);
     json.key("streams").open('[');
     gpu.visit_streams([&](const stream_stats& s) {
-        json.open().put("id", s.id).put("gone", s.gone).put("free", s.free_bytes).put("runs", s.free_runs);
+        json.open().put("id", s.id).put("destroyed", s.destroyed).put("free", s.free_bytes).put("runs", s.free_runs);
         json.put("largest", s.largest).put("frees", s.frees).put("covered_by_events", s.covered).close();
     });
     json.close(']');

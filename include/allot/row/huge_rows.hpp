@@ -61,7 +61,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
 
   public:
     huge_rows(page_provider& provider, row_context& context) noexcept : provider_(provider), context_(context) {
-        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::secret_for(this));
+        if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::object_secret(this));
     }
     huge_rows(const huge_rows&) = delete;
     huge_rows& operator=(const huge_rows&) = delete;
@@ -320,7 +320,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
 
     page_provider& provider_;
     row_context& context_;
-    ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> canary_;
+    ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> canary_;
     std::atomic<std::size_t> rows_{0};
     std::atomic<std::size_t> pages_{0};
     chunk first_;

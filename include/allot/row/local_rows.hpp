@@ -164,7 +164,7 @@ template <class Set> class local_rows {
 
     bin* bins_ = &none_; // one per size class, their number a power of two; &none_ before the first row
     std::uint32_t mask_ = 0;
-    const detail::arena_view arena_;
+    const detail::arena_bounds arena_;
     detail::row_core<Set>& core_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;

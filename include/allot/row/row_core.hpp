@@ -97,7 +97,7 @@ template <class Set> class row_core {
             if (auto* const heap = buckets_.at(index, type.align))
                 return start(*heap, heap->pop(), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
-            context_.report(misuse::absurd_size, "", &type, nullptr);
+            context_.report(misuse::size_too_large, "", &type, nullptr);
             return nullptr;
         }
         return huge_.allocate(bytes, type.align, number);
@@ -108,7 +108,7 @@ template <class Set> class row_core {
         link(row, arena().view());
     }
     // `in`: a copy of the arena's view.
-    ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_view& in) noexcept
+    ALLOT_ALWAYS_INLINE void link(const void* row, const detail::arena_bounds& in) noexcept
         requires(policies::counts)
     {
         if (ALLOT_UNLIKELY(!in.contains(row))) return ignore_foreign(row);
@@ -165,7 +165,7 @@ template <class Set> class row_core {
     template <class T> bool can_hold(const heap_config& plan, const row_type& type) const noexcept {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
-        if (!room) context_.report(misuse::absurd_size, plan.name, &type, nullptr);
+        if (!room) context_.report(misuse::size_too_large, plan.name, &type, nullptr);
         else if (!ends) context_.report(misuse::null_type, plan.name, &type, nullptr);
         return room && ends;
     }
@@ -224,7 +224,7 @@ template <class Set> class row_core {
     // The handle of a unique heap is destroyed. The heap is used again for an equal heap_config once it has no pages.
     template <class Heap> void close_unique_handle(Heap& heap) noexcept {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
-        heap.set_orphan();
+        heap.abandon();
         heap.reclaim(true);
         heap.report_found_damage();
     }

@@ -106,7 +106,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     }
 
     heap_type& heap_;
-    const detail::arena_view arena_;
+    const detail::arena_bounds arena_;
     std::uint32_t type_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;

@@ -267,7 +267,7 @@ template <class Set> class row_manager {
         core_.ledger().recorder().visit(visit);
     }
     /// Returns: the number of events so far; only the last ones are kept.
-    std::uint64_t traced() const noexcept
+    std::uint64_t trace_events() const noexcept
         requires(policies::watch::events != 0)
     {
         return core_.ledger().recorder().events();

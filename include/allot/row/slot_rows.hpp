@@ -34,7 +34,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     using page = heaplet<Slots, guard, Place>;
     using counting = detail::counting<Count>;
 
-    ALLOT_ALWAYS_INLINE static page& page_at(const arena_view& arena, std::byte* row) noexcept {
+    ALLOT_ALWAYS_INLINE static page& page_at(const arena_bounds& arena, std::byte* row) noexcept {
         return allot::page_at<page>(arena, row);
     }
     static heap& heap_of(page_header& p) noexcept { return *static_cast<heap*>(p.owner); }
@@ -43,7 +43,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
 
     // Makes a slot a row with one link.
-    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, const arena_view& arena,
+    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, const arena_bounds& arena,
                                           std::byte* row, std::uint32_t type) noexcept {
         if constexpr (!Place::out_of_band) sys::unpoison(row, usable_bytes(cut));
         if constexpr (guard::wipes) {
@@ -60,7 +60,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     // is_of: the row's page belongs to the heap. Reads the page header if ReadsPage, else the arena's page map.
     static constexpr bool reads_page = has_canary<guard> || Place::out_of_band;
     template <bool ReadsPage>
-    ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_view& arena,
+    ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_bounds& arena,
                                           [[maybe_unused]] std::size_t in_arena, const heap* h) noexcept {
         if constexpr (ReadsPage || Place::out_of_band) return p.owner == h;
         else return arena.is_of(in_arena, h);

@@ -13,7 +13,7 @@ namespace detail {
 class thread_check {
   public:
     ALLOT_ALWAYS_INLINE void check_thread(const row_context& context, const char* heap, const row_type* type) noexcept {
-        if (!owner_.is_mine()) context.report(misuse::wrong_thread, heap, type, this);
+        if (!owner_.claim_or_check()) context.report(misuse::wrong_thread, heap, type, this);
     }
 
   private:

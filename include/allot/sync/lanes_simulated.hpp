@@ -1,8 +1,8 @@
 // A warp simulated by threads of the host, so that code over `lanes` runs and is checked without a device.
 //
 //     simulated_warp warp{32, seed};
-//     warp.run([&](simulated_warp::lane_of& lane) { ... aggregated_bump<thread_scope::device>(lane, counter) ... });
-//     CHECK(warp.broken() == nullptr);
+//     warp.run([&](simulated_warp::lane_of& lane) { ... aggregated_fetch_add<thread_scope::device>(lane, counter) ...
+//     }); CHECK(warp.broken() == nullptr);
 //
 // active() returns the lanes that wait in it at the same time: all that have not ended, or fewer, by chance, as after a
 // branch. As on a device only `sync` orders memory: the other functions use relaxed operations and fences that

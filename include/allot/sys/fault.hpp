@@ -1,6 +1,6 @@
 // Makes the n-th system call fail, for tests built with ALLOT_FAULTS=1. Empty otherwise.
 //
-//     for (n = 1;; ++n) { sys::fault::fail_nth(n); run(); if (!sys::fault::struck()) break; }
+//     for (n = 1;; ++n) { sys::fault::fail_nth(n); run(); if (!sys::fault::has_failed()) break; }
 //
 // Threads: the counters are atomic; call fail_nth() while no other thread makes system calls.
 #pragma once
@@ -19,29 +19,29 @@ struct counters {
     std::atomic<std::uint64_t> calls{0};
     std::atomic<std::uint64_t> first_failing{0}; // the number of the first call that fails; 0: none
     std::atomic<std::uint64_t> last_failing{0};
-    std::atomic<bool> struck{false};
+    std::atomic<bool> has_failed{false};
 };
 inline counters state;
 
 // The n-th call from now on fails, and the `many` - 1 calls after it.
 inline void fail_nth(std::uint64_t n, std::uint64_t many = 1) noexcept {
     state.calls = 0;
-    state.struck = false;
+    state.has_failed = false;
     state.first_failing = n;
     state.last_failing = n + many - 1;
 }
 // True when a call was made to fail since fail_nth().
-inline bool struck() noexcept { return state.struck; }
+inline bool has_failed() noexcept { return state.has_failed; }
 inline std::uint64_t calls() noexcept { return state.calls; }
 // Counts a call. True: the call must fail.
-inline bool strikes() noexcept {
+inline bool should_fail() noexcept {
     const std::uint64_t call = state.calls.fetch_add(1) + 1;
     const bool now = state.first_failing != 0 && call >= state.first_failing && call <= state.last_failing;
-    if (now) state.struck = true;
+    if (now) state.has_failed = true;
     return now;
 }
 #else
-constexpr bool strikes() noexcept { return false; }
+constexpr bool should_fail() noexcept { return false; }
 #endif
 
 } // namespace fault

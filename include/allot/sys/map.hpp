@@ -29,7 +29,7 @@ inline void unmap(void* p, std::size_t bytes) noexcept { ::munmap(p, bytes); }
 
 // Reserves address space without memory, aligned to `align`, a power of two. Null on failure.
 inline std::byte* reserve(std::size_t bytes, std::size_t align) noexcept {
-    if (fault::strikes()) return nullptr;
+    if (fault::should_fail()) return nullptr;
     const std::size_t more = align > os_page_bytes() ? align : 0;
     if (bytes > SIZE_MAX - more) return nullptr;
     void* const mapped = ::mmap(nullptr, bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -44,13 +44,13 @@ inline std::byte* reserve(std::size_t bytes, std::size_t align) noexcept {
 }
 // Makes reserved space readable and writable; it may already be.
 inline bool commit(void* p, std::size_t bytes) noexcept {
-    return !fault::strikes() && ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
+    return !fault::should_fail() && ::mprotect(p, bytes, PROT_READ | PROT_WRITE) == 0;
 }
 // Returns the memory, but not the address space, to the system; it reads as zero afterwards. `locked`: for memory of
 // lock(), needs Linux 5.18.
 inline bool decommit(void* p, std::size_t bytes, bool locked = false) noexcept {
     constexpr int dont_need_locked = 24; // MADV_DONTNEED_LOCKED, which older headers lack
-    return !fault::strikes() && ::madvise(p, bytes, locked ? dont_need_locked : MADV_DONTNEED) == 0;
+    return !fault::should_fail() && ::madvise(p, bytes, locked ? dont_need_locked : MADV_DONTNEED) == 0;
 }
 // Replaces reserved space by preallocated OS pages of the given size. False: there are not enough of them, and the
 // space is unmapped. It is unmapped first, because a failed MAP_FIXED leaves a hole that another thread's mapping can
@@ -58,7 +58,7 @@ inline bool decommit(void* p, std::size_t bytes, bool locked = false) noexcept {
 inline bool replace_by_huge(void* p, std::size_t bytes, std::size_t huge_page) noexcept {
     constexpr int fixed_if_free = 0x100000; // MAP_FIXED_NOREPLACE, Linux 4.17
     ::munmap(p, bytes);
-    if (fault::strikes()) return false;
+    if (fault::should_fail()) return false;
     const int size = static_cast<int>(log2_floor(huge_page)) << MAP_HUGE_SHIFT;
     void* const mapped = ::mmap(p, bytes, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | fixed_if_free | MAP_HUGETLB | size, -1, 0);
@@ -68,15 +68,15 @@ inline bool replace_by_huge(void* p, std::size_t bytes, std::size_t huge_page) n
 }
 // Asks for transparent huge pages in a range.
 inline bool advise_huge(void* p, std::size_t bytes) noexcept {
-    return !fault::strikes() && ::madvise(p, bytes, MADV_HUGEPAGE) == 0;
+    return !fault::should_fail() && ::madvise(p, bytes, MADV_HUGEPAGE) == 0;
 }
 // Leaves a range out of core dumps.
 inline bool dont_dump(void* p, std::size_t bytes) noexcept {
-    return !fault::strikes() && ::madvise(p, bytes, MADV_DONTDUMP) == 0;
+    return !fault::should_fail() && ::madvise(p, bytes, MADV_DONTDUMP) == 0;
 }
 // Locks each OS page in memory when it is first touched. False also when that exceeds the process's limit.
 inline bool lock(void* p, std::size_t bytes) noexcept {
-    return !fault::strikes() && ::mlock2(p, bytes, MLOCK_ONFAULT) == 0;
+    return !fault::should_fail() && ::mlock2(p, bytes, MLOCK_ONFAULT) == 0;
 }
 // True when the system can provide transparent huge pages.
 inline bool has_transparent_huge() noexcept {

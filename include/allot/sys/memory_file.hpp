@@ -25,13 +25,13 @@ class memory_file {
     }
 
     bool open() noexcept {
-        if (file_ < 0 && !fault::strikes()) file_ = ::memfd_create("allot", MFD_CLOEXEC);
+        if (file_ < 0 && !fault::should_fail()) file_ = ::memfd_create("allot", MFD_CLOEXEC);
         return file_ >= 0;
     }
     // Makes the file at least this large.
     bool grow(std::size_t bytes) noexcept {
         if (bytes <= bytes_) return true;
-        if (fault::strikes() || ::ftruncate(file_, static_cast<off_t>(bytes)) != 0) return false;
+        if (fault::should_fail() || ::ftruncate(file_, static_cast<off_t>(bytes)) != 0) return false;
         bytes_ = bytes;
         return true;
     }
@@ -42,7 +42,7 @@ class memory_file {
     }
     // Maps a part over reserved space, without access: protect() makes it usable.
     bool map(void* p, std::size_t bytes, std::size_t offset) noexcept {
-        return !fault::strikes() &&
+        return !fault::should_fail() &&
                ::mmap(p, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_, static_cast<off_t>(offset)) == p;
     }
     // Turns mapped space into reserved space.
@@ -50,7 +50,7 @@ class memory_file {
         return ::mmap(p, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == p;
     }
     static bool protect(void* p, std::size_t bytes, bool usable) noexcept {
-        return !fault::strikes() && ::mprotect(p, bytes, usable ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
+        return !fault::should_fail() && ::mprotect(p, bytes, usable ? PROT_READ | PROT_WRITE : PROT_NONE) == 0;
     }
 
   private:

@@ -19,11 +19,11 @@ namespace sys {
 // Call it before the first process_fence(); further calls have no effect.
 inline bool prepare_process_fence() noexcept {
     constexpr int register_private_expedited = 1 << 4;
-    return !fault::strikes() && ::syscall(SYS_membarrier, register_private_expedited, 0, 0) == 0;
+    return !fault::should_fail() && ::syscall(SYS_membarrier, register_private_expedited, 0, 0) == 0;
 }
 inline bool process_fence() noexcept {
     constexpr int private_expedited = 1 << 3;
-    return !fault::strikes() && ::syscall(SYS_membarrier, private_expedited, 0, 0) == 0;
+    return !fault::should_fail() && ::syscall(SYS_membarrier, private_expedited, 0, 0) == 0;
 }
 
 } // namespace sys

@@ -15,7 +15,7 @@ namespace allot::inline ALLOT_ABI {
 namespace sys {
 
 // Different for each process and each object.
-inline std::uint64_t secret_for(const void* object) noexcept {
+inline std::uint64_t object_secret(const void* object) noexcept {
     std::uint64_t x = 0;
     if (const auto* const random = reinterpret_cast<const void*>(::getauxval(AT_RANDOM)); random != nullptr)
         std::memcpy(&x, random, sizeof x);

@@ -17,7 +17,7 @@ namespace detail {
 class thread_owner {
   public:
     // Makes the caller the owner if there is none. False: another thread is the owner.
-    bool is_mine() noexcept {
+    bool claim_or_check() noexcept {
         const std::uintptr_t now = sys::thread_token();
         std::uintptr_t owner = 0;
         return owner_.load(std::memory_order_relaxed) == now ||
@@ -30,7 +30,7 @@ class thread_owner {
 #else
 class thread_owner {
   public:
-    constexpr bool is_mine() const noexcept { return true; }
+    constexpr bool claim_or_check() const noexcept { return true; }
 };
 #endif
 

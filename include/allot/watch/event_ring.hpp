@@ -26,7 +26,7 @@ namespace allot::inline ALLOT_ABI {
 /// Kinds of events; `bytes` of the event are what the comment says.
 enum class watch_event : std::uint8_t {
     page_taken,    // charged, and the pages allocated
-    page_given,    // refunded
+    page_returned, // refunded
     refused,       // refused by the limit
     reclaimed,     // collected from all heaps
     trimmed,       // returned to the system

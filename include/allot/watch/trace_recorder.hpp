@@ -26,7 +26,7 @@ template <std::size_t Events> class trace_recorder : public peak_recorder {
     }
     void refunded(std::size_t bytes) noexcept {
         peak_recorder::refunded(bytes);
-        record(watch_event::page_given, bytes);
+        record(watch_event::page_returned, bytes);
     }
     void refused(std::size_t bytes) noexcept {
         peak_recorder::refused(bytes);

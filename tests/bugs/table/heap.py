@@ -55,6 +55,6 @@ BUGS = {
         within="give"),
     "header_grows_with_its_guard": bug(
         "static/rows/sizes.cpp",
-        "ALLOT_NO_UNIQUE_ADDRESS page_guard<Guard> guarded;",
-        "alignas(64) page_guard<Guard> guarded;"),
+        "ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;",
+        "alignas(64) page_canary<Guard> guarded;"),
 }

@@ -203,7 +203,7 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
     a.set_limit(1000);
     CHECK_FALSE(memory.try_allocate(a, 900, &why)); // 1024 bytes of memory
     CHECK_FALSE(why);
-    CHECK(why.asked == 1024);
+    CHECK(why.requested == 1024);
     CHECK(a.peak() == 0);
     CHECK(pool.live == 0);
     a.set_limit(SIZE_MAX), root.set_limit(SIZE_MAX);
@@ -211,7 +211,7 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
     CHECK_FALSE(memory.try_allocate(a, 900, &why));
     CHECK(why.outcome == charge_outcome::no_memory); // the account would have
     CHECK(why.at == nullptr);
-    CHECK(why.asked == 900);
+    CHECK(why.requested == 900);
     CHECK(a.peak() == 0);
     CHECK_FALSE(memory.try_allocate(a, SIZE_MAX - 10, &why));
     CHECK_FALSE(memory.try_allocate(a, 100'000, &why));

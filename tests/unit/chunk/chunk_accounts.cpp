@@ -51,7 +51,7 @@ TEST_CASE("a chunk arena charges its pages to the account that it was given", "[
         std::vector<void*> held, large;
         while (const allot::block b = two.allocate(60'000)) held.push_back(b.address);
         CHECK(two.used() == 512_KiB); // its own limit
-        CHECK(query.used() == two.stats().held);
+        CHECK(query.used() == two.stats().charged);
         while (const allot::block b = one.allocate(1_MiB)) large.push_back(b.address); // runs of pages
         CHECK(large.size() == 3);
         while (const allot::block b = one.allocate(10'000)) large.push_back(b.address);
@@ -150,7 +150,7 @@ TEST_CASE("pages that the arena cannot give are in no account's peak", "[account
     CHECK_FALSE(blocks.allocate(1_MiB));
     CHECK(query.used() <= 512_KiB);
     CHECK(query.peak() <= 512_KiB);
-    CHECK(query.used() == blocks.stats().held);
+    CHECK(query.used() == blocks.stats().charged);
     for (void* const p : held) blocks.deallocate(p);
 }
 

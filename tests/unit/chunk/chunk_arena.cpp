@@ -110,31 +110,31 @@ TEST_CASE("a block of a page keeps its page, not its chunk", "[chunks]") {
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
     std::vector<void*> all;
     for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(100'000).address);
-    CHECK(blocks.stats().held >= 10_MiB);
+    CHECK(blocks.stats().charged >= 10_MiB);
     void* const last = all.back();
     all.pop_back();
     for (void* const p : all) blocks.deallocate(p);
     blocks.release_empty_pages();
-    CHECK(blocks.stats().held <= 512_KiB); // two pages where it lies across their edge
+    CHECK(blocks.stats().charged <= 512_KiB); // two pages where it lies across their edge
     CHECK(blocks.stats().live_blocks == 1);
     blocks.deallocate(last);
     blocks.release_empty_pages();
-    CHECK(blocks.stats().held == 0);
+    CHECK(blocks.stats().charged == 0);
 }
 
 TEST_CASE("under buddy a chunk goes whole", "[chunks]") {
     allot::chunk_arena<buddies> blocks{allot::limit{64_MiB}, small_pages};
     std::vector<void*> all;
     for (int i = 0; i != 64; ++i) all.push_back(blocks.allocate(128_KiB).address);
-    const std::size_t full = blocks.stats().held;
+    const std::size_t full = blocks.stats().charged;
     CHECK(full == 8_MiB);
     void* const one = all[0];
     for (std::size_t i = 1; i != all.size(); ++i) blocks.deallocate(all[i]);
     blocks.release_empty_pages();
-    CHECK(blocks.stats().held == blocks.chunk_bytes());
+    CHECK(blocks.stats().charged == blocks.chunk_bytes());
     blocks.deallocate(one);
     blocks.release_empty_pages();
-    CHECK(blocks.stats().held == 0);
+    CHECK(blocks.stats().charged == 0);
 }
 
 TEST_CASE("what is free beyond a chunk goes back by itself, and never where the set says so", "[chunks]") {
@@ -146,7 +146,7 @@ TEST_CASE("what is free beyond a chunk goes back by itself, and never where the 
             all[static_cast<std::size_t>(i)] =
                 blocks.allocate(30'000 + 10'000 * static_cast<std::size_t>(i)).address; // looks into the chunks
         for (int i = 0; i != 3; ++i) blocks.deallocate(all[static_cast<std::size_t>(i)]);
-        return blocks.stats().held;
+        return blocks.stats().charged;
     };
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
     CHECK(after(blocks) <= 2 * blocks.chunk_bytes());
@@ -191,9 +191,9 @@ TEST_CASE("a large block that shrinks is more than a chunk still, and may be giv
         const allot::block b = blocks.allocate(10_MiB), less = blocks.resize(b.address, to);
         REQUIRE(less.address == b.address);
         CHECK(less.bytes == 4_MiB + 256_KiB);
-        CHECK(blocks.stats().held == less.bytes);
+        CHECK(blocks.stats().charged == less.bytes);
         blocks.deallocate(b.address, less.bytes);
-        CHECK(blocks.stats().held == 0);
+        CHECK(blocks.stats().charged == 0);
         CHECK(blocks.valid());
     }
 }
@@ -221,7 +221,7 @@ TEST_CASE("a large block grows no further than the limit", "[chunks]") {
     CHECK_FALSE(blocks.resize(a.address, 6_MiB));
     CHECK(blocks.capacity(a.address) == 1_MiB);
     CHECK(blocks.resize(a.address, 2_MiB));
-    CHECK(blocks.stats().held == 8_MiB);
+    CHECK(blocks.stats().charged == 8_MiB);
     CHECK(blocks.used() == 8_MiB);
     CHECK(blocks.valid());
     blocks.deallocate(a.address);
@@ -245,7 +245,7 @@ TEST_CASE("an idle thread's blocks come back without its help, an ended one's at
     CHECK(blocks.stats().cached > 50'000);
     CHECK(blocks.trim() != 0);
     CHECK(blocks.stats().cached == 0);
-    CHECK(blocks.stats().held == 0);
+    CHECK(blocks.stats().charged == 0);
     step = 2;
     step.notify_all();
     idle.join();

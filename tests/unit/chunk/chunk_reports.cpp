@@ -53,12 +53,12 @@ TEST_CASE("a report tells what is live, cached, free and wasted, by class; as JS
     CHECK(f.live_blocks == 2);
     CHECK(f.large == 5_MiB);
     CHECK(f.cached == 1024 * 15); // a batch
-    CHECK(f.held == f.live + f.cached + f.free);
+    CHECK(f.charged == f.live + f.cached + f.free);
     CHECK(f.limit == 64_MiB);
-    CHECK(f.peak == f.held);
+    CHECK(f.peak == f.charged);
     CHECK(f.allocations == 2);
-    CHECK(f.asked == 1800);
-    CHECK(f.given == 2048);
+    CHECK(f.requested == 1800);
+    CHECK(f.granted == 2048);
     CHECK(f.waste() == 1211); // 12.11 %
     const std::string text = text_of([&](auto& out) { allot::write_report(out, blocks); });
     CHECK(text.find("chunk arena query (set ") != std::string::npos);

@@ -57,7 +57,7 @@ TEST_CASE("a misuse is told with what is known about it") {
 }
 
 TEST_CASE("each kind of misuse has a text of its own") {
-    for (int i = 0; i <= static_cast<int>(misuse::outlived); ++i) {
+    for (int i = 0; i <= static_cast<int>(misuse::use_after_destruction); ++i) {
         const std::string_view text = text_of(static_cast<misuse>(i));
         CHECK_FALSE(text.empty());
         for (int j = 0; j < i; ++j) CHECK(text != text_of(static_cast<misuse>(j)));

@@ -53,7 +53,7 @@ TEST_CASE("device allocator: what it holds of the device is charged to the accou
             two{m.api, task, name{"two"}, allot::limit{4_MiB}, unheard};
         void* const p = one.try_allocate(6_MiB, m.a);
         REQUIRE(p != nullptr);
-        CHECK(task.used() == one.stats().reserved);
+        CHECK(task.used() == one.stats().charged);
         CHECK(one.account().parent() == &task);
         CHECK(two.try_allocate(4_MiB, m.a) == nullptr); // its limit allows it, the task's does not
         CHECK(task.peak() == task.used());              // and nothing is left of it

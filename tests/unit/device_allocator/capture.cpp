@@ -50,7 +50,7 @@ TEST_CASE("device allocator: what is freed in a capture is held until release_he
     CHECK(gpu.try_allocate(1, m.a) == nullptr);
     CHECK(gpu.try_allocate(1, m.b) == nullptr);
     CHECK(gpu.trim() == 0);
-    CHECK(gpu.stats().held == 2_MiB);
+    CHECK(gpu.stats().captured == 2_MiB);
     for (int i = 0; i != 3; ++i) REQUIRE(m.api.launch_graph(graph, m.b));
     REQUIRE(m.api.destroy_graph(graph));
     CHECK(gpu.release_held(m.b) == 2_MiB);

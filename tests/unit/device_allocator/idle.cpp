@@ -39,7 +39,7 @@ TEST_CASE("device allocator: a piece that rested for the span goes back at a req
     CHECK(gpu.used() == 18_MiB);
     test_clock::pass(10);
     look(); // what a freed is found to be done
-    CHECK(gpu.stats().resting == 16_MiB);
+    CHECK(gpu.stats().idle == 16_MiB);
     CHECK(gpu.used() == 18_MiB);
     test_clock::pass(9);
     look();
@@ -71,7 +71,7 @@ TEST_CASE("device allocator: a piece that was used between two looks stays") {
     // and one that serves before its rest is over, too
     test_clock::pass(20);
     (void)gpu.trim_idle();
-    CHECK(gpu.stats().resting == 16_MiB);
+    CHECK(gpu.stats().idle == 16_MiB);
     test_clock::pass(9);
     void* const p = m.used(gpu, 256, m.b);
     gpu.deallocate(p, m.b);
@@ -90,11 +90,11 @@ TEST_CASE("device allocator: what rests serves like what is free, also joined wi
     gpu.deallocate(q, m.a);
     test_clock::pass(10);
     (void)gpu.trim_idle();
-    CHECK(gpu.stats().resting == 8_MiB);
+    CHECK(gpu.stats().idle == 8_MiB);
     gpu.deallocate(p, m.a);
     void* const r = m.used(gpu, 12_MiB, m.b); // over both: one is not done yet, one rests
     CHECK(gpu.stats().grown == 2);
-    CHECK(gpu.stats().resting == 0);
+    CHECK(gpu.stats().idle == 0);
     CHECK(waits_of_the_host(m) == 0);
     gpu.deallocate(r, m.b);
     CHECK(m.sim.hazards() == 0);
@@ -128,7 +128,7 @@ TEST_CASE(
     gpu.deallocate(m.used(gpu, 16_MiB, m.a), m.a);
     for (int i = 0; i != 50 && gpu.used() != 0; ++i) {
         test_clock::pass(10);
-        const std::size_t before = gpu.stats().stranded;
+        const std::size_t before = gpu.stats().free_after_wait;
         CHECK((gpu.trim_idle() == 0 || before == 0));
     }
     CHECK(waits_of_the_host(m) == 0);
@@ -172,7 +172,7 @@ TEST_CASE("device allocator: a stream of another device in a left one's place ha
     test_clock::pass(10);
     (void)gpu.trim_idle();
     CHECK(m.sim.count(call::query_event) == asked + 1); // the one that is recorded now
-    CHECK(gpu.stats().resting == 14_MiB);
+    CHECK(gpu.stats().idle == 14_MiB);
     gpu.deallocate(p, m.b);
 }
 
@@ -184,8 +184,8 @@ TEST_CASE("device allocator: a capture, which cannot wait, is served by what res
     gpu.deallocate(m.used(gpu, 8_MiB, m.a), m.a); // a piece of its own
     test_clock::pass(10);
     (void)gpu.trim_idle();
-    CHECK(gpu.stats().clean == 14_MiB);
-    CHECK(gpu.stats().resting == 8_MiB);
+    CHECK(gpu.stats().free_for_all == 14_MiB);
+    CHECK(gpu.stats().idle == 8_MiB);
     REQUIRE(m.api.begin_capture(m.b, allot::device::capture_mode::global));
     CHECK(m.used(gpu, 12_MiB, m.b) == static_cast<std::byte*>(front) + 2_MiB);
     REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.b))));
@@ -198,7 +198,7 @@ TEST_CASE("device allocator: a capture neither looks nor is disturbed by a look,
     gpu.deallocate(m.used(gpu, 16_MiB, m.b), m.b);
     test_clock::pass(10);
     (void)gpu.trim_idle();
-    CHECK(gpu.stats().resting == 16_MiB);
+    CHECK(gpu.stats().idle == 16_MiB);
     test_clock::pass(10);
     REQUIRE(m.api.begin_capture(m.a, allot::device::capture_mode::global));
     void* const p = m.used(gpu, 4_MiB, m.a); // due, but not by a stream that is captured

@@ -247,10 +247,10 @@ TEST_CASE("device allocator: on no stream nothing is allocated, and what is free
     REQUIRE(m.api.destroy_stream(m.a));
     CHECK(gpu.try_allocate(1, m.a) == nullptr);
     gpu.deallocate(p, m.a);
-    CHECK(gpu.stats().held == 1_MiB);
+    CHECK(gpu.stats().captured == 1_MiB);
     REQUIRE(m.api.synchronize(allot::device_id{0}));
     CHECK(gpu.release_held(m.b) == 1_MiB);
-    CHECK(gpu.stats().held == 0);
+    CHECK(gpu.stats().captured == 0);
     CHECK(gpu.try_allocate(2_MiB, m.b) == p);
     CHECK(m.sim.hazards() == 0);
 }

@@ -30,7 +30,7 @@ TEST_CASE("device allocator: a set that charges and counts nothing is bounded by
     const auto f = gpu.stats();
     CHECK(f.limit == SIZE_MAX);
     CHECK(f.allocations == 0);
-    CHECK(f.reserved == 10_MiB);
+    CHECK(f.charged == 10_MiB);
     gpu.deallocate(p, m.a);
     CHECK(m.used(gpu, 12_MiB, m.b) != nullptr); // the piece of 10 MiB goes back for it
     CHECK(m.sim.hazards() == 0);

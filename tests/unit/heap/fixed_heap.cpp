@@ -131,7 +131,7 @@ TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is em
     std::byte* const p = h.heap->pop();
     std::byte* const q = h.heap->pop();
     CHECK_FALSE(h.heap->reuse());
-    h.heap->set_orphan();
+    h.heap->abandon();
     h.heap->reclaim(true);
     CHECK_FALSE(h.heap->reuse());
     h.heap->push(p);

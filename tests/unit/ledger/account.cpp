@@ -46,7 +46,7 @@ TEST_CASE("a refused charge names the level, and is in no figure", "[accounts]")
     CHECK_FALSE(s);
     CHECK(s.outcome == charge_outcome::over_limit);
     CHECK(s.at == &root);
-    CHECK(s.asked == 61);
+    CHECK(s.requested == 61);
     CHECK(s.used == 40);
     CHECK(s.limit == 100);
     s = scan.try_charge(71);

@@ -27,7 +27,7 @@ struct scribe : account_listener {
     void after(const account& a, std::size_t n, const charge_status&) noexcept override { note("after", a, n); }
     void released(const account& a, std::size_t n) noexcept override { note("released", a, n); }
     unsigned failed(const account& a, const charge_status& s) noexcept override {
-        return note("failed", a, s.asked), 0u;
+        return note("failed", a, s.requested), 0u;
     }
     void transferred(const account& from, const account& to, std::size_t n, const charge_status&) noexcept override {
         note("from", from, n), note("to", to, n);

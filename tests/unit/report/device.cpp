@@ -34,18 +34,19 @@ TEST_CASE("device allocator: its report as JSON") {
     CHECK(all["set"].text == "task_memory");
     CHECK(all["device"].number == 0);
     CHECK(all["limit"].number == 64_MiB);
-    CHECK(all["reserved"].number == static_cast<double>(f.reserved));
+    CHECK(all["charged"].number == static_cast<double>(f.charged));
     CHECK(all["mapped"].number == static_cast<double>(f.mapped));
     CHECK(all["live"].number == 3_MiB);
     CHECK(all["live_blocks"].number == 1);
-    CHECK(all["free_for_all"].number + all["stranded"].number + all["live"].number == static_cast<double>(f.reserved));
-    CHECK(all["stranded"].number == static_cast<double>(f.stranded));
-    CHECK(all["stranded"].number != 0);
+    CHECK(all["free_for_all"].number + all["free_after_wait"].number + all["live"].number ==
+          static_cast<double>(f.charged));
+    CHECK(all["free_after_wait"].number == static_cast<double>(f.free_after_wait));
+    CHECK(all["free_after_wait"].number != 0);
     CHECK(all["frees"].number == 2);
     CHECK(all["steals"].number == static_cast<double>(f.steals));
     REQUIRE(all["streams"].items.size() == 2);
     CHECK(all["streams"].items[0]["frees"].number == 1);
-    CHECK(all["streams"].items[0]["gone"].text == "false");
+    CHECK(all["streams"].items[0]["destroyed"].text == "false");
     CHECK_FALSE(all.has("device_error"));
 
     m.sim.fail(allocator_machine::call::create);

@@ -3,7 +3,7 @@
 #include <support/json.hpp>
 #include <support/row_sets.hpp>
 
-#include <allot/report/page_map.hpp>
+#include <allot/report/page_usage.hpp>
 #include <allot/report/rows.hpp>
 
 #include <string>
@@ -95,10 +95,10 @@ TEST_CASE("a page map has a letter for every page", "[report]") {
     CHECK(map.substr(253) == ",,,");
     rows.arena().trim();
     CHECK(page_letters(rows).substr(253) == "...");
-    const std::string text = text_of([&](auto& out) { allot::write_page_map(out, rows); });
+    const std::string text = text_of([&](auto& out) { allot::write_page_usage(out, rows); });
     CHECK_THAT(text, ContainsSubstring("pages of 64 KiB"));
     CHECK_THAT(text, ContainsSubstring("\n64       ----"));
-    const auto json = support::json::parse(text_of([&](auto& out) { allot::write_page_map_json(out, rows); }));
+    const auto json = support::json::parse(text_of([&](auto& out) { allot::write_page_usage_json(out, rows); }));
     CHECK(json["pages"].number == 256);
     double pages = 0;
     for (const auto& run : json["runs"].items) {
@@ -120,11 +120,11 @@ TEST_CASE("pages of others and untouched lines are told shortly", "[report]") {
     void* const second = one.allocate(200'000); // two huge rows side by side
     CHECK(page_letters(one).substr(0, 3).substr(1, 1) == "#");
     CHECK(page_letters(two).substr(0, 1) == "#");
-    const std::string text = text_of([&](auto& out) { allot::write_page_map(out, one); });
+    const std::string text = text_of([&](auto& out) { allot::write_page_usage(out, one); });
     CHECK(text.size() < 2000);
     CHECK_THAT(text, ContainsSubstring("lines like this"));
     CHECK_THAT(text, ContainsSubstring("HhhhHhhh\n"));
-    const auto json = support::json::parse(text_of([&](auto& out) { allot::write_page_map_json(out, one); }));
+    const auto json = support::json::parse(text_of([&](auto& out) { allot::write_page_usage_json(out, one); }));
     std::size_t huge = 0;
     for (const auto& run : json["runs"].items) huge += run["kind"].text == "huge";
     CHECK(huge == 2);

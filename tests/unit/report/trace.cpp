@@ -28,7 +28,7 @@ struct counted : allot::policies<allot::watch::counters, allot::oom::null> {};
 
 constexpr allot::row_type order{.name = "order"};
 
-template <class Rows> concept tells_a_trace = requires(const Rows& rows) { rows.traced(); };
+template <class Rows> concept tells_a_trace = requires(const Rows& rows) { rows.trace_events(); };
 
 template <class Rows> std::map<watch_event, std::size_t> events_of(const Rows& rows) {
     std::map<watch_event, std::size_t> n;
@@ -59,7 +59,7 @@ TEST_CASE("a trace records pages, refusals, huge rows, handles and trims", "[tra
     const auto end = events_of(rows);
     CHECK(end.at(watch_event::handle_closed) == 2);
     CHECK(end.at(watch_event::huge) == 1);
-    CHECK(end.at(watch_event::page_given) == 17); // each page, and the huge row's run
+    CHECK(end.at(watch_event::page_returned) == 17); // each page, and the huge row's run
     CHECK(end.at(watch_event::trimmed) == 1);
     std::uint64_t last = 0, held = 0;
     bool in_order = true, named = false;
@@ -68,7 +68,7 @@ TEST_CASE("a trace records pages, refusals, huge rows, handles and trims", "[tra
         last = ns;
         CHECK(e.thread == allot::sys::thread_token());
         if (e.kind == watch_event::page_taken) CHECK(e.held == (held += e.bytes));
-        if (e.kind == watch_event::page_given) held -= e.bytes;
+        if (e.kind == watch_event::page_returned) held -= e.bytes;
         if (e.kind == watch_event::huge) named = std::string(e.name) == "order" && e.bytes == 200'000;
     });
     CHECK(in_order);
@@ -112,7 +112,7 @@ TEST_CASE("the ring keeps the last events", "[trace]") {
         if (e.kind == watch_event::huge) huge.push_back(e.bytes);
     });
     CHECK(huge == std::vector<std::uint64_t>{1'700'000, 1'800'000, 1'900'000, 2'000'000});
-    CHECK(rows.traced() == 40);
+    CHECK(rows.trace_events() == 40);
     for (void* p : all) rows.release(p);
 }
 

@@ -1,6 +1,6 @@
 #include <support/catch.hpp>
 
-#include <allot/sync/aggregated_bump.hpp>
+#include <allot/sync/aggregated_fetch_add.hpp>
 #include <allot/sync/lanes.hpp>
 
 #include <cstdint>
@@ -29,7 +29,7 @@ TEST_CASE("a thread is a warp of one", "[sync]") {
     STATIC_REQUIRE(lone_lane::shuffle(1, 42, 0) == 42);
     lone_lane lane;
     std::uint64_t counter = 5;
-    CHECK(aggregated_bump<thread_scope::device>(lane, counter) == 5);
-    CHECK(aggregated_bump<thread_scope::system>(lane, counter, ordered::acq_rel) == 6);
+    CHECK(aggregated_fetch_add<thread_scope::device>(lane, counter) == 5);
+    CHECK(aggregated_fetch_add<thread_scope::system>(lane, counter, ordered::acq_rel) == 6);
     CHECK(counter == 7);
 }

@@ -19,7 +19,7 @@ namespace allot::inline ALLOT_ABI {
 /// Returns: the value before this lane's increment.
 /// Threads: those of Scope.
 template <thread_scope Scope, lanes Lanes, atomic_word T>
-ALLOT_HOST_DEVICE T aggregated_bump(Lanes& lanes, T& counter, ordered order = ordered::relaxed) noexcept {
+ALLOT_HOST_DEVICE T aggregated_fetch_add(Lanes& lanes, T& counter, ordered order = ordered::relaxed) noexcept {
     const lane_mask group = lanes.match(lanes.active(), reinterpret_cast<std::uintptr_t>(&counter));
     const unsigned leader = leader_of(group);
     T first = 0;

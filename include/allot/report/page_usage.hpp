@@ -74,7 +74,7 @@ template <class Rows, class Draw> void draw_pages(const Rows& rows, Draw draw) n
 } // namespace detail
 
 /// Writes 64 pages per line, after the number of the first; equal lines of one letter are counted, not repeated.
-template <class Rows> void write_page_map(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_page_usage(text_writer& out, const Rows& rows) noexcept {
     const arena_base& arena = rows.arena();
     out.put("pages of ").bytes(arena.page_bytes()).put(" in arena ").put(arena.name());
     out.put(": - untouched, . free, ',' free with memory, 0-9 tenths of slots in use, F full, H huge, # other")
@@ -103,7 +103,7 @@ template <class Rows> void write_page_map(text_writer& out, const Rows& rows) no
 
 /// Writes {"arena": .., "page_bytes": .., "pages": .., "runs": [{"first": 0, "pages": 3, "kind": "slots", "tenths": 7},
 /// ..]}. Kinds are untouched, free, free_dirty, slots, huge (one run per row) and other.
-template <class Rows> void write_page_map_json(text_writer& out, const Rows& rows) noexcept {
+template <class Rows> void write_page_usage_json(text_writer& out, const Rows& rows) noexcept {
     const arena_base& arena = rows.arena();
     json_writer json{out};
     json.open().put("arena", arena.name()).put("page_bytes", arena.page_bytes()).put("pages", arena.page_count());
