@@ -1,10 +1,10 @@
-// allot_accounts: what charges cost, beside one uncontended atomic addition in the same run; a Markdown table for
-// docs/bench/accounts.md.
+// allot_accounts: the cost of charges, beside one uncontended atomic addition in the same run. Prints a Markdown table
+// for docs/bench/accounts.md.
 //
-//     allot_accounts [--smoke]
+//     allot_accounts [--smoke]        --smoke: a short run, only to see that it works
 //
-// Subjects take turns, round by round; a figure is the median of 15 rounds of thread CPU time, its ratio
-// the median of the rounds' own ratios.
+// Subjects take turns, round by round. A result is the median of 15 rounds of thread CPU time; a ratio is the median of
+// the ratios of rounds.
 #include <harness/turns.hpp>
 #include <support/add_then_check.hpp>
 

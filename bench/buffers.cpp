@@ -1,10 +1,10 @@
-// allot_buffers: what views, transfers and buffers cost, beside atomic additions and the process' heap; a Markdown
-// table for docs/bench/buffers.md.
+// allot_buffers: the cost of views, transfers and buffers, beside atomic additions and the process' heap. Prints a
+// Markdown table for docs/bench/buffers.md.
 //
-//     allot_buffers [--smoke | libmimalloc.so]      a mimalloc other than the installed one
+//     allot_buffers [--smoke | libmimalloc.so]      --smoke: a short run; a library: replaces the installed mimalloc
 //
-// Subjects take turns, round by round; a figure is the median of 15 rounds of thread CPU time, its ratio the median of
-// the rounds' own ratios.
+// Subjects take turns, round by round. A result is the median of 15 rounds of thread CPU time; a ratio is the median of
+// the ratios of rounds.
 #include <harness/mimalloc.hpp>
 #include <harness/turns.hpp>
 

@@ -1,12 +1,14 @@
-// allot_chunks: what a pair of allocate and give back costs in a chunk arena, beside mimalloc, malloc and whole pages:
-// Markdown tables for docs/bench/chunks.md.
+// allot_chunks: the cost of an allocate and deallocate in a chunk arena, beside mimalloc, malloc and whole pages.
+// Prints Markdown tables for docs/bench/chunks.md.
 //
-//   allot_chunks [rounds] [subject]        default: 9 rounds of all; a subject alone is for valgrind --tool=callgrind
+//   allot_chunks [rounds] [subject]        default: 9 rounds of all; one subject is for valgrind --tool=callgrind
 //
-// Subjects take turns, round by round, in one process. pair: a block is given back before the next is asked for.
-// window: so many live blocks, of which a random one is replaced. mixed: window of sizes from 256 bytes to 1 MiB, by
-// doublings. The first byte of each block is written, no other. fill: how full an arena of 256 MiB is at the first
-// refusal. Thread CPU time; the median of rounds, and its ratio to mimalloc's.
+//   pair     a block is freed before the next is allocated
+//   window   a random one of n live blocks is replaced
+//   mixed    window with sizes from 256 bytes to 1 MiB, each the double of the last
+//   fill     how full an arena of 256 MiB is at the first refusal
+// Only the first byte of each block is written. Subjects take turns, round by round, in one process. Results are
+// medians of rounds of thread CPU time, with the ratio to mimalloc's.
 #include <allot/chunk_arena.hpp>
 
 #include <harness/measure.hpp>

@@ -1,11 +1,10 @@
-// allot_device: host work of a pair of allocate and deallocate in device_allocator, beside a bare best fit of std::map.
+// allot_device: host work of an allocate and deallocate in device_allocator, beside a bare best fit over std::map.
 //
 //   allot_device [rounds] [live blocks...]          default: 9 rounds of 100, 1000 and 10000
 //
-// A steady state: so many live blocks of some streams, a random one is freed on its stream and another allocated there.
-// Over a device whose calls do nothing; over the simulated one, and the simulator's part of that alone (whose stream,
-// whether captured, marks), which is to be taken off. Subjects take turns on the same requests; thread CPU time,
-// medians.
+// A steady state: a random live block is freed on its stream, and another allocated there. Measured over a device whose
+// calls do nothing, and over the simulated device; the simulator's own part (stream id, capture state, marks) is
+// measured alone, to be subtracted. Subjects take turns on the same requests. Results are medians of thread CPU time.
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 

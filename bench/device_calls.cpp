@@ -1,7 +1,7 @@
-// allot_device_calls: the host work of a call on the simulated device, a Markdown table for docs/device.md. Exit code 1
-// where a call takes more than ten times what the page says, or a program without a mistake has a hazard.
+// allot_device_calls: host work of each call of the simulated device. Prints a Markdown table for docs/device.md. Exit
+// code 1 if a call takes more than ten times the number on that page, or a correct program reports a hazard.
 //
-//     allot_device_calls [--smoke]
+//     allot_device_calls [--smoke]        --smoke: fewer calls
 #include <harness/measure.hpp>
 
 #include <allot/device/simulated.hpp>

@@ -1,10 +1,10 @@
-// allot_fit: what a pair of allocate and release costs in fit::best, beside a best fit made of std's trees and bounds.
+// allot_fit: the cost of an allocate and release in fit::best, beside a best fit over std's trees, and bounds.
 //
 //   allot_fit [rounds] [live runs...]          default: 5 rounds of 10000 and 100000
 //
-// A steady state in one range: so many live runs, and a third as much free; each step releases a random one, of all or
-// of 64 (hot), and allocates another. Subjects take turns, round by round, on the same requests; thread CPU time,
-// medians. Sizes: one; 24 classes from 256 bytes to 512 KiB; lognormal about 8 KiB. No memory is touched but metadata.
+// A steady state in one range with a third as much free as live: each step releases a random run, of all or of 64
+// (hot), and allocates another. Sizes: one; 24 classes from 256 bytes to 512 KiB; lognormal about 8 KiB. Only metadata
+// is touched. Subjects take turns, round by round, on the same requests. Results are medians of thread CPU time.
 #include <allot/fit/best.hpp>
 
 #include <harness/measure.hpp>

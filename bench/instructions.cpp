@@ -1,4 +1,4 @@
-// allot_instructions: what bench/instructions.py counts under callgrind; see counted/count.hpp.
+// allot_instructions: the program that bench/instructions.py runs under callgrind; see counted/count.hpp.
 #include <counted/count.hpp>
 
 int main() {

@@ -1,11 +1,11 @@
-// allot_phases: 100,000 rows allocated and released, some times over, by one subject alone: for cachegrind and
-// callgrind, which count what the clock of a shared machine cannot tell. "null" is the loops themselves.
+// allot_phases: allocates and releases 100,000 rows, repeatedly, with one subject: for cachegrind and callgrind. The
+// subject "null" runs only the loops.
 //
 //     valgrind --tool=cachegrind --cache-sim=yes --D1=32768,8,64 --LL=524288,8,64 allot_phases rows.local first mixed
 //     allot_phases rows.local|uncounted|null|LIBRARY.so [last|first|random] [mixed|BYTES] [TIMES]
 //
-// LIBRARY.so is a malloc's; its rows have a count in front, as in allot_bench. Prints the rows that passed, to divide
-// by.
+// LIBRARY.so is a malloc library; its rows have a link count in front, as in allot_bench. Prints the number of rows, to
+// divide counts by.
 #include <bounds/free_list.hpp>
 #include <ours/list.hpp>
 #include <peers/list.hpp>

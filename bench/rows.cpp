@@ -1,5 +1,5 @@
-// allot_bench: our rows beside general allocators and pools, and beside what no allocator can beat.
-// How to run it and how far to trust it: NOTES.md.
+// allot_bench: rows of allot beside general allocators and pools, and beside lower bounds. NOTES.md says how to run it
+// and how far to trust it.
 #include <bounds/free_list.hpp>
 #include <bounds/mapped_list.hpp>
 #include <bounds/shared_list.hpp>
@@ -120,7 +120,7 @@ int run(const options& asked) {
     if (!asked.subjects.empty()) {
         std::erase_if(subjects, [&](const subject& s) { return !named(asked.subjects, s.name); });
         for (subject& s : subjects) s.few = true;
-        if (subjects.empty()) refuse("nobody bears one of the names of --subjects");
+        if (subjects.empty()) refuse("no subject matches --subjects");
     }
     for (const auto& [what, rounds] : plan(asked, subjects, counts)) {
         all.cells.push_back(run_rounds(what, subjects, rounds, random));

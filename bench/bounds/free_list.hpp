@@ -1,11 +1,11 @@
-// Lower bounds: what no allocator of rows can beat. No limit, no owner, no reclaim, no check.
+// Lower bounds of row allocators: without limit, owner, reclaim or checks.
 //
-//   null         one fixed row a user: the cost of the harness itself
-//   bump         the next bytes of a touched range, which starts over at its end
-//   free list    a stack of released rows, a thread's own
-//   free lists, classed  one for every 8 bytes, chosen by the size that the caller gives
-//   counted      either with a link count in front of each row, handled as our rows handle it
-//   two atomic adds      link and release alone, without asking whether anybody is left
+//   null                 one fixed row per user: the cost of the harness itself
+//   bump                 the next bytes of a touched range, which starts over at its end
+//   free list            a stack of released rows per thread
+//   free lists, classed  one for every 8 bytes, chosen by the size that the caller passes
+//   counted              either of the last two with a link count in front of each row, as in allot's rows
+//   two atomic adds      link and release only, without a test for the last link
 #pragma once
 
 #include <bounds/memory.hpp>

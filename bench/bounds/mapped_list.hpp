@@ -1,6 +1,5 @@
-// The bound of a walk: released rows in a list for every 8 bytes, carved from one mapping, with huge OS pages asked for
-// or refused. `Back`: when all rows were released the mapping's memory goes back to the system, and the lists start
-// anew.
+// The bound of a walk: lists of released rows for every 8 bytes, cut from one mapping, with or without huge OS pages.
+// `Back`: when all rows are released, the mapping's memory is returned to the system, and the lists start again.
 #pragma once
 
 #include <bounds/free_list.hpp>

@@ -1,4 +1,4 @@
-// Memory of the bounds; never freed: its process ends.
+// Memory of the bounds. Never freed: the process ends.
 #pragma once
 
 #include <harness/measure.hpp>

@@ -1,8 +1,9 @@
-// The bound of sharing without caches: one lock-free list a size for all threads, two locked operations a pair.
+// The bound of sharing without caches: one lock-free list per size for all threads, with two locked operations per
+// pair.
 //
-//   | next 48 | changes 16 |   the head: the count of changes makes a pop fail that read an older list
+//   | next 48 | changes 16 |   the head: the number of changes makes a pop fail that has read an older list
 //
-// A pop reads the link of a row that may have been given out meanwhile; the exchange then fails. Rows are never freed.
+// A pop may read the link of a row that was allocated meanwhile; then its exchange fails. Rows are never freed.
 #pragma once
 
 #include <bounds/free_list.hpp>

@@ -1,4 +1,4 @@
-// Accounts and buffers: allocate is a charge, or a view more; release a refund, or a view less.
+// Accounts and buffers: allocate is a charge or a new view, release a refund or the end of a view.
 #include <counted/count.hpp>
 
 #include <allot/buffers.hpp>

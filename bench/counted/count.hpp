@@ -1,10 +1,10 @@
-// What bench/instructions.py counts under callgrind. Each measured function is an instance measured::allocate<Variant,
-// Rows> that is called once, so callgrind's inclusive cost of that call is its count.
+// The functions that bench/instructions.py counts under callgrind. Each is an instance measured::allocate<Variant,
+// Rows> that is called once, so callgrind's inclusive cost of that call is the count.
 //
-//   in cache     32 rows from a handle that has 64 free slots, and back: the shortest path
-//   in batches   20000 rows and back: refilling and spilling shared out over the rows
+//   in cache     32 rows from a handle with 64 free slots, and back: the shortest path
+//   in batches   20000 rows and back: refills and spills, divided among the rows
 //
-// Subjects of a kind have a source of their own: the more a compiler has before it, the less it inlines.
+// Each kind of subject has its own source file: the more a compiler has before it, the less it inlines.
 #pragma once
 
 #include <harness/job.hpp>

@@ -1,4 +1,4 @@
-// Rows: heaps, handles, managers, and the lists that they are compared with.
+// Rows of heaps, handles and managers, and the lists that they are compared with.
 #include <counted/count.hpp>
 
 #include <bounds/free_list.hpp>

@@ -1,11 +1,10 @@
-// Traces on allocators of device memory: what a call costs the host, how much memory is held, and how fast a request
-// fails.
+// Replays traces on allocators of device memory: host cost per call, memory held, and the cost of a request that fails.
 //
 //   allocators [--simulated] [--rounds N] [--seconds S] [--subject NAME] TRACE...
-//   allocators --list
+//   allocators --list                                                              prints the subjects
 //
-// Exit code: 0, 77 without a GPU, 1 where a request was not met. A process has one subject at a time from
-// tools/gpu-check, so that none inherits another's memory. To add an allocator: one line in on_device.
+// Exit code: 0; 77 without a GPU; 1 if a request failed that should not. tools/gpu-check runs one process per subject,
+// so that none inherits memory of another. To add an allocator, add a line to on_device.
 #include "replay.hpp"
 #include "subjects.hpp"
 #include "subjects_cuda.hpp"

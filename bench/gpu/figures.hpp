@@ -1,5 +1,5 @@
-// What the benches print, for tools/gpu-check: one JSON object a line, flushed, so that a run that is cut short keeps
-// what it has. Names and units are ours: nothing in them needs escapes.
+// Output for tools/gpu-check: one JSON object per line, flushed, so that a run that is cut short keeps its results.
+// Names and units contain nothing that must be escaped.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What calls of a device's api cost the host: the floor under every allocator. Over any model of the seam, so that the
-// simulated device runs the same code (its figures say nothing of a GPU).
+// The host cost of the calls of a device's api: a lower bound for every allocator. Works over any model of the seam;
+// results over the simulated device say nothing about a GPU.
 #pragma once
 
 #include "figures.hpp"

@@ -1,8 +1,8 @@
-// Physical limits of a device, which no allocator beats: copies, atomics, launches, and the api's own calls.
+// Physical limits of a device, which no allocator exceeds: copies, atomics, launches, and the api's own calls.
 //
-//   limits [--simulated]      the api's calls alone, on the simulated device
+//   limits [--simulated]      --simulated: only the api's calls, on the simulated device
 //
-// Exit code: 0, 77 without a GPU, 1 where a kernel failed or counted wrong.
+// Exit code: 0; 77 without a GPU; 1 if a kernel failed or counted wrong.
 #include "host_limits.hpp"
 
 #include <allot/device/cuda.hpp>

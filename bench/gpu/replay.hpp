@@ -1,9 +1,9 @@
-// A trace replayed on an allocator: what each call costs the host, and how much memory the allocator holds for it.
+// Replays a trace on an allocator, and measures the host cost of each call and the memory that the allocator holds.
 //
-// A subject has `void* try_allocate(bytes, align, stream)`, null when there is no memory, and `deallocate(p, bytes,
-// stream)` or `deallocate(p, stream)`. Each block is written by its stream after it was allocated (4 KiB of it at
-// most), so streams have work when it is freed; that, waits and the questions about memory are outside what is timed, a
-// clock's two readings inside. Round 0 is cold.
+// A subject has `void* try_allocate(bytes, align, stream)`, null on failure, and `deallocate(p, bytes, stream)` or
+// `deallocate(p, stream)`. Its stream writes up to 4 KiB of each block after the allocation, so that the stream has
+// work when the block is freed. That work, waits and memory queries are not timed; two clock reads per call are. Round
+// 0 is cold.
 #pragma once
 
 #include "figures.hpp"

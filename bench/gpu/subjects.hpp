@@ -1,4 +1,4 @@
-// Allocators under the traces, over any model of the device seam: memory as the api itself gives it.
+// Allocators for the traces over any model of the device seam: the memory calls of the api itself.
 #pragma once
 
 #include <allot/device/api.hpp>

@@ -1,4 +1,4 @@
-// Allocators under the traces that only CUDA has: pools of other settings, CUB's cache, Thrust's pools.
+// Allocators for the traces that need CUDA: pools with other settings, CUB's cache, Thrust's pools.
 #pragma once
 
 #include <cstddef>

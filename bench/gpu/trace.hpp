@@ -1,11 +1,11 @@
-// A trace of what programs ask of a device allocator, one operation a line:
+// A trace of requests to a device allocator, one operation per line:
 //
 //   a ID BYTES ALIGN STREAM    allocate
 //   f ID STREAM                deallocate, ordered by this stream
-//   w STREAM OTHER             from here on STREAM's work comes after all that OTHER has now
+//   w STREAM OTHER             later work of STREAM is ordered after all work of OTHER so far
 //
-// Lines that start with # are for people. Written by tools/gpu/traces.py, read here and by torch_replay.py.
-// ID counts from 0, and is freed at most once; a trace frees all that it allocates.
+// Lines that start with # are comments. Traces are written by tools/gpu/traces.py, and read here and by
+// torch_replay.py. IDs count from 0; each is freed at most once, and a trace frees all that it allocates.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A core for each thread of a workload: unpinned ones measured the scheduler. With fewer cores than threads nothing
-// is pinned.
+// Pins each thread of a workload to a core, since unpinned threads measure the scheduler. With fewer cores than threads
+// nothing is pinned.
 #pragma once
 
 #include <harness/timed.hpp>

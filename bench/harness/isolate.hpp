@@ -1,8 +1,7 @@
-// One measurement in a child process of its own, so that nobody meets the heap that another subject left behind.
+// Runs a measurement in its own child process, so that no subject uses a heap that another one left behind.
 //
-// The child starts as a copy of a process that allocated next to nothing, measures, writes its figures to a pipe,
-// and ends without tidying up; an alarm ends one that is stuck. The parent has no threads and no arenas: that makes
-// fork safe.
+// The child is forked from a process that has allocated almost nothing. It measures, writes its results to a pipe, and
+// exits without cleanup; an alarm ends it if it hangs. The parent has no threads and no arenas, so fork is safe.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// A job is one cell of the table: a workload at a size. Names W1 to W10 are those of the peers' study.
+// A job is one cell of the table: a workload at a size. Names W1 to W10 are those of the study of the peers.
 #pragma once
 
 #include <harness/measure.hpp>

@@ -1,4 +1,4 @@
-// Results as JSON: every sample. bench/table.py makes ratios and verdicts from it.
+// Writes all samples as JSON; bench/table.py computes ratios and judges goals from it.
 #pragma once
 
 #include <harness/results.hpp>

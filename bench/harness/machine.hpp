@@ -1,4 +1,4 @@
-// What the figures were measured on.
+// The description of the machine that results were measured on.
 #pragma once
 
 #include <chrono>

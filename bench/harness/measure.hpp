@@ -1,7 +1,7 @@
-// What every workload is measured with: clocks, barriers, a random source.
+// The parts of every measurement: clocks, optimizer barriers, a random source.
 //
-// The barriers are the same for every subject: an allocated row is written at its first and last word and shown to
-// the compiler, so nothing can be deleted and nobody's state can stay in registers.
+// Barriers are the same for all subjects: the first and the last word of an allocated row are written and made visible
+// to the compiler, so that nothing is optimized away and no state stays in registers.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// mimalloc where it is installed, as two functions; looked for by the loader when a bench runs.
+// mimalloc as two functions, loaded at run time if it is installed.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A device whose calls do nothing and cost nothing: what is left is the host's own work.
+// A device whose calls do nothing, so that only the host's work is measured.
 #pragma once
 
 #include <allot/device/api.hpp>

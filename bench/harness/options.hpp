@@ -1,4 +1,4 @@
-// The bench's command line.
+// The command line of allot_bench.
 #pragma once
 
 #include <harness/job.hpp>
@@ -29,13 +29,13 @@ struct options {
 inline constexpr const char* usage =
     "allot_bench [--rounds N] [--sizes 64,mixed,...] [--workloads W1,tail/*,...] [--peer NAME=LIBRARY]...\n"
     "            [--subjects NAME,...] [--json FILE] [--smoke]\n"
-    "  --rounds     interleaved rounds (5)\n"
-    "  --sizes      row sizes from 8 to 65536 bytes, or mixed (24 to 600 bytes) (64,mixed)\n"
-    "  --workloads  names, or beginnings of names and a star (all)\n"
-    "  --subjects   the same of those that are measured, whose names a run tells (all)\n"
-    "  --peer       one more malloc library; may be given several times\n"
-    "  --json       write every sample there; bench/table.py makes Markdown from it\n"
-    "  --smoke      seconds instead of minutes; the figures mean nothing\n"
+    "  --rounds     number of interleaved rounds (default 5)\n"
+    "  --sizes      row sizes from 8 to 65536 bytes, or mixed: 24 to 600 bytes (default 64,mixed)\n"
+    "  --workloads  names, or prefixes with a star (default all)\n"
+    "  --subjects   names of subjects, or prefixes with a star (default all); a run prints the names\n"
+    "  --peer       a further malloc library; repeatable\n"
+    "  --json       write all samples to FILE; bench/table.py makes Markdown from it\n"
+    "  --smoke      a run of seconds, only to see that it works; its results mean nothing\n"
     "workloads:";
 
 inline void tell_usage(std::FILE* to) {
@@ -94,20 +94,20 @@ inline options parse(int argc, char** argv) {
         else if (flag == "--peer") {
             const std::string text = value();
             const auto at = text.find('=');
-            if (at == text.npos || at == 0 || at + 1 == text.size()) refuse("--peer takes NAME=LIBRARY");
+            if (at == text.npos || at == 0 || at + 1 == text.size()) refuse("--peer needs NAME=LIBRARY");
             all.peers.emplace_back(text.substr(0, at), text.substr(at + 1));
         } else if (flag == "--json") all.json = value();
         else if (flag == "--smoke") all.smoke = true;
         else if (flag == "--help") {
             tell_usage(stdout);
             std::exit(0);
-        } else refuse("what is '" + std::string(flag) + "'?");
+        } else refuse("unknown option '" + std::string(flag) + "'");
     }
     for (const auto& size : all.sizes)
         if (size != "mixed") number(size, 8, 65536);
     for (const auto& name : all.works)
         if (std::none_of(workloads.begin(), workloads.end(), [&](auto& w) { return matches(name, w.name); }))
-            refuse("no workload '" + name + "'");
+            refuse("no workload matches '" + name + "'");
     if (all.smoke) all.rounds = 1;
     return all;
 }

@@ -1,4 +1,4 @@
-// Results as text for a terminal.
+// Prints results as text for a terminal.
 #pragma once
 
 #include <harness/results.hpp>

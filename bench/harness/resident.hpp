@@ -1,5 +1,5 @@
-// What the system says of this process's memory: resident bytes (without what files back, as code is), how many of them
-// lie in huge OS pages, and page faults so far.
+// Memory of this process as the system reports it: resident bytes (without file-backed memory such as code), the part
+// of them in huge OS pages, and the number of page faults so far.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Every sample of a run, and what is read out of them for a terminal: medians, the bound and the best peer of a cell.
+// All samples of a run, and the summary for a terminal: medians, the bound and the best peer of a cell.
 #pragma once
 
 #include <harness/job.hpp>

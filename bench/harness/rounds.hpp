@@ -1,5 +1,5 @@
-// Subjects, and the rounds they run in: in every round each subject that fits the job runs once, in a new random
-// order, each in a process of its own.
+// Runs subjects in rounds: in each round every subject that fits the job runs once, in a new random order, each in its
+// own process.
 #pragma once
 
 #include <harness/isolate.hpp>

@@ -1,8 +1,8 @@
-// The sizes that a workload asks for: one, or the mixture of the peers' study (lognormal, median 110, sigma 0.7,
-// clipped to 24..600 bytes). The mixture is a table made once from a fixed seed, so all subjects see the same.
+// The sizes that a workload requests: one size, or the mixture of the study of the peers (lognormal, median 110, sigma
+// 0.7, clipped to 24..600 bytes). The mixture is a table made from a fixed seed, so all subjects see the same.
 //
-// A workload keeps its rows as words: the address, and where sizes are mixed the size above bit 48, since a program
-// that releases a row often knows its size, and some allocators ask for it.
+// A workload keeps a row as one word: its address, and for mixed sizes the size above bit 48, since programs often know
+// the size when they release a row, and some allocators need it.
 #pragma once
 
 #include <harness/measure.hpp>

@@ -1,5 +1,5 @@
-// Median and quartiles, and ratios from paired rounds: the n-th rounds of two subjects ran within seconds of each
-// other, so the host's speed state divides out.
+// Medians and quartiles, and ratios of paired rounds: round n of two subjects runs within seconds, so that changes of
+// the machine's speed cancel out.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The timed part of a workload: its CPU time, or under a tracer (traced.hpp) the marks that its instructions are
-// counted between.
+// The timed part of a workload: measures its CPU time, or, under a tracer (traced.hpp), marks where counting of
+// instructions starts and ends.
 #pragma once
 
 #include <harness/measure.hpp>

@@ -1,10 +1,10 @@
-// What a program executes, counted by stepping through it: instructions, and locked read-modify-writes (the lock
-// prefix, or an exchange with memory), in every thread, whoever's library they lie in. Exact where times are noise,
-// and the same for us and for peers that valgrind cannot run. A repeated string instruction counts each repetition.
+// Counts what a program executes by single-stepping it: instructions and locked read-modify-writes (the lock prefix, or
+// an exchange with memory), in all threads and libraries. The counts are exact where times are noisy, and work for
+// peers that valgrind cannot run. A repeated string instruction counts each repetition.
 //
-// The child runs freely but between marks (timed.hpp), where each instruction takes microseconds; its threads
-// interleave there as they come, so a count of a contended path holds for that interleaving.
-// x86-64 Linux only: elsewhere nothing is counted.
+// The child runs at full speed outside the marks (timed.hpp). Between them an instruction takes microseconds and
+// threads interleave at random, so the count of a contended path holds for that interleaving. x86-64 Linux only:
+// elsewhere nothing is counted.
 #pragma once
 
 #include <harness/cores.hpp>

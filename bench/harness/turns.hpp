@@ -1,4 +1,4 @@
-// Subjects that take turns, round by round, so that no state of the machine favours one; a Markdown table of their
+// Runs subjects in turns, round by round, so that no state of the machine favours one; prints a Markdown table of
 // medians.
 #pragma once
 

@@ -1,4 +1,4 @@
-// All subjects of ours: a line each. What is new joins here, once; every workload that it can do then runs it.
+// The list of our subjects, one line each. Every workload that a subject supports runs it.
 #pragma once
 
 #include <harness/rounds.hpp>

@@ -1,5 +1,5 @@
-// Our subjects: the ways a program can reach rows, from a unique heap's local handle to the manager itself.
-// Each stands under a limit, and carries a link count in every row unless its set says otherwise.
+// Our subjects: the ways in which a program can allocate rows, from the local handle of a unique heap to the manager.
+// Each has a limit, and a link count in each row unless its set says otherwise.
 #pragma once
 
 #include <harness/job.hpp>

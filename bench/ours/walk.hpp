@@ -1,5 +1,5 @@
-// Our subjects of the walk: an answer to `page` beside one to `retain`. Rows of one size come from a unique heap, rows
-// of mixed sizes from rows.local().
+// Our subjects of the walk: each combines a `page` policy and a `retain` policy. Rows of one size come from a unique
+// heap, rows of mixed sizes from rows.local().
 #pragma once
 
 #include <ours/subjects.hpp>

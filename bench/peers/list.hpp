@@ -1,4 +1,4 @@
-// All peers as subjects: raw, with a link count, and where they have it with a sized free.
+// The list of all peers as subjects: raw, with a link count, and with a sized free if the library has one.
 #pragma once
 
 #include <harness/rounds.hpp>

@@ -1,11 +1,11 @@
-// The peers: general allocators, each reached through two pointers, as a program reaches malloc through its PLT.
+// The peers: general allocators, each called through two pointers, as a program calls malloc through its PLT.
 //
 //   raw    malloc(n), free
-//   rows   malloc(n + 8) with a link count, dropped by an atomic subtraction: what a program writes over malloc
-//   sized  the same where the library has a free that is told the size
+//   rows   malloc(n + 8) with a link count, released by an atomic subtraction: what a program writes over malloc
+//   sized  the same with the library's sized free
 //
-// They live in one process beside glibc's: each library is opened RTLD_LOCAL and RTLD_DEEPBIND, so its malloc serves
-// only those who ask for it, and the process's own malloc stays glibc's (held to at start).
+// All are in one process beside glibc's malloc: a library is opened with RTLD_LOCAL and RTLD_DEEPBIND, so that its
+// malloc serves only these calls, and the process's own malloc remains glibc's (checked at start).
 #pragma once
 
 #include <harness/isolate.hpp>

@@ -1,6 +1,6 @@
-// Pools that are no general allocator, inlined as a program has them: std::pmr's two pool resources, and Boost.Pool,
-// one pool for each 8 bytes of size where sizes are mixed. Shown beside the peers; no goal is judged by them, for they
-// serve one thread (pmr's synchronized one a mutex) and keep what they have.
+// Pools that are not general allocators, inlined as in a program: the two pool resources of std::pmr, and Boost.Pool,
+// with a pool for each 8 bytes of size if sizes are mixed. They are shown beside the peers, but no goal is judged by
+// them, since they serve one thread (pmr's synchronized pool: a mutex) and do not return memory.
 #pragma once
 
 #include <harness/job.hpp>

@@ -1,5 +1,5 @@
-// Libraries that are no peer, each for a reason of its own, one by each value of BROKEN. And one that is a peer: a list
-// over mmap, for one thread.
+// Libraries that must be rejected as peers, for a different reason for each value of BROKEN; and one that is accepted:
+// a list over mmap, for one thread.
 #include <cstddef>
 
 #if BROKEN == 0 // nothing of interest

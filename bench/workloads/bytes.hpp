@@ -1,10 +1,10 @@
-// What a row of 64 bytes takes: charged bytes and the process's resident bytes for one more row, every row written; and
-// how much of the growth goes back when all rows are released and the arena is trimmed. Peers have no charge and are
-// not asked to trim.
+// The memory of a row of 64 bytes: charged and resident bytes per additional row, with every row written, and the share
+// of the growth that is returned when all rows are released and the arena is trimmed. Peers have no charge and are not
+// trimmed.
 //
-// For one more row: both are looked at when some 1 M rows fill whole pages, and again when about five times as many do,
-// and divided by the rows between. Charged bytes over the rows at exactly 1 M are told beside it: they hold the last
-// page's rest, up to 1 MiB, so up to 1 byte a row, which tells where 1 M falls and not what a row costs.
+// Both are measured when about 1 M rows fill whole pages, and again with about five times as many rows; the difference
+// is divided by the rows between. Charged bytes per row at exactly 1 M rows are printed too: they include the rest of
+// the last page, up to 1 MiB or 1 byte per row.
 #pragma once
 
 #include <harness/job.hpp>

@@ -1,6 +1,6 @@
-// W10: a fresh process grows to so many rows, replaces random ones, and releases all in order. Page faults are in the
-// figures: that is what growing costs. Resident bytes are the growth of the process over the payload written; memory
-// backed by files, as code is, is left out.
+// W10: a new process allocates n rows, replaces random ones, and releases all in order. Page faults are included, since
+// they are the cost of growth. Resident bytes are the growth of the process over the payload, without file-backed
+// memory.
 #pragma once
 
 #include <harness/job.hpp>

@@ -1,8 +1,8 @@
 // Links: link and release of a live row and of a constant; W9, W9S.
 //
-// An operation of W9 is one row's life among several holders: allocate, write, five links and six releases. One link
-// goes to a shelf that both threads use, at a random place; the holder found there is released. So half the rows are
-// freed by the other thread. The shelf's exchange is the harness's own locked operation.
+// An operation of W9 is the life of one row with several holders: allocate, write, five links and six releases. One
+// link is put in a random place of a shelf that both threads use, and the link found there is released, so half of the
+// rows are freed by the other thread. The exchange on the shelf is the harness's own locked operation.
 #pragma once
 
 #include <harness/job.hpp>

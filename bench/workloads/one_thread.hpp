@@ -1,8 +1,8 @@
-// W1 to W5, and the workloads' common loops. A user is one thread's way to a subject: allocate(bytes) and
-// release(row, bytes), inlined, and link(row) where rows are counted.
+// W1 to W5, and common loops. A user is one thread's access to a subject: allocate(bytes) and release(row, bytes),
+// inlined, and link(row) where rows are counted.
 //
-// Each warms up before it is timed: rows were allocated and released, and their memory touched, so neither page
-// faults nor the first carving of pages are in the figures.
+// Each workload warms up before it is timed: rows were allocated and released and their memory touched, so results
+// include neither page faults nor the first cutting of pages.
 #pragma once
 
 #include <harness/job.hpp>

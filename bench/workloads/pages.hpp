@@ -1,8 +1,8 @@
-// What a page costs while many other heaps live: the cost must not grow with their number.
+// The cost of a page beside many other live heaps; it must not grow with their number.
 //
-// A manager of 64 KiB pages holds `others` heaps of one row (so of one page) each. One more heap, of rows of half
-// a page, takes its pages, gives all back (release_empty_pages), and does so again; timed are its allocations
-// alone, from the second time on. Its pages were used before, so no page fault is in the figure.
+// A manager with pages of 64 KiB has `others` heaps of one row, and so of one page, each. Another heap, with rows of
+// half a page, takes pages and returns all of them (release_empty_pages), repeatedly. Only its allocations are timed,
+// from the second time on, so results include no page faults.
 #pragma once
 
 #include <harness/job.hpp>

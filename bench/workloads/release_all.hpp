@@ -1,5 +1,5 @@
-// release_all of 1 M rows of 64 bytes without destructors, for each page. The arena keeps the pages, and from the
-// second time on the rows come from pages used before.
+// release_all of 1 M rows of 64 bytes without destructors, per page. The arena keeps the pages, so from the second time
+// on rows come from used pages.
 #pragma once
 
 #include <harness/job.hpp>

@@ -1,8 +1,8 @@
-// From a job to the workload's code for a subject. A subject is shared by its users, one user a thread.
+// Runs the code of a job's workload on a subject. A subject is shared by its users, one per thread.
 //
-// A subject says what it can do: `threads`, several users at once; `hands_over`, rows that one allocates may all be
-// released by another; `walks`, over 1 GiB, where it is told; `any_size`, `one_size`; `any_order`, of releases; and
-// `fits(job)` where it does only some jobs.
+// A subject states what it supports: `threads`: several users at once; `hands_over`: a row may be released by another
+// user; `walks`: the walk over 1 GiB; `any_size`, `one_size`; `any_order`: of releases; `fits(job)`: a test of each
+// job.
 #pragma once
 
 #include <harness/job.hpp>

@@ -1,10 +1,10 @@
-// One call at a time: its nanoseconds, or under a tracer its instructions, at a given occupancy.
+// Single calls at a given occupancy: nanoseconds, or under a tracer instructions.
 //
-// A subject under a limit fills its heap until nothing more goes in, others take as many rows as would fit; random
-// rows are released until the given share lives. Then 1 to 256 random rows are released and as many allocated, over and
-// over, each call on its own: a handle holds back 64, so spilling and refilling are met, with the free slots strewn
-// over all pages. Pages are committed and touched before. Reading the clock is subtracted. Heaps that search for free
-// slots tell, from their own counters, how many slots they looked at for each that they found.
+// A subject with a limit fills its heap, others allocate as many rows as would fit; random rows are released until the
+// given share is live. Then 1 to 256 random rows are released and as many allocated, repeatedly, each call on its own.
+// A handle caches 64 slots, so spills and refills occur, with free slots spread over all pages. Pages are committed and
+// touched before; the cost of reading the clock is subtracted. Heaps that search for free slots also report how many
+// slots they inspected per slot found.
 #pragma once
 
 #include <harness/job.hpp>

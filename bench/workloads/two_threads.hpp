@@ -1,6 +1,6 @@
-// W6, W7, W8, W9, T1 to T3: two threads on one heap, each on a core of its own. CPU time is that of both threads
-// together for each operation; wall time is that of one thread for each of its operations. W6: both for each row
-// handed over, waiting left out of the CPU time. W8: starts and ends of threads are in the figure.
+// W6, W7, W8, W9, T1 to T3: two threads on one heap, each on its own core. CPU time is the sum of both threads per
+// operation; wall time is that of one thread per operation of its own. W6: both per row handed over; waiting is not in
+// the CPU time. W8: includes starts and ends of threads.
 #pragma once
 
 #include <harness/cores.hpp>

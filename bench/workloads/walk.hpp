@@ -1,15 +1,15 @@
-// A random walk over 1 GiB of rows, and what that memory costs to come by: for the kinds of OS pages, and for whether a
-// program that releases everything keeps its pages or gives them back.
+// A random walk over 1 GiB of rows, and the cost of getting that memory: by the kind of OS pages, and by whether a
+// program that releases everything keeps its pages or returns them.
 //
-//   cold    rows are built the first time: page faults are in the figure
-//   step    a row tells where the next one is, in random order: one miss of cache and TLB after the other
-//   read    random rows whose places are known: misses overlap
-//   write   the same, a word of each row changed
-//   give back  all rows are released in order, and the subject does what its answer to `retain` asks of a program
-//   again   the rows are built a second time
+//   cold       rows are built for the first time, with page faults
+//   step       each row holds the place of the next, in random order: one miss of cache and TLB after another
+//   read       random rows at known places: misses overlap
+//   write      the same, with one word of each row changed
+//   give back  all rows are released in order, and pages are returned as the subject's `retain` policy requires
+//   again      the rows are built a second time
 //
-// CPU time of the thread, for each row or step. The walk takes 2 M rows at most, strewn over all of the memory, each
-// once. "huge %" of what was resident lay in huge OS pages: without them the answer was not got.
+// CPU time of the thread per row or step. The walk visits at most 2 M rows, spread over all of the memory, each once.
+// "huge %" is the share of resident memory in huge OS pages: if it is low, the request for huge pages had no effect.
 #pragma once
 
 #include <harness/job.hpp>

@@ -22,8 +22,8 @@ def replay(trace, subject, turn, p50):
 def page(folder):
     r = Results(folder, "Made up", {"gpus": [{"name": "None 9000", "compute_cap": "9.0"}], "nvcc": "0"}, made_up=True)
     r.step("a step", "failed", 1.25, "line one\nwith a | in it")
-    for figure in (LIMIT, MISSING, replay("t1", "ours", 0, 101), replay("t1", "ours", 1, 777), replay("t2", "cut", 0, 55)):
-        r.figure(figure)
+    for measurement in (LIMIT, MISSING, replay("t1", "ours", 0, 101), replay("t1", "ours", 1, 777), replay("t2", "cut", 0, 55)):
+        r.measurement(measurement)
     r.registers([("a.cu", "kernel", "90", 33, 40)])
     text, data = (folder / "results.md").read_text(encoding="utf-8"), json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for part in ("MADE UP", "None 9000", "1,234", "GB/s", "a call failed", "### t1", "### t2", "| ours | 777 |", "cut at 90 of 100", "| 1.25 |", "| 40 |",

@@ -15,8 +15,8 @@ class Results:
         self.data["steps"].append({"step": name, "outcome": outcome, "seconds": round(seconds, 1), "note": note})
         self.flush()
 
-    def figure(self, figure):
-        self.data["replays" if "trace" in figure else "limits"].append(figure)
+    def measurement(self, measurement):
+        self.data["replays" if "trace" in measurement else "limits"].append(measurement)
         self.flush()
 
     def registers(self, rows):

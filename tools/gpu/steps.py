@@ -24,7 +24,7 @@ class Steps:
     def left(self):
         return self.end - time.monotonic()
 
-    def told(self, name, outcome, seconds, bit, note=""):
+    def finish(self, name, outcome, seconds, bit, note=""):
         with self.lock:
             if outcome in ("failed", "cut"):
                 self.failed |= bit
@@ -33,17 +33,17 @@ class Steps:
                 print(f"{outcome:8}{seconds:7.1f} s  {name}" + (f": {note}" if note else ""), flush=True)
         return outcome == "passed"
 
-    def run(self, name, command, limit, bit, env=None, keep=lambda figure: figure, skip_if=(), optional=False):
+    def run(self, name, command, limit, bit, env=None, keep=lambda measurement: measurement, skip_if=(), optional=False):
         """Runs a command; returns whether it passed, and its output. Lines of JSON are results."""
         limit = min(limit, self.left())
         if limit < 1:
-            return self.told(name, "cut", 0, bit, "no time left"), ""
+            return self.finish(name, "cut", 0, bit, "no time left"), ""
         start, text = time.monotonic(), []
         try:
             process = subprocess.Popen([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                        text=True, errors="replace", env={**os.environ, **(env or {})}, start_new_session=True)
         except OSError as e:
-            return self.told(name, "failed", 0, bit, f"{command[0]}: {e.strerror}"), ""
+            return self.finish(name, "failed", 0, bit, f"{command[0]}: {e.strerror}"), ""
         with self.lock:
             self.running.add(process)
 
@@ -70,24 +70,24 @@ class Steps:
         seconds, output = time.monotonic() - start, "".join(text)
         reason = next((s for s in skip_if if s in output), None)
         if cut:
-            good = self.told(name, "cut", seconds, bit, f"stopped after {seconds:.0f} s")
+            good = self.finish(name, "cut", seconds, bit, f"stopped after {seconds:.0f} s")
         elif self.has_gpu and not optional and (code == SKIPPED or output.startswith("no device")):
-            good = self.told(name, "failed", seconds, bit, "it found no GPU, although there is one: " + what_it_says(output))
+            good = self.finish(name, "failed", seconds, bit, "it found no GPU, although there is one: " + first_error(output))
         elif code == 0:
-            good = self.told(name, "passed", seconds, bit)
+            good = self.finish(name, "passed", seconds, bit)
         elif code == SKIPPED or reason:
-            good = self.told(name, "skipped", seconds, bit, reason or what_it_says(output))
+            good = self.finish(name, "skipped", seconds, bit, reason or first_error(output))
         else:
-            good = self.told(name, "failed", seconds, bit, f"exit code {code}: {what_it_says(output)}")
+            good = self.finish(name, "failed", seconds, bit, f"exit code {code}: {first_error(output)}")
         return good, output
 
     def take(self, line, keep):
         try:
-            figure = keep(json.loads(line))
+            measurement = keep(json.loads(line))
         except ValueError:
             return
-        if figure:
-            self.results.figure(figure)
+        if measurement:
+            self.results.measurement(measurement)
 
     def stop(self):
         """Kills the running steps. Called in a signal handler, so it locks nothing and never waits."""
@@ -98,7 +98,7 @@ class Steps:
                 pass
 
 
-def what_it_says(output):
+def first_error(output):
     """The first line of the output with an error, or the last line; the log has all."""
     lines = [line.strip() for line in output.splitlines() if line.strip() and not line.startswith("{")]
     errors = [line for line in lines if re.search(r"\b(error|ERROR|wrong|failed)\b", line)]
@@ -114,7 +114,7 @@ def kill_group(process):
         process.wait()
 
 
-def stop_when_told(steps):
+def stop_on_signal(steps):
     def ended(number, _):
         steps.stop()
         os.write(1, f"ended by signal {number}; results so far are in {steps.results.folder}\n".encode())
