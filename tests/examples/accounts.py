@@ -112,7 +112,7 @@ def limits():
             must((done.returncode == 12) == bool(refused), f"{args}: 12 tells that a query was refused")
             for r in refused:
                 must(r["operator"] == operator or r["operator"].endswith("/" + operator), f"{args}: {r['operator']}")
-                must(r["limit"] == limit << 10 and r["used"] <= r["limit"] < r["used"] + r["asked"], f"{args}: {r}")
+                must(r["limit"] == limit << 10 and r["used"] <= r["limit"] < r["used"] + r["requested"], f"{args}: {r}")
                 must(f"operator {r['operator']} is refused" in done.stderr, f"{args}: the page names it")
             adds_up(told, told["accounts_at_peak"])
             must(limit != 64 or refused, f"{args}: refused")
