@@ -51,7 +51,7 @@ template <class Set> class scene {
                 (void)m_.api.destroy_graph(*graph);
             }
         }
-        release_held(a);
+        release_captured(a);
         scene_clock::time += 1'000'000'000;
         free(use(6_MiB, b), b);
         scene_clock::time += 1'000'000'000;
@@ -69,7 +69,7 @@ template <class Set> class scene {
     // All was freed: where no call fails any more, all of it serves.
     void recovers() {
         const auto s = stream();
-        release_held(s); // what was freed when nobody could tell on which stream
+        release_captured(s); // what was freed when nobody could tell on which stream
         gpu_.trim();
         CHECK(gpu_.stats().live == 0);
         void* const p = gpu_.try_allocate(std::is_same_v<Set, keeping_memory> ? 1_MiB : most - 2_MiB,
@@ -90,8 +90,8 @@ template <class Set> class scene {
             if (const auto s = m_.api.create_stream({0}, device::stream_kind::non_blocking)) return *s;
     }
     // After all that was freed, on whichever stream.
-    void release_held(stream_type s) {
-        if (m_.api.synchronize(allot::device_id{0})) gpu_.release_held(s);
+    void release_captured(stream_type s) {
+        if (m_.api.synchronize(allot::device_id{0})) gpu_.release_captured(s);
     }
     void destroy(stream_type s) {
         if (!m_.api.destroy_stream(s)) (void)m_.api.destroy_stream(s);

@@ -214,7 +214,7 @@ class trace {
         lane& a = lanes_[l];
         if (!a.captures || captures_ != 0) return;
         for (const lane& other : lanes_)
-            if (other.has_graph) return; // release_held is for all graphs, so there is one at a time
+            if (other.has_graph) return; // release_captured is for all graphs, so there is one at a time
         const device::capture_mode modes[] = {device::capture_mode::global, device::capture_mode::one_thread,
                                               device::capture_mode::relaxed};
         if (!api_.begin_capture(a.s, modes[random_.below(3)])) return;
@@ -251,7 +251,7 @@ class trace {
         if (captures_ != 0) return;
         check(bool(api_.destroy_graph(a.graph)), "a graph is not destroyed");
         a.has_graph = false;
-        gpu_.release_held(lanes_[a.runs_on].s);
+        gpu_.release_captured(lanes_[a.runs_on].s);
         for (const block& b : a.of_graph) blocks_.push_back({b.p, b.bytes, a.runs_on});
         a.of_graph.clear();
     }
@@ -290,7 +290,7 @@ class trace {
                 a.has_graph = false;
                 for (const block& b : a.of_graph) blocks_.push_back({b.p, b.bytes, a.runs_on});
             }
-        gpu_.release_held(lanes_[0].s);
+        gpu_.release_captured(lanes_[0].s);
         for (const block& b : blocks_) gpu_.deallocate(b.p, lanes_[b.lane].s);
         blocks_.clear();
     }

@@ -59,7 +59,7 @@ struct stub_members {
     template <class... As> anything chunk_bytes(As&&...) const noexcept;
     // devices
     template <class... As> anything leave(As&&...) const noexcept;
-    template <class... As> anything release_held(As&&...) const noexcept;
+    template <class... As> anything release_captured(As&&...) const noexcept;
     template <class... As> anything visit_streams(As&&...) const noexcept;
     template <class... As> anything device(As&&...) const noexcept;
     template <class... As> anything api(As&&...) const noexcept;

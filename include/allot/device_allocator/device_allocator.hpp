@@ -125,7 +125,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Requires: all use of the block is ordered before this point. Null is ignored. Anything but a live block is
     /// reported as misuse in checked builds, and ignored in others.
     /// Effects: this stream may reuse the memory at once; under order::host every stream may. Memory that is freed in a
-    /// capture is held until release_held().
+    /// capture is held until release_captured().
     void deallocate(void* p, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(p == nullptr)) return;
         caller who;
@@ -163,7 +163,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Frees, at this point of the stream, all memory that was freed in captures.
     /// Requires: the graphs that use it are not launched again, and their last launches are ordered before this point.
     /// Returns: bytes freed; 0 while the stream is being captured.
-    std::size_t release_held(stream_type stream) noexcept {
+    std::size_t release_captured(stream_type stream) noexcept {
         caller who;
         if (!identify(stream, who) || who.allowed != permitted::all) return 0;
         const guard hold{state_lock_};

@@ -14,5 +14,5 @@ int main() {
     allot::device::simulator sim;
     allot::device::simulated api{sim};
     allot::device_allocator<task_memory> gpu{api};
-    gpu.release_held(api.legacy_stream());
+    gpu.release_captured(api.legacy_stream());
 }

@@ -39,7 +39,7 @@ TEST_CASE("device allocator: it grows in a capture, whatever the mode") {
     }
 }
 
-TEST_CASE("device allocator: what is freed in a capture is held until release_held") {
+TEST_CASE("device allocator: what is freed in a capture is held until release_captured") {
     allocator_machine m;
     allocator gpu{m.api, unheard, allot::limit{2_MiB}};
     REQUIRE(m.api.begin_capture(m.a, mode::global));
@@ -53,7 +53,7 @@ TEST_CASE("device allocator: what is freed in a capture is held until release_he
     CHECK(gpu.stats().captured == 2_MiB);
     for (int i = 0; i != 3; ++i) REQUIRE(m.api.launch_graph(graph, m.b));
     REQUIRE(m.api.destroy_graph(graph));
-    CHECK(gpu.release_held(m.b) == 2_MiB);
+    CHECK(gpu.release_captured(m.b) == 2_MiB);
     CHECK(m.used(gpu, 2_MiB, m.a) == p);
     CHECK(m.waits() == 1);
     CHECK(m.sim.hazards() == 0);

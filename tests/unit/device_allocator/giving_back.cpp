@@ -104,7 +104,7 @@ TEST_CASE(
     scarce_metadata::left = -1;
     CHECK(gpu.stats().live == 1_MiB);
     REQUIRE(m.api.synchronize(allot::device_id{0}));
-    (void)gpu.release_held(m.b);
+    (void)gpu.release_captured(m.b);
     CHECK(m.used(gpu, 1_MiB, m.b) == q);
     gpu.deallocate(q, m.b);
     gpu.deallocate(p, m.a);
@@ -123,7 +123,7 @@ TEST_CASE("device allocator: what a capture frees is not lost where the host was
         gpu.deallocate(p, m.a);
         REQUIRE(m.api.destroy_graph(m.got(m.api.end_capture(m.a))));
         CHECK(gpu.stats().captured == 2_MiB);
-        CHECK(gpu.release_held(m.b) == 2_MiB);
+        CHECK(gpu.release_captured(m.b) == 2_MiB);
         CHECK(m.used(gpu, 2_MiB, m.b) == p);
     }
 }

@@ -249,7 +249,7 @@ TEST_CASE("device allocator: on no stream nothing is allocated, and what is free
     gpu.deallocate(p, m.a);
     CHECK(gpu.stats().captured == 1_MiB);
     REQUIRE(m.api.synchronize(allot::device_id{0}));
-    CHECK(gpu.release_held(m.b) == 1_MiB);
+    CHECK(gpu.release_captured(m.b) == 1_MiB);
     CHECK(gpu.stats().captured == 0);
     CHECK(gpu.try_allocate(2_MiB, m.b) == p);
     CHECK(m.sim.hazards() == 0);
