@@ -77,7 +77,8 @@ std::string json_for(const outcome& from, const options& asked) {
                      {"fullest", to_json(from.fullest)},
                      {"afterwards", to_json(from.afterwards)}};
     for (const refusal& r : from.refused)
-        all["refused"].push_back({{"operator", r.by}, {"requested", r.requested}, {"used", r.used}, {"limit", r.limit}});
+        all["refused"].push_back(
+            {{"operator", r.by}, {"requested", r.requested}, {"used", r.used}, {"limit", r.limit}});
     if (!from.accounts_json.empty()) all["accounts_at_peak"] = ordered_json::parse(from.accounts_json);
     if (!from.device.device.empty()) all["device"] = to_json(from.device);
     // Text that is not UTF-8 is written with replacement characters.

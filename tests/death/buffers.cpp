@@ -49,7 +49,7 @@ TEST_CASE("an account of another tree", "[death][buffer]") {
 }
 
 TEST_CASE("a reservation that was used or closed", "[death][buffer]") {
-    constexpr const char* used = "a reservation that was used or closed";
+    constexpr const char* used = "a reservation that is used up or closed";
     reported(used, "", [](fixture& f) {
         allot::buffer_reservation r{f.memory, f.a};
         r.close();

@@ -54,9 +54,10 @@ template <class Set> void all_kinds() {
     });
     reported<Set>("a pointer that is not of this object's memory",
                   [](auto& blocks) { blocks.deallocate(blocks.arena().end() - 64); });
-    reported<Set>("a size that", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 5000); });
+    reported<Set>("a size larger than", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 5000); });
     reported<Set>("an alignment that is not", [](auto& blocks) { static_cast<void>(blocks.allocate(1000, 24)); });
-    reported<Set>("a size that", [](auto& blocks) { static_cast<void>(blocks.try_allocate(~std::size_t{0} - 5)); });
+    reported<Set>("a size larger than",
+                  [](auto& blocks) { static_cast<void>(blocks.try_allocate(~std::size_t{0} - 5)); });
     reported<Set>("a pointer that is not of this object's memory", [](auto& blocks) {
         allot::chunk_arena<Set> other{allot::limit{64_MiB}, allot::name{"other"}};
         blocks.deallocate(other.allocate(1000).address);

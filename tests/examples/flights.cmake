@@ -68,14 +68,14 @@ endforeach()
 foreach(set IN ITEMS roxie thor out_of_band)
     flights_test(device.${set}
         OUT "5 of 5 answers equal" "14 columns of 27,004 flights" "0 chunks dropped" "14 of 14 columns unchanged; [0-9]+ events, [0-9]+ waits, 0 hazards"
-            "device allocator flights .set flights::column_memory<allot::device::simulated>. on device 0" "limit 4 MiB, reserved " "live 804352 bytes in 266 blocks"
+            "device allocator flights .set flights::column_memory<allot::device::simulated>. on device 0" "limit 4 MiB, charged " "live 804352 bytes in 266 blocks"
             "afterwards: 0 blocks live" "afterwards: 0 rows, charged 0 B"
         ARGS --set ${set} --threads 2 --device simulated --check ${flights_expected})
 endforeach()
-flights_test(device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns unchanged; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, reserved 192 KiB"
+flights_test(device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns unchanged; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, charged 192 KiB"
     ARGS --device simulated --device-memory 192K)
 flights_test(device.too_small CODE 12
-    ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused\ndevice allocator flights" "limit 16 KiB, reserved 0 bytes"
+    ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused\ndevice allocator flights" "limit 16 KiB, charged 0 bytes"
     ARGS --device simulated --device-memory 16K)
 flights_test(device.json OUT "\"device\": {" "\"equal_columns\": 14," "\"dropped\": 0," "\"hazards\": 0," "\"allocator\": \"flights\"," "\"live_blocks\": 266,"
     ARGS --device simulated --json)
@@ -106,7 +106,7 @@ flights_test(operator.refused CODE 12
         "accounts of flights: [0-9.]+ [KM]iB used of 16 MiB, peak [0-9.]+ [KM]iB; largest holders:\n    load/read/flights: [0-9.]+ MiB charged"
         "    delays/join/[a-z]+: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit delays/join=300K)
-flights_test(operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\": \"sorted/sort\",\n      \"asked\": [0-9]+,\n      \"used\": [0-9]+,\n      \"limit\": 102400\n"
+flights_test(operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\": \"sorted/sort\",\n      \"requested\*": [0-9]+,\n      \"used\": [0-9]+,\n      \"limit\": 102400\n"
     ERR "operator sorted/sort is refused" ARGS --json --operator-limit sorted/sort=100K)
 flights_test(operator.reader CODE 12 ERR "^out of memory: operator load/read is refused [0-9]+ KiB: it uses [0-9.]+ [KM]iB of 1 MiB\n" "load/read/blocks: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit read=1M)

@@ -4,7 +4,7 @@
     run.py --compiler g++ --include include [--nvcc] file...            each with its mistake
     run.py --compiler g++ --include include [--nvcc] --right file...    all without, in one compilation
 
-A file says what it expects in comments:
+A file says what it expects in comments, each on one line or going on in the comment lines below it:
     // expected-error {{text}} {{text}} ...    one error; every text stands in what the compiler prints about it
     // expected-error-outside {{text}}         errors, but none from inside the library
     // nvcc-says-no {{text}}                   of the texts, one that nvcc does not print
@@ -40,11 +40,14 @@ def compile_file(options, path, wrong):
 def expectations(options, path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
+    text = re.sub(r"\n//\s+(?!expected-error|nvcc-says-no)", " ", text)
     comments = re.findall(r"//\s*expected-error(-outside)?\s+(.*)", text)
     if len(comments) != 1:
         sys.exit(f"{path}: one expected-error comment is needed, {len(comments)} found")
     outside, texts = comments[0]
     silent = [t for line in re.findall(r"//\s*nvcc-says-no\s+(.*)", text) for t in re.findall(TEXT, line)] if is_nvcc(options) else []
+    if not re.fullmatch(rf"(?:{TEXT}\s*)+", texts):
+        sys.exit(f"{path}: expected-error needs {{{{text}}}} {{{{text}}}} ..., and nothing between or behind them: {texts}")
     return bool(outside), [t for t in re.findall(TEXT, texts) if t not in silent]
 
 

@@ -60,7 +60,7 @@ template <class Gpu>
         .put(" refused by ")
         .put(type_name_c_str<typename Gpu::set>());
     if (*gpu.name() != 0) text.put(" ").put(gpu.name());
-    text.put(": ").bytes(f.live).put(" live, ").bytes(f.charged).put(" of ").bytes(f.limit).put(" reserved");
+    text.put(": ").bytes(f.live).put(" live, ").bytes(f.charged).put(" of ").bytes(f.limit).put(" charged");
     raise(out_of_memory(text.view(), [&](text_writer& out) {
         out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align).put(" refused").newline();
         write_device_report(out, gpu);

@@ -24,7 +24,12 @@ inline std::uint64_t thread_number(std::uintptr_t token) noexcept { return token
 
 /// Writes one line per event, oldest first: "     12.34 us  thread 12345  page taken  1 MiB, charged 3 MiB".
 template <class Rows> void write_trace(text_writer& out, const Rows& rows) noexcept {
-    out.put("trace of row manager ").put(rows.name()).put(", ").number(rows.trace_events()).put(" events so far").newline();
+    out.put("trace of row manager ")
+        .put(rows.name())
+        .put(", ")
+        .number(rows.trace_events())
+        .put(" events so far")
+        .newline();
     rows.visit_trace([&](const traced_event& e, std::uint64_t ns) {
         out.hundredths(ns / 10).put(" us").column(16).put("thread ").number(detail::thread_number(e.thread)).column(35);
         out.put(text_of(e.kind)).column(51).bytes(static_cast<std::size_t>(e.bytes)).put(", charged ");

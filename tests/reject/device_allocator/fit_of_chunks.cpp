@@ -1,4 +1,5 @@
-// expected-error {{a device_allocator needs a fit that tags free runs with their stream: use fit::best}} {{task_memory}} {{fit::buddy}}
+// expected-error {{a device_allocator needs a fit that tags free runs with their stream: use fit::best}}
+// {{task_memory}} {{fit::buddy}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_allocator.hpp>
 #include <allot/fit/buddy.hpp>
