@@ -75,7 +75,7 @@ std::vector<planned> plan(const options& asked, const std::vector<subject>& subj
         const bool counted = of.measured == how::counted;
         if (!chosen(asked, of) || (counted && !counts)) return;
         const planned one{{&of, size == "mixed" ? 0 : number(size, 8, 65536), asked.smoke ? smoke_scale : 1},
-                          counted ? 1 : std::min(asked.rounds, of.most_rounds)};
+                          counted ? 1 : std::min(asked.rounds, of.max_rounds)};
         if (one.what.large() && one.what.memory() > memory) {
             std::fprintf(stderr, "skipped - %s at %s: it takes %zu MiB, and %zu are free\n",
                          std::string(of.name).c_str(), size.c_str(), one.what.memory() >> 20, memory >> 20);

@@ -59,7 +59,7 @@ struct workload {
     how measured = how::timed;
     bool any_size = true; // it is run at every size asked for; otherwise at 64 bytes alone
     when runs = when::always;
-    std::size_t most_rounds = 10'000;
+    std::size_t max_rounds = 10'000;
     bool few = false;       // only subjects that stand for their kind
     bool mixed_too = false; // at 64 bytes, and at mixed sizes where they are asked for
 };

@@ -74,8 +74,8 @@ class hand_over_ring {
 // work a part in which only one of them ran tells nothing about two.
 class both_times {
   public:
-    static constexpr std::size_t most_parts = 7;
-    static std::size_t parts() noexcept { return traced_operations != nullptr ? 1 : most_parts; }
+    static constexpr std::size_t max_parts = 7;
+    static std::size_t parts() noexcept { return traced_operations != nullptr ? 1 : max_parts; }
 
     // A thread's timed parts, of so many operations each; `work` returns the CPU time that it waited.
     template <class Work> void time(std::size_t thread, start_line& line, std::size_t operations, Work&& work) {
@@ -101,7 +101,7 @@ class both_times {
     }
 
   private:
-    using of_parts = std::array<std::array<double, 2>, most_parts>;
+    using of_parts = std::array<std::array<double, 2>, max_parts>;
     of_parts cpu_{}, begin_{}, end_{};
 };
 

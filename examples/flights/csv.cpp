@@ -77,7 +77,7 @@ flaw split(char* begin, char* end, record& out) {
     if (begin != end && end[-1] == '\n') --end;
     if (begin != end && end[-1] == '\r') --end;
     for (char* at = begin;; ++at) {
-        if (out.count == most_columns) return flaw::field_count;
+        if (out.count == max_columns) return flaw::field_count;
         field& next = out.fields[out.count++];
         if (at != end && *at == '"') {
             char* to = ++at;

@@ -23,7 +23,7 @@ namespace flights::csv {
 
 inline constexpr std::size_t block_bytes = 128 * 1024;
 inline constexpr std::size_t longest_record = 65'535;
-inline constexpr std::size_t most_columns = 64;
+inline constexpr std::size_t max_columns = 64;
 
 /// The file cannot be used: missing, not readable, or not the expected table.
 struct input_error : std::runtime_error {
@@ -64,7 +64,7 @@ struct field {
 };
 
 struct record {
-    std::array<field, most_columns> fields;
+    std::array<field, max_columns> fields;
     std::size_t count = 0;
 };
 

@@ -39,10 +39,10 @@ for _ in range(RUNS):
         headers = header if header is STD else (header,)
         least[header] = min(least.get(header, 1e9), run(headers, "-fsyntax-only")[1])
 wrong = False
-for header, (most_lines, most_ratio) in CEILINGS.items():
+for header, (max_lines, max_ratio) in CEILINGS.items():
     lines, ratio = run((header,), "-E")[0], least[header] / least[STD]
-    bad = lines > most_lines or ratio > most_ratio
+    bad = lines > max_lines or ratio > max_ratio
     wrong |= bad
-    print(f"{header}: {lines} lines (at most {most_lines}), {ratio:.2f} times {' '.join(STD)} (at most {most_ratio})"
+    print(f"{header}: {lines} lines (at most {max_lines}), {ratio:.2f} times {' '.join(STD)} (at most {max_ratio})"
           f"{'  TOO MUCH' if bad else ''}")
 sys.exit(wrong)

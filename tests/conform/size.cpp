@@ -14,7 +14,7 @@ namespace {
 struct one_size {
     static constexpr std::array<std::uint32_t, 1> sizes{40};
 };
-struct most_sizes {
+struct max_sizes {
     static constexpr std::array<std::uint32_t, 64> sizes = [] {
         std::array<std::uint32_t, 64> all{};
         for (std::uint32_t i = 0; i < 64; ++i) all[i] = 8 + 4 * i;
@@ -24,7 +24,7 @@ struct most_sizes {
 };
 
 using lists =
-    std::tuple<allot::size::list::roxie, allot::size::list::thor, allot::size::list::fine, one_size, most_sizes>;
+    std::tuple<allot::size::list::roxie, allot::size::list::thor, allot::size::list::fine, one_size, max_sizes>;
 using policies = std::tuple<allot::size::bucketed<>, allot::size::bucketed<allot::size::list::fine>,
                             allot::size::bucketed<one_size>, allot::size::packed, allot::size::exact>;
 

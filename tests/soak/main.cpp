@@ -26,8 +26,8 @@ struct options {
     double seconds = 10;
     std::uint64_t seed =
         static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % 1000000007;
-    unsigned threads = most_workers; // at most
-    std::string_view set;            // only those whose text has this
+    unsigned threads = max_workers; // at most
+    std::string_view set;           // only those whose text has this
 };
 
 // The managers that stand now.
@@ -183,7 +183,7 @@ class run {
     std::size_t next_set_ = 0;
     const clock::time_point start_ = clock::now();
     stages stages_;
-    std::array<worker, most_workers> workers_;
+    std::array<worker, max_workers> workers_;
     unsigned working_ = 0;
     all_counts done_;
     counts done_of_director_;
@@ -219,7 +219,7 @@ int soak_main(int argc, char** argv) {
         else if (name == "--set") asked.set = value;
         else return usage();
     }
-    if (asked.threads < 2 || asked.threads > most_workers || asked.seconds <= 0) return usage();
+    if (asked.threads < 2 || asked.threads > max_workers || asked.seconds <= 0) return usage();
     run all(asked);
     if (all.sets() == 0) return usage();
     std::printf("soak: seed %llu, %.0f s, up to %u threads, %zu sets\n", static_cast<unsigned long long>(asked.seed),

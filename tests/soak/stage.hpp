@@ -24,7 +24,7 @@
 
 namespace soak {
 
-inline constexpr unsigned most_workers = 8;
+inline constexpr unsigned max_workers = 8;
 
 // A heap with what its rows are.
 struct kept_heap {
@@ -84,7 +84,7 @@ class stage {
     std::size_t room_; // the limit it was made with
     gate gate_;
     std::atomic<bool> ended_{false};
-    std::array<std::unique_ptr<pocket>, most_workers> pockets_;
+    std::array<std::unique_ptr<pocket>, max_workers> pockets_;
 
     std::mutex lock_; // of what follows
     std::deque<record> exchange_;

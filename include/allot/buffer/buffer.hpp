@@ -162,7 +162,7 @@ class buffer {
     }
     bool can_receive(const account& a) const noexcept;
     // Why retain() returned no view.
-    charge_status no_view_reason(const account& to) const noexcept;
+    charge_status why_not_retained(const account& to) const noexcept;
 
     detail::buffer_ledger* ledger_ = nullptr;
     std::byte* data_ = nullptr;

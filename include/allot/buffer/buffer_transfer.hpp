@@ -22,7 +22,8 @@ inline buffer buffer::retain(account& by) const noexcept {
     detail::buffer_ledger* const its = detail::retain_for(*ledger_->block, by);
     return its != nullptr ? buffer{its, data_, size_} : buffer{};
 }
-inline charge_status buffer::no_view_reason(const account& to) const noexcept {
+// Why retain(to) returned the empty buffer; `fits` for an empty buffer, which has no charge.
+inline charge_status buffer::why_not_retained(const account& to) const noexcept {
     if (ledger_ == nullptr) return {};
     const bool same_tree = &to.root() == &ledger_->by->root();
     if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
@@ -30,7 +31,7 @@ inline charge_status buffer::no_view_reason(const account& to) const noexcept {
 }
 inline transfer_result buffer::transfer(account& to) const& noexcept {
     buffer theirs = retain(to);
-    if (!theirs) return {buffer{}, no_view_reason(to)};
+    if (!theirs) return {buffer{}, why_not_retained(to)};
     const charge_status s = detail::transfer_charge(*ledger_, to);
     if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
     return {std::move(theirs), s};

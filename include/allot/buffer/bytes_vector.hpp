@@ -29,7 +29,7 @@ namespace allot::inline ALLOT_ABI {
 class bytes_vector {
   public:
     struct transferred;
-    static constexpr std::size_t most_data = UINT32_MAX;
+    static constexpr std::size_t max_data = UINT32_MAX;
 
     bytes_vector() noexcept = default;
     /// Makes a vector over buffers of one account: size + 1 offsets, the data from offset 0 on; `first` is the bit of
@@ -67,7 +67,7 @@ class bytes_vector {
     }
     /// Bytes to add to a reservation for such a vector.
     static constexpr std::size_t bytes_for(std::size_t values, std::size_t data) noexcept {
-        if (values > SIZE_MAX / 16 || data > most_data) return SIZE_MAX / 2; // more than any source has
+        if (values > SIZE_MAX / 16 || data > max_data) return SIZE_MAX / 2; // more than any source has
         return bits_at(values) + align_up(detail::bytes_of_bits(0, values), 8) + data;
     }
     /// Makes such a vector in a buffer of bytes_for(values, data) bytes, as a reservation allocates it.

@@ -93,7 +93,7 @@ struct vector_parts {
                                                  const Rest&... rest) noexcept {
         if (!first || &to == first.holder()) return {std::move(mine), {}};
         Vector theirs = view();
-        if (theirs.holder() == nullptr) return {{}, first.no_view_reason(to)};
+        if (theirs.holder() == nullptr) return {{}, first.why_not_retained(to)};
         const charge_status s = transfer_charge(to, first, rest...);
         // `to` was closed meanwhile: releasing `theirs` charges the parts that moved to the next account
         // (next_charged).

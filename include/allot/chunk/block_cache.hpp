@@ -33,18 +33,18 @@ namespace detail {
 // would displace classes that are requested more often.
 class cache_config {
   public:
-    static constexpr unsigned most_classes = 80;
-    static constexpr std::uint32_t most_blocks = 64;
+    static constexpr unsigned max_classes = 80;
+    static constexpr std::uint32_t max_blocks = 64;
 
-    template <class Classes> void make(Classes, std::size_t most_bytes, std::size_t budget_bytes) noexcept {
+    template <class Classes> void make(Classes, std::size_t max_bytes, std::size_t budget_bytes) noexcept {
         budget = budget_bytes;
         std::uint32_t slot = 0;
-        const unsigned last = Classes::class_of(most_bytes);
+        const unsigned last = Classes::class_of(max_bytes);
         for (unsigned c = 0; c <= last; ++c) {
             bytes[c] = Classes::bytes_of(c);
             first[c] = slot;
             if (bytes[c] > budget / 8) continue;
-            limit[c] = static_cast<std::uint32_t>(clamp<std::size_t>(budget / 16 / bytes[c], 1, most_blocks));
+            limit[c] = static_cast<std::uint32_t>(clamp<std::size_t>(budget / 16 / bytes[c], 1, max_blocks));
             slot += limit[c];
         }
         slots = slot;
@@ -52,10 +52,10 @@ class cache_config {
     bool keeps_last(unsigned c) const noexcept { return limit[c] == 0 && bytes[c] <= budget; }
 
     std::size_t budget = 0;
-    std::size_t bytes[most_classes] = {}; // of a block; the arrays are by class
+    std::size_t bytes[max_classes] = {}; // of a block; the arrays are by class
     std::uint32_t slots = 0;
-    std::uint32_t first[most_classes] = {};
-    std::uint32_t limit[most_classes] = {};
+    std::uint32_t first[max_classes] = {};
+    std::uint32_t limit[max_classes] = {};
 };
 
 // The counts of a class; counts_by_class is empty where the set does not count.
@@ -73,7 +73,7 @@ template <> struct counts_by_class<true> {
         std::atomic<std::uint64_t> allocations{0},
             requested{0}; // written by the thread that is inside, read by reports
     };
-    std::array<pair, cache_config::most_classes> of_class{};
+    std::array<pair, cache_config::max_classes> of_class{};
     ALLOT_ALWAYS_INLINE void count(unsigned c, std::size_t bytes) noexcept {
         pair& p = of_class[c];
         p.allocations.store(p.allocations.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -103,7 +103,7 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         slots_ = new (std::nothrow) std::byte*[plan.slots];
         if (slots_ == nullptr) return false;
         budget_ = plan.budget;
-        for (unsigned c = 0; c != cache_config::most_classes; ++c) {
+        for (unsigned c = 0; c != cache_config::max_classes; ++c) {
             bins_[c].limit = plan.limit[c];
             bins_[c].slots = slots_ + plan.first[c];
         }
@@ -150,12 +150,12 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
     template <class Classes>
     std::uint32_t take_largest(std::byte** out, std::uint32_t most, std::size_t leave_bytes = 0) noexcept {
         std::uint32_t got = 0;
-        for (unsigned c = cache_config::most_classes; c-- != 0 && got != most && bytes_now() > leave_bytes;) {
+        for (unsigned c = cache_config::max_classes; c-- != 0 && got != most && bytes_now() > leave_bytes;) {
             const std::uint32_t n = bins_[c].n();
             if (n == 0) continue;
             const std::size_t bytes = Classes::bytes_of(c);
-            const auto many = static_cast<std::uint32_t>(ceil_div(bytes_now() - leave_bytes, bytes));
-            got += take_from(c, bytes, min(min(most - got, n), many), out + got);
+            const auto wanted = static_cast<std::uint32_t>(ceil_div(bytes_now() - leave_bytes, bytes));
+            got += take_from(c, bytes, min(min(most - got, n), wanted), out + got);
         }
         return got;
     }
@@ -180,23 +180,23 @@ template <bool Counts> class block_cache : public counts_by_class<Counts> {
         bytes_.store(bytes_now() + bytes, std::memory_order_relaxed);
     }
     // Takes the oldest blocks of a class.
-    std::uint32_t take_from(unsigned c, std::size_t bytes, std::uint32_t many, std::byte** out) noexcept {
+    std::uint32_t take_from(unsigned c, std::size_t bytes, std::uint32_t wanted, std::byte** out) noexcept {
         bin& b = bins_[c];
         const std::uint32_t n = b.n();
-        std::memcpy(out, b.slots, many * sizeof *out);
-        std::memmove(b.slots, b.slots + many, (n - many) * sizeof *out);
-        b.set(n - many);
-        change(0 - many * bytes);
-        return many;
+        std::memcpy(out, b.slots, wanted * sizeof *out);
+        std::memmove(b.slots, b.slots + wanted, (n - wanted) * sizeof *out);
+        b.set(n - wanted);
+        change(0 - wanted * bytes);
+        return wanted;
     }
 
-    static constexpr unsigned none = cache_config::most_classes;
+    static constexpr unsigned none = cache_config::max_classes;
 
     std::atomic<std::size_t> bytes_{0}; // in the bins
     std::size_t budget_ = 0;
     std::atomic<unsigned> kept_of_{none}; // the class of kept_; read by reports
     std::byte* kept_ = nullptr;
-    std::array<bin, cache_config::most_classes> bins_{};
+    std::array<bin, cache_config::max_classes> bins_{};
     std::byte** slots_ = nullptr; // owned
 };
 

@@ -28,7 +28,7 @@ class block_table {
     static constexpr unsigned unit_shift = 6;
     static constexpr std::uint8_t free_bit = 0x80;
     static constexpr std::uint8_t large = 0x7f;
-    static constexpr unsigned most_classes = large - 1;
+    static constexpr unsigned max_classes = large - 1;
 
     block_table() = default;
     block_table(const block_table&) = delete;

@@ -181,7 +181,7 @@ template <class Set> class chunk_arena {
 
     /// Empties all caches and gives free pages back to the arena.
     /// Returns: their bytes.
-    std::size_t release_empty_pages() noexcept { return core_.heap().reclaim(true) << arena().page_shift(); }
+    std::size_t release_empty_pages() noexcept { return core_.heap().reclaim() << arena().page_shift(); }
     /// The same, and returns the arena's free pages to the system.
     /// Returns: the bytes returned to the system.
     std::size_t trim() noexcept {
@@ -282,9 +282,9 @@ template <class Set> class chunk_arena {
     // The chunk size: a power of two, at least a page; without a request 1/32 of the limit, 4 MiB at most.
     static std::size_t chunk_bytes_for(std::size_t requested, std::size_t limit, std::size_t page) noexcept {
         const std::size_t wanted = requested != 0 ? requested : detail::min(default_chunk_bytes, limit / 32);
-        return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::most_chunk);
+        return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::max_chunk);
     }
-    static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::most_chunk; }
+    static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::max_chunk; }
     static constexpr unsigned no_class = ~0U; // more than a chunk: pages
     unsigned class_for(std::size_t bytes, std::size_t align) const noexcept {
         const std::size_t chunk = chunk_bytes();

@@ -38,10 +38,9 @@ template <class Policies> class chunk_core {
     using heap_type = chunk_heap<Policies>;
     using pages_type = charged_pages<typename Policies::ledger>;
     static constexpr bool counts = Policies::counts;
-    static constexpr unsigned most_classes = heap_type::most_classes;
-    static_assert(most_classes == cache_config::most_classes &&
-                  classes::class_of(heap_type::most_chunk) < most_classes);
-    static_assert(most_classes <= block_table::most_classes);
+    static constexpr unsigned max_classes = heap_type::max_classes;
+    static_assert(max_classes == cache_config::max_classes && classes::class_of(heap_type::max_chunk) < max_classes);
+    static_assert(max_classes <= block_table::max_classes);
 
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
         config_.make(classes{}, chunk_bytes, chunk_bytes / 4);
@@ -86,11 +85,12 @@ template <class Policies> class chunk_core {
                 return push_to(mine->cache(), c, block);
         return push_to(shared_cache(), c, block);
     }
-    // As pop(), from the chunks, with a batch for the cache; null: no memory.
+    // Takes a batch of blocks from the chunks, returns one and puts the others into the caller's cache. All are
+    // `cached` in the block table: the caller marks the one live. Null: no memory. Requires: align is at most a page.
     ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t requested) noexcept {
-        std::byte* batch[cache_config::most_blocks];
-        const std::uint32_t many = align > classes::unit || config_.limit[c] < 2 ? 1 : config_.limit[c] / 2;
-        std::uint32_t got = heap_.take(c, align, batch, many);
+        std::byte* batch[cache_config::max_blocks];
+        const std::uint32_t wanted = align > classes::unit || config_.limit[c] < 2 ? 1 : config_.limit[c] / 2;
+        std::uint32_t got = heap_.take(c, align, batch, wanted);
         if (got == 0) return nullptr;
         if constexpr (counts) uncached_counts_.count_shared(c, requested);
         std::byte* const block = batch[--got];
@@ -121,7 +121,7 @@ template <class Policies> class chunk_core {
     // Keeps the counts of a thread's cache that ends.
     template <class Cache> void keep_counts([[maybe_unused]] const Cache& cache) noexcept {
         if constexpr (counts)
-            for (unsigned c = 0; c != most_classes; ++c) uncached_counts_.add(c, cache.counted(c));
+            for (unsigned c = 0; c != max_classes; ++c) uncached_counts_.add(c, cache.counted(c));
     }
 
     // ---- statistics ---------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ template <class Policies> class chunk_core {
                     [&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
     }
     template <class Visit> void usage_of(const typename heap_type::state& now, Visit visit) {
-        for (unsigned c = 0; c != most_classes && classes::bytes_of(c) <= heap_.chunk_bytes(); ++c) {
+        for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.chunk_bytes(); ++c) {
             class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
             const auto add = [&](const auto& counted) {
                 u.allocations += counted.allocations;

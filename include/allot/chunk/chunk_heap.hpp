@@ -40,8 +40,8 @@ template <class Policies> class chunk_heap {
 
   public:
     static constexpr std::size_t unit = classes::unit;
-    static constexpr unsigned most_classes = 80;
-    static constexpr std::size_t most_chunk = std::size_t{64} << 20;
+    static constexpr unsigned max_classes = 80;
+    static constexpr std::size_t max_chunk = std::size_t{64} << 20;
     // Empties all caches into this heap. Called without a lock.
     using flusher = void (*)(void* context) noexcept;
 
@@ -64,27 +64,27 @@ template <class Policies> class chunk_heap {
     ALLOT_ALWAYS_INLINE std::size_t span() const noexcept { return span_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
-    // Allocates up to `many` blocks, `cached` in the block table, at multiples of `align`, up to a page. Returns their
-    // number; 0: no memory.
-    std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
-        if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) reclaim(false);
+    // Allocates up to `wanted` blocks of class c into `out`, marked `cached` in the block table, at multiples of
+    // `align`, which is at most a page. Returns their number; 0: no memory.
+    std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted) noexcept {
+        if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) return_excess();
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
-        std::uint32_t got = cut(c, align, out, many);
+        std::uint32_t got = cut(c, align, out, wanted);
         if (got != 0) return got;
         pages_in_transit::request short_of_pages{in_transit_};
         do {
             for (std::size_t chunk = chunk_; got == 0; chunk = max(chunk / 2, least)) {
-                got = add(chunk, c, align, out, many);
-                if (got == 0) got = cut(c, align, out, many); // a flush for pages may have freed blocks here
+                got = add(chunk, c, align, out, wanted);
+                if (got == 0) got = cut(c, align, out, wanted); // a flush for pages may have freed blocks here
                 if (chunk == least) break;
             }
         } while (got == 0 && short_of_pages.retry());
         return got;
     }
     // Frees blocks that are out of all caches.
-    void give(std::byte* const* blocks, std::uint32_t many) noexcept {
+    void give(std::byte* const* blocks, std::uint32_t n) noexcept {
         const lock_guard hold(lock_);
-        for (std::uint32_t i = 0; i != many; ++i) give_locked(blocks[i]);
+        for (std::uint32_t i = 0; i != n; ++i) give_locked(blocks[i]);
         if constexpr (Policies::returns_pages)
             if (fit_.free_bytes() > trim_threshold_) excess_.store(true, std::memory_order_relaxed);
     }
@@ -152,16 +152,21 @@ template <class Policies> class chunk_heap {
     }
 
     // ---- free pages ----------------------------------------------------------------------------------------
-    // Gives free pages back to the arena and returns their number. `forced`: empties caches first, and keeps no page.
-    std::size_t reclaim(bool forced) noexcept {
-        if (forced) flush_(context_);
+    // Empties the caches and gives all free pages back to the arena. Returns their number.
+    std::size_t reclaim() noexcept {
+        flush_(context_);
         excess_.store(false, std::memory_order_relaxed);
-        // Unforced in whole chunks, so that the arena keeps runs for the next chunk.
-        return return_pages(forced, forced ? arena().page_bytes() : chunk_);
+        return return_pages(true, arena().page_bytes());
+    }
+    // Gives free pages back while more than kept_free_bytes() are free; in whole chunks, so that the arena keeps runs
+    // for the next chunk.
+    void return_excess() noexcept {
+        excess_.store(false, std::memory_order_relaxed);
+        return_pages(false, chunk_);
     }
     // For another client of the arena: also waits for pages that threads of this heap are moving.
     std::size_t reclaim_for_arena() noexcept {
-        std::size_t pages = reclaim(true);
+        std::size_t pages = reclaim();
         if (pages_in_transit::request{in_transit_}.wait()) pages += return_pages(true, arena().page_bytes());
         return pages;
     }
@@ -186,7 +191,7 @@ template <class Policies> class chunk_heap {
     struct state {
         std::size_t bytes = 0, out = 0, blocks = 0, largest = 0, metadata = 0;
         std::size_t large = 0, large_pages = 0;
-        std::array<std::size_t, most_classes> of_class{}; // blocks, live or cached
+        std::array<std::size_t, max_classes> of_class{}; // blocks, live or cached
     };
     state snapshot() const noexcept {
         const lock_guard hold(lock_);
@@ -221,17 +226,17 @@ template <class Policies> class chunk_heap {
 
   private:
     template <class Move> std::byte* take_run(std::size_t pages, Move& move) noexcept {
-        return pages_.take(pages, move, [this] { return reclaim(true); });
+        return pages_.take(pages, move, [this] { return reclaim(); });
     }
-    std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+    std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted) noexcept {
         const lock_guard hold(lock_);
-        return cut_locked(c, align, out, many);
+        return cut_locked(c, align, out, wanted);
     }
     // Requires lock_.
-    std::uint32_t cut_locked(unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+    std::uint32_t cut_locked(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted) noexcept {
         const std::size_t bytes = classes::bytes_of(c);
         std::uint32_t got = 0;
-        for (; got != many; ++got) {
+        for (; got != wanted; ++got) {
             const run r = fit_.allocate(bytes, align);
             if (!r) break;
             out[got] = reinterpret_cast<std::byte*>(r.address);
@@ -243,7 +248,7 @@ template <class Policies> class chunk_heap {
     }
     // Free bytes to keep for the next requests: a chunk, or an eighth of all.
     std::size_t kept_free_bytes() const noexcept { return max(chunk_, fit_.bytes() / 8); }
-    // Free bytes above which reclaim(false) is worth a try: a chunk more than now. Requires lock_.
+    // Free bytes above which return_excess() is worth a try: a chunk more than now. Requires lock_.
     std::size_t next_threshold() const noexcept { return max(fit_.free_bytes(), kept_free_bytes()) + chunk_; }
     // Requires lock_.
     void give_locked(std::byte* block) noexcept {
@@ -260,7 +265,8 @@ template <class Policies> class chunk_heap {
         for (std::size_t i = 0; i != pages; ++i) map_.set_word(first + i, to);
     }
     // Adds a chunk to the fit and, before another thread can use it or give it back, allocates from it.
-    std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t many) noexcept {
+    std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out,
+                      std::uint32_t wanted) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
         pages_in_transit::move taken{in_transit_};
         std::byte* const p = take_run(pages, taken);
@@ -271,7 +277,7 @@ template <class Policies> class chunk_heap {
         {
             const lock_guard hold(lock_);
             added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
-            if (added) got = cut_locked(c, align, out, many);
+            if (added) got = cut_locked(c, align, out, wanted);
             else set_words(p, pages, 0); // the fit has no metadata for it
         }
         if (!added) return pages_.give(p, pages, [&] { taken.end(); }), 0;
@@ -349,7 +355,7 @@ template <class Policies> class chunk_heap {
     mutable spin_lock lock_;
     fit_type fit_{unit};
     std::size_t trim_threshold_ = 2 * chunk_;
-    std::array<std::size_t, most_classes> out_{}; // blocks, live or cached, by class
+    std::array<std::size_t, max_classes> out_{}; // blocks, live or cached, by class
 };
 
 } // namespace detail

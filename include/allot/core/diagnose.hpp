@@ -123,11 +123,11 @@ template <class Set> constexpr bool is_bare() {
 }
 
 template <class Set, class Product> constexpr stage stage_of() {
-    using own = named<Set>;
-    if constexpr (std::is_void_v<own>) {
+    using listed = named<Set>;
+    if constexpr (std::is_void_v<listed>) {
         return is_bare<Set>() ? stage::bare_struct : stage::no_set;
     } else {
-        constexpr stage at = judge_named<typename Product::reads>(own{});
+        constexpr stage at = judge_named<typename Product::reads>(listed{});
         if constexpr (at != stage::fine) return at;
         else return judge_answers(typename Product::reads{}, typename resolved<Set, Product>::answers{});
     }
@@ -213,13 +213,16 @@ constexpr void report_answers(types<Categories...>, types<Answers...>) {
     else (report_needs<Set, Categories, Answers, provided_by<Answers...>>(typename Answers::needs{}), ...);
 }
 
+// Reports the offenders of the first stage that fails. Not of bare_struct, which the constructor of `refused` reports.
 template <class Set, class Product> constexpr void report() {
-    constexpr stage at = stage_of<Set, Product>();
-    if constexpr (at == stage::no_set) error::not_a_set<Set>();
-    else if constexpr (at != stage::fine && at != stage::bare_struct) {
-        constexpr stage own = judge_named<typename Product::reads>(named<Set>{});
-        if constexpr (own != stage::fine) report_named<Set, Product, own>(named<Set>{}, typename Product::reads{});
-        else report_answers<Set, Product, at>(typename Product::reads{}, typename resolved<Set, Product>::answers{});
+    constexpr stage failed = stage_of<Set, Product>();
+    if constexpr (failed == stage::no_set) error::not_a_set<Set>();
+    else if constexpr (failed != stage::fine && failed != stage::bare_struct) {
+        constexpr stage failed_named = judge_named<typename Product::reads>(named<Set>{});
+        if constexpr (failed_named != stage::fine)
+            report_named<Set, Product, failed_named>(named<Set>{}, typename Product::reads{});
+        else
+            report_answers<Set, Product, failed>(typename Product::reads{}, typename resolved<Set, Product>::answers{});
     }
 }
 
@@ -247,9 +250,9 @@ template <class Set, class As> constexpr bool well_formed_heap() {
 /// As well_formed_heap(), and reports the errors once.
 template <class Set, class As> constexpr auto check_heap() {
     if constexpr (well_formed<Set, product::row_manager> && !well_formed_heap<Set, As>()) {
-        constexpr detail::stage own = detail::judge_named<product::row_heap::reads>(detail::named<As>{});
-        if constexpr (own != detail::stage::fine)
-            detail::report_named<As, product::row_heap, own>(detail::named<As>{}, product::row_heap::reads{});
+        constexpr detail::stage failed = detail::judge_named<product::row_heap::reads>(detail::named<As>{});
+        if constexpr (failed != detail::stage::fine)
+            detail::report_named<As, product::row_heap, failed>(detail::named<As>{}, product::row_heap::reads{});
         else check<overridden<Set, As>, product::row_manager>();
     }
     return well_formed_heap<Set, As>();

@@ -50,7 +50,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     using typename base::index, typename base::node, typename base::number;
 
   public:
-    using base::most_keys, base::most_units;
+    using base::max_keys, base::max_units;
     using typename base::run;
 
     /// Sizes are rounded up to `unit`, addresses are multiples of it.
@@ -66,7 +66,7 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
     /// Returns: false on lack of host memory.
     bool reserve(std::size_t live) noexcept {
         const std::size_t runs = 2 * live + space_.ranges(), more = runs > space_.runs() ? runs - space_.runs() : 0;
-        return live < most_units / 2 && space_.prepare(more + 2) && live_.prepare(memory(), nodes(), live);
+        return live < max_units / 2 && space_.prepare(more + 2) && live_.prepare(memory(), nodes(), live);
     }
     /// Reserves the metadata of the next allocate(), so that its failure means that nothing fits.
     /// Returns: false on lack of host memory.
@@ -278,8 +278,8 @@ class best_fit_runs : detail::free_run_index<Tag, Memory> {
         number x = indexes_[key]->best(nodes(), units);
         while (x != 0 && visit(describe_run(x))) x = indexes_[key]->after(nodes(), x);
     }
-    /// The depth of the deepest tree of the indexes, 0 where one is broken. For tests and reports.
-    std::size_t deepest() const noexcept {
+    /// The depth of the max_depth tree of the indexes, 0 where one is broken. For tests and reports.
+    std::size_t max_depth() const noexcept {
         std::size_t depth = 1;
         for (std::uint32_t key = 0; key != keys_; ++key)
             if (indexes_[key] != nullptr && !indexes_[key]->valid(nodes(), depth, [&](number x) {
@@ -318,7 +318,7 @@ template <run_tag Tag, class Memory> bool best_fit_runs<Tag, Memory>::valid() co
         return find_free(describe_run(x)) == x && !joins(nodes()[before], n.units, n.tag);
     });
     for (std::uint32_t key = 0; key != keys_; ++key) indexed += free_runs(key);
-    return ok && deepest() != 0 && live_.valid(nodes()) && live_units == live_units_ && live == live_.used() &&
+    return ok && max_depth() != 0 && live_.valid(nodes()) && live_units == live_units_ && live == live_.used() &&
            free == indexed;
 }
 

@@ -38,7 +38,7 @@ template <class Memory = host_metadata> class buddy_runs {
     using tree = detail::buddy_tree;
     using word = tree::word;
     using number = tree::number;
-    static constexpr unsigned most_orders = tree::most_orders;
+    static constexpr unsigned max_orders = tree::max_orders;
     static constexpr number no_tree = ~number{0};
 
   public:
@@ -67,7 +67,7 @@ template <class Memory = host_metadata> class buddy_runs {
     /// overlaps another range, or metadata cannot be allocated.
     bool add(std::uintptr_t address, std::size_t bytes, std::uint32_t segment) noexcept {
         if (address == 0 || !is_power_of_two(bytes) || bytes < unit() ||
-            bytes >> shift_ >= std::size_t{1} << most_orders)
+            bytes >> shift_ >= std::size_t{1} << max_orders)
             return false;
         if (!is_aligned(address, unit()) || bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
         const std::size_t at = ranges_.upper_bound(address);
@@ -111,7 +111,7 @@ template <class Memory = host_metadata> class buddy_runs {
         if (bytes > max_bytes || align > max_bytes || !is_power_of_two(align)) return {};
         const std::size_t want = bytes > align ? bytes : align;
         const unsigned order = want <= unit() ? 0 : log2_ceil(want) - shift_;
-        if (order >= most_orders) return {};
+        if (order >= max_orders) return {};
         for (word orders = orders_ >> order << order; orders != 0; orders &= orders - 1) {
             const auto from = static_cast<unsigned>(std::countr_zero(orders));
             for (number t = first_with_free_[from]; t != no_tree; t = trees_[t].next[from])
@@ -314,9 +314,9 @@ template <class Memory = host_metadata> class buddy_runs {
 
     ALLOT_NO_UNIQUE_ADDRESS Memory memory_;
     unsigned shift_;
-    word orders_ = 0;                     // a bit per order that some tree has a free node of
-    number first_with_free_[most_orders]; // list of the trees with a free node, by order
-    number unused_ = no_tree;             // list of unused trees, by next[0]
+    word orders_ = 0;                    // a bit per order that some tree has a free node of
+    number first_with_free_[max_orders]; // list of the trees with a free node, by order
+    number unused_ = no_tree;            // list of unused trees, by next[0]
     std::size_t fresh_ = 0;
     detail::run_ranges<Memory> ranges_; // `edge`: the number of the tree
     detail::run_array<tree, Memory> trees_;
@@ -329,7 +329,7 @@ template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
     bool ok = true;
     for (std::size_t at = 0; at != ranges_.size(); ++at) {
         const tree& t = trees_[ranges_[at].edge];
-        std::uint32_t free_nodes[most_orders] = {};
+        std::uint32_t free_nodes[max_orders] = {};
         for (std::uintptr_t address = t.begin; address != ranges_[at].end;) {
             const place p = descend(ranges_[at].edge, address);
             const run r = describe_run(t, p.order, p.index);
@@ -351,7 +351,7 @@ template <class Memory> bool buddy_runs<Memory>::valid() const noexcept {
         }
         all += ranges_[at].end - ranges_[at].begin;
     }
-    for (unsigned o = 0; o != most_orders; ++o) {
+    for (unsigned o = 0; o != max_orders; ++o) {
         number before = no_tree;
         for (number t = first_with_free_[o]; t != no_tree; before = t, t = trees_[t].next[o])
             ok = ok && trees_[t].prev[o] == before && trees_[t].free_nodes[o] != 0;

@@ -39,17 +39,17 @@ template <class Tag, class Memory> class free_run_index {
         ALLOT_NO_UNIQUE_ADDRESS Tag tag{};
         explicit operator bool() const noexcept { return address != 0; }
     };
-    static constexpr std::uint32_t most_units = space::most_units;
-    static constexpr std::uint32_t most_keys = 1U << 16;
+    static constexpr std::uint32_t max_units = space::max_units;
+    static constexpr std::uint32_t max_keys = 1U << 16;
 
     free_run_index(const free_run_index&) = delete;
     free_run_index& operator=(const free_run_index&) = delete;
 
     /// Makes a key usable, by an index of its own. Call before the key is used; a second call does nothing.
-    /// Returns: false if the key is not below most_keys, or there is no memory for its index.
+    /// Returns: false if the key is not below max_keys, or there is no memory for its index.
     bool open(std::uint32_t key) noexcept {
         if (is_open(key)) return true;
-        if (key >= most_keys || !indexes_.reserve(memory(), std::size_t{key} + 1)) return false;
+        if (key >= max_keys || !indexes_.reserve(memory(), std::size_t{key} + 1)) return false;
         void* const p = memory().resize(nullptr, 0, sizeof(index));
         if (p == nullptr) return false;
         while (keys_ <= key) indexes_[keys_++] = nullptr;
@@ -81,12 +81,11 @@ template <class Tag, class Memory> class free_run_index {
     bool units_needed(std::size_t bytes, std::size_t align, std::uint32_t& units) const noexcept {
         const std::size_t n = ceil_div(bytes, space_.unit());
         units = static_cast<std::uint32_t>(n + (n == 0));
-        return n <= most_units && is_power_of_two(align) && (align >> space_.shift()) <= most_units / 2;
+        return n <= max_units && is_power_of_two(align) && (align >> space_.shift()) <= max_units / 2;
     }
     // The node of a free run that the caller describes; 0: there is no such run.
     number find_free(const run& of) const noexcept {
-        if (!is_open(of.tag.key()) || of.bytes % space_.unit() != 0 || of.bytes >> space_.shift() > most_units)
-            return 0;
+        if (!is_open(of.tag.key()) || of.bytes % space_.unit() != 0 || of.bytes >> space_.shift() > max_units) return 0;
         return indexes_[of.tag.key()]->find(nodes(), to_units(of.bytes), of.address);
     }
 
@@ -116,7 +115,7 @@ template <class Tag, class Memory> class free_run_index {
             if (at - n[x].address <= to_bytes(n[x].units - units)) return x;
         }
         const std::uint32_t room = to_units(align) - 1;
-        if (x == 0 || units > most_units - room) return 0;
+        if (x == 0 || units > max_units - room) return 0;
         x = of.best(n, units + room);
         if (x != 0) at = align_up(n[x].address, align);
         return x;
@@ -141,7 +140,7 @@ template <class Tag, class Memory> class free_run_index {
     }
     // Whether a neighbour is free and may be joined with a run of these units and this tag.
     bool joins(const node& other, std::uint32_t units, const Tag& tag) const noexcept {
-        return other.is_free() && Tag::may_join(other.tag, tag) && units <= most_units - other.units;
+        return other.is_free() && Tag::may_join(other.tag, tag) && units <= max_units - other.units;
     }
     // Puts a run that is in no index into the index of `tag`, joined with its neighbours where their tags allow it.
     // Returns its node.

@@ -25,7 +25,7 @@ template <class Tag, class Memory> class run_map {
   public:
     using node = run_node<Tag>;
     using number = std::uint32_t; // of a node; 0: none
-    static constexpr std::uint32_t most_units = ~std::uint32_t{0};
+    static constexpr std::uint32_t max_units = ~std::uint32_t{0};
 
     run_map(std::size_t unit, Memory memory) noexcept : memory_(std::move(memory)), shift_(log2_floor(unit)) {
         ALLOT_ASSERT(is_power_of_two(unit), "the unit of a fit must be a power of two");
@@ -53,9 +53,9 @@ template <class Tag, class Memory> class run_map {
     std::size_t ranges() const noexcept { return ranges_.size(); }
     std::size_t bytes_of_metadata() const noexcept { return nodes_.bytes() + ranges_.bytes(); }
 
-    // Whether it is whole units, fits most_units, is not at 0, and overlaps no range.
+    // Whether it is whole units, fits max_units, is not at 0, and overlaps no range.
     bool can_add(std::uintptr_t address, std::size_t bytes) const noexcept {
-        if (address == 0 || bytes == 0 || bytes >> shift_ > most_units) return false;
+        if (address == 0 || bytes == 0 || bytes >> shift_ > max_units) return false;
         if (!is_aligned(address, unit()) || !is_aligned(bytes, unit())) return false;
         if (bytes > std::numeric_limits<std::uintptr_t>::max() - address) return false;
         const std::size_t at = ranges_.upper_bound(address);

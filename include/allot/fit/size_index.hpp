@@ -83,13 +83,13 @@ template <class Node> class size_index {
     std::uint64_t units() const noexcept { return units_; }
     std::size_t runs() const noexcept { return runs_; }
 
-    template <class Visit> bool valid(const Node* n, std::size_t& deepest, Visit visit) const noexcept {
+    template <class Visit> bool valid(const Node* n, std::size_t& max_depth, Visit visit) const noexcept {
         std::uint64_t units = 0;
         std::size_t runs = 0;
         for (std::uint32_t bin = 0; bin != bins; ++bin) {
             if (((words_[bin / 64] >> bin % 64 & 1) != 0) != (roots_[bin] != 0)) return false;
             if (((summary_ >> bin / 64 & 1) != 0) != (words_[bin / 64] != 0)) return false;
-            const bool ok = tree::valid(n, roots_[bin], deepest, [&](std::uint32_t x) {
+            const bool ok = tree::valid(n, roots_[bin], max_depth, [&](std::uint32_t x) {
                 units += n[x].units;
                 ++runs;
                 return bin_of(n[x].units) == bin && visit(x);

@@ -92,9 +92,10 @@ template <class Node> struct size_tree {
     static bool is_alone(const Node* n, std::uint32_t root, std::uint32_t x) noexcept {
         return root == x && n[x].child[0] == 0 && n[x].child[1] == 0;
     }
-    // Whether order, ranks and links are right and visit(node) is true for each; raises `deepest` to the tree's depth.
+    // Whether order, ranks and links are right and visit(node) is true for each; raises `max_depth` to the tree's
+    // depth.
     template <class Visit>
-    static bool valid(const Node* n, std::uint32_t root, std::size_t& deepest, Visit visit) noexcept {
+    static bool valid(const Node* n, std::uint32_t root, std::size_t& max_depth, Visit visit) noexcept {
         if (root != 0 && n[root].parent != 0) return false;
         std::uint32_t last = 0;
         for (std::uint32_t x = first_or_last(n, root, false); x != 0; x = after(n, x)) {
@@ -103,7 +104,7 @@ template <class Node> struct size_tree {
                 if (c != 0 && (n[c].parent != x || rank_of(c) >= rank_of(x))) return false;
             std::size_t depth = 1;
             for (std::uint32_t t = x; n[t].parent != 0; t = n[t].parent) ++depth;
-            if (depth > deepest) deepest = depth;
+            if (depth > max_depth) max_depth = depth;
             if (!visit(x)) return false;
             last = x;
         }

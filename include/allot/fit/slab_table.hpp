@@ -21,7 +21,7 @@ namespace detail {
 struct slab {
     static constexpr std::uint32_t live_mark = ~std::uint32_t{0};
     static constexpr std::uint32_t unused_mark = live_mark - 2;
-    static constexpr std::uint32_t most_slots = 128;
+    static constexpr std::uint32_t max_slots = 128;
 
     std::uintptr_t address;
     std::uint32_t next, prev; // in its class's list; next also links the pool's unused ones
@@ -35,7 +35,7 @@ struct slab {
 
 template <class Memory> class slab_table {
   public:
-    static constexpr unsigned most_classes = 64;
+    static constexpr unsigned max_classes = 64;
     using number = std::uint32_t; // of a slab; 0: none
 
     void free(Memory& memory) noexcept { slabs_.free(memory); }
@@ -45,7 +45,7 @@ template <class Memory> class slab_table {
     number add(std::uintptr_t address, std::size_t bytes, unsigned c, std::size_t slot_bytes) noexcept {
         const number x = slabs_.take();
         const auto fit = static_cast<std::uint32_t>(bytes / slot_bytes),
-                   slots = fit < slab::most_slots ? fit : slab::most_slots;
+                   slots = fit < slab::max_slots ? fit : slab::max_slots;
         slabs_[x] = {address,
                      0,
                      0,
@@ -96,7 +96,7 @@ template <class Memory> class slab_table {
     std::size_t metadata_bytes() const noexcept { return slabs_.bytes(); }
     // Whether lists and bits agree, and check(number) is true for each slab with a free slot.
     template <class Check> bool valid(Check check) const noexcept {
-        for (unsigned c = 0; c != most_classes; ++c) {
+        for (unsigned c = 0; c != max_classes; ++c) {
             number before = 0;
             for (number x = first_[c]; x != 0; before = x, x = slabs_[x].next) {
                 const slab& s = slabs_[x];
@@ -126,7 +126,7 @@ template <class Memory> class slab_table {
     }
 
     run_pool<slab, Memory> slabs_;
-    number first_[most_classes] = {};
+    number first_[max_classes] = {};
 };
 
 } // namespace detail

@@ -45,7 +45,7 @@ template <class Memory = host_metadata> class slab_runs {
 
   public:
     static constexpr std::size_t quantum = std::size_t{8} << 10;
-    static constexpr std::size_t most_slot = 28 << 10; // bytes; larger blocks are runs
+    static constexpr std::size_t max_slot = 28 << 10; // bytes; larger blocks are runs
 
     /// address 0: none.
     struct run {
@@ -77,7 +77,7 @@ template <class Memory = host_metadata> class slab_runs {
         if (bytes > max_bytes || align > max_bytes || !is_power_of_two(align)) return {};
         std::size_t size = round_up(bytes > align && bytes != 0 ? bytes : align);
         while (!is_aligned(size, align < quantum ? align : quantum)) size = round_up(size + 1);
-        if (size <= most_slot && align <= quantum) return take_slot(size);
+        if (size <= max_slot && align <= quantum) return take_slot(size);
         auto r = quanta_.allocate(size = round_up(bytes), align, 0);
         if (!r && align_up(bytes, quantum) < size) r = quanta_.allocate(bytes, align, 0);
         return r ? count_allocated(r.address, r.bytes) : run{};
@@ -138,7 +138,7 @@ template <class Memory = host_metadata> class slab_runs {
     std::size_t bytes() const noexcept { return quanta_.bytes(); }
     std::size_t live_bytes() const noexcept { return live_; }
     std::size_t free_bytes() const noexcept { return bytes() - live_; } // with free slots
-    std::size_t live_runs() const noexcept { return live_runs_; }
+    std::size_t live_runs() const noexcept { return live_blocks_; }
     std::size_t ranges() const noexcept { return quanta_.ranges(); }
     std::size_t slabs() const noexcept { return table_.size(); }
     std::size_t metadata_bytes() const noexcept { return quanta_.metadata_bytes() + table_.metadata_bytes(); }
@@ -164,22 +164,22 @@ template <class Memory = host_metadata> class slab_runs {
             return more && (used == s.bytes || visit(run{s.address + used, s.bytes - used}, false, segment));
         });
     }
-    /// Whether slabs, runs and counts agree. For tests.
+    /// Whether the counts of live blocks (slots and runs) agree, and each slab is a live run. For tests.
     bool valid() const noexcept {
-        std::size_t live = 0, runs = 0;
-        visit([&](const run& r, bool is_live, std::uint32_t) {
-            live += is_live ? r.bytes : 0;
-            runs += is_live;
+        std::size_t live = 0, blocks = 0;
+        visit([&](const run& b, bool is_live, std::uint32_t) {
+            live += is_live ? b.bytes : 0;
+            blocks += is_live;
             return true;
         });
-        return quanta_.valid() && live == live_ && runs == live_runs_ && table_.valid([&](number x) {
+        return quanta_.valid() && live == live_ && blocks == live_blocks_ && table_.valid([&](number x) {
             const slab_tag* const tag = quanta_.tag_of(table_[x].address);
             return tag != nullptr && tag->slab == x && quanta_.bytes_of(table_[x].address) == table_[x].bytes;
         });
     }
 
   private:
-    static constexpr unsigned most_quanta = 7; // of a slab: sizes are 4, 5, 6 or 7 times a power of two, up to 28 KiB
+    static constexpr unsigned max_quanta = 7; // of a slab: sizes are 4, 5, 6 or 7 times a power of two, up to 28 KiB
     static constexpr std::size_t max_bytes = std::size_t{1} << 44; // of a range of quanta
 
     // The class's size: up to four units a multiple of the unit, then four classes per doubling.
@@ -202,7 +202,7 @@ template <class Memory = host_metadata> class slab_runs {
     // The slab that an address is in; 0: none.
     number slab_of(std::uintptr_t address) const noexcept {
         std::uintptr_t at = align_down(address, quantum);
-        for (unsigned i = 0; i != most_quanta; ++i, at -= quantum)
+        for (unsigned i = 0; i != max_quanta; ++i, at -= quantum)
             if (const slab_tag* const tag = quanta_.tag_of(at); tag != nullptr)
                 return tag->slab != 0 && address - at < table_[tag->slab].bytes ? tag->slab : 0;
         return 0;
@@ -221,12 +221,12 @@ template <class Memory = host_metadata> class slab_runs {
     }
     run count_allocated(std::uintptr_t address, std::size_t bytes) noexcept {
         live_ += bytes;
-        ++live_runs_;
+        ++live_blocks_;
         return {address, bytes};
     }
     std::size_t count_released(std::size_t bytes) noexcept {
         live_ -= bytes;
-        --live_runs_;
+        --live_blocks_;
         return bytes;
     }
 
@@ -234,7 +234,7 @@ template <class Memory = host_metadata> class slab_runs {
     unsigned shift_;
     quanta_type quanta_;
     table_type table_;
-    std::size_t live_ = 0, live_runs_ = 0;
+    std::size_t live_ = 0, live_blocks_ = 0;
 };
 
 namespace fit {

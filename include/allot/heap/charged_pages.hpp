@@ -45,18 +45,19 @@ template <class Ledger> class charged_pages {
     template <class Move> bool grow(std::byte* first, std::size_t now, std::size_t pages, Move& move) noexcept {
         return charged(bytes_of(pages - now), move, [&] { return arena_.grow_up(first, now, pages); });
     }
+    // Gives a run of pages back to the arena, then refunds it.
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
         ledger_.refund(bytes_of(pages));
     }
-    // The same; calls `landed` once other threads can take the pages, before any listener is called.
-    template <class Landed> void give(std::byte* first, std::size_t pages, Landed landed) noexcept {
+    // The same; calls on_refunded() once other threads can take and charge the pages, before any listener is called.
+    template <class OnRefunded> void give(std::byte* first, std::size_t pages, OnRefunded on_refunded) noexcept {
         arena_.give(first, pages);
         if constexpr (calls_listeners) {
-            ledger_.refund(bytes_of(pages), landed);
+            ledger_.refund(bytes_of(pages), on_refunded);
         } else {
             ledger_.refund(bytes_of(pages));
-            landed();
+            on_refunded();
         }
     }
     // Call once taken pages are in use, with no heap lock held; lets the peak recorder run.

@@ -18,7 +18,7 @@ struct heap_usage {
     const char* name = "";
     const row_type* type = nullptr; ///< null: rows of many types
     std::size_t row_bytes = 0;      ///< usable bytes of a row
-    std::size_t slot_bytes = 0;     ///< bytes from one slot to the next, row header included
+    std::size_t slot_bytes = 0;     ///< bytes from one slot to the next, row header included; 0: huge rows
     std::size_t live_rows = 0;
     std::size_t cached_rows = 0; ///< free slots in slot caches and quarantine, and frees deferred by a cache
     std::size_t pages = 0;

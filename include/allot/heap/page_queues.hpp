@@ -5,6 +5,8 @@
 //       ^                                         v
 //       '---- too few slots left -- current <-- ready
 //
+// Listed: current, ready, or on space. Locked frees: slots freed under the lock that the page's state word does not
+// include yet (locked_free_count.hpp).
 // Invariant: a page is current, ready, on `space`, or has fewer freed slots than its threshold; a page with every slot
 // freed is on `empties`, too. A page on `space` or `empties` is not returned before the lock's holder has taken it off.
 // Cost: some 100 bytes per heap. Threads: count() by any; everything else by the holder of the heap's lock.
@@ -43,21 +45,21 @@ template <class Page> class page_queues {
         return !p.locked_frees.defer(p.state, p.threshold, fresh(p)) && flush(p);
     }
 
-    // Calls claim(page) on listed pages until one yields slots; returns their number. Flushes locked frees if no page
-    // is listed; 0 if none is listed then.
-    template <class Claim> std::size_t claim(Claim claim) noexcept {
+    // Calls claim_from(page) on listed pages until one yields slots; returns their number. If none does, moves the
+    // heap's locked frees to the pages' state words and tries again; 0: no page has slots.
+    template <class Claim> std::size_t claim(Claim claim_from) noexcept {
         for (;;) {
-            if (const std::size_t got = claim_listed(claim)) return got;
+            if (const std::size_t got = claim_listed(claim_from)) return got;
             if (locked_frees_.empty()) return 0;
-            flush_all();
+            flush_locked_frees();
         }
     }
     // Last resort before a request fails: claims also from pages with fewer freed slots than their threshold.
-    template <class Claim> std::size_t claim_any(Claim claim_one) noexcept {
+    template <class Claim> std::size_t claim_any(Claim claim_from) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
             if (p->freed() <= 0 || !p->state.try_list()) continue;
             current_ = p;
-            if (const std::size_t got = claim_listed(claim_one)) return got;
+            if (const std::size_t got = claim_listed(claim_from)) return got;
         }
         return 0;
     }
@@ -70,7 +72,7 @@ template <class Page> class page_queues {
     // Removes empty pages and calls give(page), which ends their lifetime; returns their number. `keep_one`: keeps one
     // page, so that a heap that allocates and releases one row at a page boundary does not take a page each time.
     template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
-        if (!locked_frees_.empty()) flush_all();
+        if (!locked_frees_.empty()) flush_locked_frees();
         if (empties_.empty()) return 0;
         drain_space();
         std::size_t returned = 0;
@@ -150,7 +152,7 @@ template <class Page> class page_queues {
         return change.note;
     }
     // Ignores flush()'s result: if a page is empty now, a releaser that saw its `locked_frees` flag has noted the heap.
-    ALLOT_NOINLINE void flush_all() noexcept {
+    ALLOT_NOINLINE void flush_locked_frees() noexcept {
         locked_frees_.for_each([this](Page& p) { flush(p); });
     }
     void make_ready(Page& p) noexcept {

@@ -39,7 +39,8 @@ inline bool account::try_open_below(account& parent, std::size_t reserved) noexc
             if (recalls < detail::charge_request::max_recalls(parent) &&
                 scope.tree.recall_credit(*found.at, false) != 0)
                 continue;
-            if (found.only_held_bytes_prevent() && !detail::charge_request::is_inside_a_call(scope.tree)) return false;
+            if (found.only_held_bytes_prevent() && !detail::charge_request::is_inside_listener(scope.tree))
+                return false;
             found.at->totals().count_refusal();
         }
         refusal_ = status_of(found, reserved);

@@ -90,7 +90,7 @@ class account_log {
 
 /// Writes "#0 charge of 4 KiB, 8 KiB used, thread 0x7f..", then one line per frame.
 inline void write(text_writer& out, const account_event& e, const char* indent = "      ",
-                  unsigned most_frames = 16) noexcept {
+                  unsigned max_frames = 16) noexcept {
     out.put(indent)
         .put('#')
         .number(e.number)
@@ -102,7 +102,7 @@ inline void write(text_writer& out, const account_event& e, const char* indent =
         .bytes(e.used)
         .put(" used, thread ");
     out.hex(e.thread).newline();
-    for (unsigned i = 0; i != e.frames && i != most_frames; ++i) {
+    for (unsigned i = 0; i != e.frames && i != max_frames; ++i) {
         out.put(indent).put("  ");
         sys::write_address(out, e.stack[i]);
         out.newline();

@@ -29,7 +29,7 @@ class charge_request {
 
     // Lets requests that wait for held bytes go first. Not inside a listener, since they may wait for its thread.
     void let_waiting_pass() noexcept {
-        if (!is_inside_a_call(tree_))
+        if (!is_inside_listener(tree_))
             while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
     }
     // True: something has changed; check again. False: `found` is final, and a refusal was counted.
@@ -39,8 +39,8 @@ class charge_request {
     // The most recalls of credit for one request: each level may refuse it once, and other threads may refund
     // meanwhile.
     static unsigned max_recalls(const tree_node& by) noexcept { return by.depth() + 2; }
-    static bool is_inside_a_call(const account_tree& tree) noexcept {
-        return tree.listeners.is_inside_a_call(sys::thread_token());
+    static bool is_inside_listener(const account_tree& tree) noexcept {
+        return tree.listeners.is_inside_listener(sys::thread_token());
     }
 
   private:
@@ -61,7 +61,7 @@ class charge_request {
     // Releases the lock for a moment, for the thread that holds bytes. False inside a listener: that thread may be this
     // one.
     bool wait() noexcept {
-        if (is_inside_a_call(tree_)) return false;
+        if (is_inside_listener(tree_)) return false;
         if (!std::exchange(waits_, true)) ++tree_.waiting;
         tree_.lock.unlock_and_relock();
         return true;

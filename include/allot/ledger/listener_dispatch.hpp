@@ -48,7 +48,7 @@ class listener_dispatch {
         return has_round(sys::thread_token()) ? removal::not_waited : removal::wait;
     }
     // Whether the thread is inside a listener.
-    bool is_inside_a_call(std::uintptr_t thread) const noexcept;
+    bool is_inside_listener(std::uintptr_t thread) const noexcept;
 
     // ---- without the lock ------------------------------------------------------------------------------------
 
@@ -128,7 +128,7 @@ inline bool listener_dispatch::has_round(std::uintptr_t thread) const noexcept {
         if (r->thread_ == thread) return true;
     return false;
 }
-inline bool listener_dispatch::is_inside_a_call(std::uintptr_t thread) const noexcept {
+inline bool listener_dispatch::is_inside_listener(std::uintptr_t thread) const noexcept {
     for (const round* r = rounds_; r != nullptr; r = r->next_)
         if (r->thread_ == thread && r->inside_) return true;
     return false;

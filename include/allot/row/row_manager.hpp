@@ -272,13 +272,14 @@ template <class Set> class row_manager {
     {
         return core_.ledger().recorder().events();
     }
-    /// Calls visit(const page_use&) for each page, in no order. A heap's lock is held: visit must not call the manager.
+    /// Calls visit(const page_use&) for each page of slots, and once for all pages of a huge row, in no order. For
+    /// pages of slots the heap's lock is held: visit must not call the manager.
     template <class Visit> void visit_pages(Visit visit) const {
         core_.heaps().for_each([&](heap_base& heap) {
             heap.visit_pages([](void* to, const page_use& use) { (*static_cast<Visit*>(to))(use); }, &visit);
         });
         core_.huge().visit(SIZE_MAX, [&](const std::byte* first, std::size_t pages, const row_type*) {
-            visit(page_use{first, pages, 0, 0});
+            visit(page_use{.first = first, .pages = pages});
         });
     }
     /// Writes the limit, the largest heaps, and the arena; under ledger::tree also the top accounts. Allocates nothing.

@@ -72,9 +72,11 @@ class type_table {
         recent_[hash(type)].store(n, std::memory_order_release);
         return n;
     }
-    bool add(const row_type& type, std::atomic<std::uint32_t>& end, std::size_t most) noexcept {
+    // Requires lock_. Gives a type that is not in the table the next number, below `stop`; find() sees it once `end` is
+    // stored. False: no number or no memory is left.
+    bool add(const row_type& type, std::atomic<std::uint32_t>& end, std::size_t stop) noexcept {
         const std::uint32_t n = end.load(std::memory_order_relaxed);
-        if (n == most) return false;
+        if (n == stop) return false;
         auto& place = chunks_[n / 256];
         if (place.load(std::memory_order_relaxed) == nullptr) {
             auto* const made = new (std::nothrow) chunk{};

@@ -38,11 +38,11 @@ struct bitmap {
         "2.02 bits per slot, 1.02 for slots of 16 bytes and less; no atomic operation per slot under the heap's lock";
 
     static constexpr std::size_t min_row_bytes = 1;
-    static constexpr std::size_t most_shared_only = 16; // largest stride without locked bits
+    static constexpr std::size_t max_shared_only = 16; // largest stride without locked bits
 
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t stride, std::size_t) noexcept {
         const std::size_t words = ceil_div(slots, std::size_t{64});
-        return (words * (stride > most_shared_only ? 2 : 1) + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
+        return (words * (stride > max_shared_only ? 2 : 1) + ceil_div(words, std::size_t{64})) * sizeof(std::uint64_t);
     }
 
     class in_page {
@@ -54,7 +54,7 @@ struct bitmap {
             const std::uint32_t n = summary_count_ + word_count_;
             shared_ = reinterpret_cast<word*>(out_of_band);
             for (std::uint32_t i = 0; i != n; ++i) ::new (shared_ + i) word{0};
-            locked_ = cut.stride > most_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
+            locked_ = cut.stride > max_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
             if (locked_ != nullptr)
                 for (std::uint32_t i = 0; i != word_count_; ++i) ::new (locked_ + i) std::uint64_t{0};
             cursor_ = 0;

@@ -24,7 +24,7 @@ struct type_usage {
 /// Usage by row type, for up to 64 types.
 class type_histogram {
   public:
-    static constexpr std::size_t most_types = 64;
+    static constexpr std::size_t max_types = 64;
 
     void add(const row_type* type, std::size_t rows, std::size_t bytes) noexcept {
         if (rows == 0) return;
@@ -48,7 +48,7 @@ class type_histogram {
 
     /// Calls visit(type_usage) for each type, the one with the most bytes first, and last for the others.
     template <class Visit> void for_each(Visit visit) const {
-        std::array<std::uint8_t, most_types> order{};
+        std::array<std::uint8_t, max_types> order{};
         for (std::size_t i = 0; i < n_; ++i) { // insertion sort of at most 64
             std::size_t at = i;
             for (; at != 0 && types_[order[at - 1]].bytes < types_[i].bytes; --at) order[at] = order[at - 1];
@@ -64,7 +64,7 @@ class type_histogram {
         for (std::size_t i = 0; i < n_; ++i) all += types_[i].*member;
         return all;
     }
-    std::array<type_usage, most_types> types_{};
+    std::array<type_usage, max_types> types_{};
     std::size_t n_ = 0;
     type_usage others_;
     bool exact_ = true;

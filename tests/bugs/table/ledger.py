@@ -25,7 +25,7 @@ BUGS = {
         ""),
     "account_waits_for_itself_in_a_call": bug(
         "unit/ledger/listeners.cpp",
-        "if (is_inside_a_call(tree_)) return false;",
+        "if (is_inside_listener(tree_)) return false;",
         ""),
     "account_peak_knows_what_is_held": bug(
         "unit/ledger/account.cpp",

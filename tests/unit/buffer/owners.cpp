@@ -100,9 +100,9 @@ struct three {
             if (view.holder() != all[static_cast<unsigned>(who)] || !view.valid()) wrong = "a view";
             if (view.charged() != all[static_cast<unsigned>(model.charged)]) wrong = "charged()";
         }
-        if (root.peak() > 64 * most_blocks || root.used() > 64 || query.used() > 64) wrong = "charged twice above";
+        if (root.peak() > 64 * max_blocks || root.used() > 64 || query.used() > 64) wrong = "charged twice above";
     }
-    std::size_t most_blocks = 1;
+    std::size_t max_blocks = 1;
 };
 
 } // namespace

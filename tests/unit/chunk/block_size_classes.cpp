@@ -10,7 +10,7 @@ namespace {
 using fours = allot::detail::block_size_classes<64, 4>;
 using twos = allot::detail::block_size_classes<64, 1>;
 
-template <class Classes> void holds_for_all(std::size_t most, double most_waste, std::size_t wasteful_below) {
+template <class Classes> void holds_for_all(std::size_t most, double max_waste, std::size_t wasteful_below) {
     unsigned last = 0;
     for (std::size_t n = 1; n <= most; n += n < 70'000 ? 1 : 61) {
         const unsigned c = Classes::class_of(n);
@@ -20,7 +20,7 @@ template <class Classes> void holds_for_all(std::size_t most, double most_waste,
         REQUIRE((c == 0 || Classes::bytes_of(c - 1) < n));
         REQUIRE(Classes::class_of(bytes) == c);
         REQUIRE(bytes % 64 == 0);
-        if (n > wasteful_below) REQUIRE(static_cast<double>(bytes - n) < most_waste * static_cast<double>(bytes));
+        if (n > wasteful_below) REQUIRE(static_cast<double>(bytes - n) < max_waste * static_cast<double>(bytes));
         else REQUIRE(bytes - n < 64);
         last = c;
     }

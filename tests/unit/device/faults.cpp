@@ -61,7 +61,7 @@ TEST_CASE("a sticky error stays", "[device]") {
 }
 
 TEST_CASE("events can run out", "[device]") {
-    simulated_machine m{{.most_events = 2}};
+    simulated_machine m{{.max_events = 2}};
     const auto e = m.make_event();
     (void)m.make_event();
     CHECK(m.api.create_event({0}).kind() == failure::out_of_memory);

@@ -211,7 +211,7 @@ TEST_CASE("ranges of one segment that touch are one, others are not", "[heap][fi
 
 TEST_CASE("runs beyond what a node counts are not joined", "[heap][fit]") {
     runs fit{256};
-    constexpr std::size_t whole = std::size_t{runs::most_units} * 256;
+    constexpr std::size_t whole = std::size_t{runs::max_units} * 256;
     REQUIRE(fit.add(base, whole, 0));
     REQUIRE(fit.add(base + whole, 256, 0));
     CHECK(fit.ranges() == 1);
@@ -348,8 +348,8 @@ void make_many(int order) {
         REQUIRE(fit.release(base + 2 * at * 256));
     }
     CHECK(fit.free_runs(0) == n); // all of one size: one tree
-    CHECK(fit.deepest() >= 14);
-    CHECK(fit.deepest() <= 3 * 14);
+    CHECK(fit.max_depth() >= 14);
+    CHECK(fit.max_depth() <= 3 * 14);
     CHECK(fit.valid());
     for (std::size_t i = 0; i < n; ++i) REQUIRE(fit.allocate(1, 1).address == base + 2 * i * 256); // the lowest first
     CHECK(fit.free_bytes() == 0);

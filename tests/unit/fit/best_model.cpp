@@ -140,7 +140,7 @@ template <class Tag> void trace(unsigned seed, int steps) {
     constexpr std::size_t chunk = 1 << 18;
     for (std::uint32_t key = 0; key < made<Tag>::keys; ++key) REQUIRE(fit.open(key));
     std::uint64_t ticket = 0;
-    std::size_t reported = 0, most_live = 0;
+    std::size_t reported = 0, max_live = 0;
     const auto some_tag = [&] {
         return made<Tag>::tag(static_cast<std::uint32_t>(random() % made<Tag>::keys), ++ticket);
     };
@@ -290,10 +290,10 @@ template <class Tag> void trace(unsigned seed, int steps) {
             REQUIRE(fit.largest(key).address == (none ? 0 : std::get<2>(*std::prev(end))));
         }
         REQUIRE(fit.live_runs() == live.size());
-        most_live = std::max(most_live, live.size());
+        max_live = std::max(max_live, live.size());
     }
     CHECK(reported > 0);
-    CHECK(most_live > 1000);
+    CHECK(max_live > 1000);
     CHECK(memory.held == fit.metadata_bytes());
 }
 

@@ -135,12 +135,12 @@ TEST_CASE("a release under a key that is not open changes nothing", "[heap][fit]
     CHECK(fit.release(at(3), {~0U, 1}) == 0);
     CHECK(fit.bytes_of(at(3)) == 256);
     CHECK(fit.valid());
-    CHECK_FALSE(fit.open(runs::most_keys));
-    CHECK(fit.open(runs::most_keys - 1));
-    CHECK(fit.is_open(runs::most_keys - 1));
-    CHECK_FALSE(fit.is_open(runs::most_keys - 2));
-    CHECK(fit.release(at(3), {runs::most_keys - 1, 1}) == 256);
-    CHECK(fit.allocate_any(256, 256).tag.stream == runs::most_keys - 1);
+    CHECK_FALSE(fit.open(runs::max_keys));
+    CHECK(fit.open(runs::max_keys - 1));
+    CHECK(fit.is_open(runs::max_keys - 1));
+    CHECK_FALSE(fit.is_open(runs::max_keys - 2));
+    CHECK(fit.release(at(3), {runs::max_keys - 1, 1}) == 256);
+    CHECK(fit.allocate_any(256, 256).tag.stream == runs::max_keys - 1);
     CHECK(fit.valid());
 }
 

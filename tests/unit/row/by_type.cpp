@@ -85,8 +85,8 @@ TEST_CASE("more types than entries are told together", "[report]") {
         ++entries;
         if (u.type == nullptr) others = u.rows;
     });
-    CHECK(entries == allot::type_histogram::most_types + 1);
-    CHECK(others == 100 - allot::type_histogram::most_types);
+    CHECK(entries == allot::type_histogram::max_types + 1);
+    CHECK(others == 100 - allot::type_histogram::max_types);
     for (void* p : all) rows.release(p);
 }
 

@@ -12,8 +12,8 @@ namespace allot::inline ALLOT_ABI {
 namespace page {
 
 /// The range of page sizes; a page size is a power of two.
-inline constexpr std::size_t least_bytes = std::size_t{64} << 10;
-inline constexpr std::size_t most_bytes = std::size_t{16} << 20;
+inline constexpr std::size_t min_bytes = std::size_t{64} << 10;
+inline constexpr std::size_t max_bytes = std::size_t{16} << 20;
 
 /// Options of page::mapped.
 struct mapped_options {
@@ -33,12 +33,10 @@ struct huge_options {
     bool lock = false;
 };
 
-constexpr bool is_page_size(std::size_t n) noexcept {
-    return n >= least_bytes && n <= most_bytes && (n & (n - 1)) == 0;
-}
+constexpr bool is_page_size(std::size_t n) noexcept { return n >= min_bytes && n <= max_bytes && (n & (n - 1)) == 0; }
 constexpr bool valid(const mapped_options& o) noexcept { return is_page_size(o.page) && o.reserve % o.page == 0; }
 constexpr bool valid(const huge_options& o) noexcept {
-    return is_page_size(o.page) && o.reserve % o.page == 0 && o.huge_page >= least_bytes &&
+    return is_page_size(o.page) && o.reserve % o.page == 0 && o.huge_page >= min_bytes &&
            (o.huge_page & (o.huge_page - 1)) == 0;
 }
 

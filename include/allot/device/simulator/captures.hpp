@@ -21,6 +21,12 @@
 namespace allot::inline ALLOT_ABI {
 namespace device::sim {
 
+// CUDA's codes for errors in captures, named as cudaErrorStreamCapture...; captured_event is cudaErrorCapturedEvent.
+namespace capture_code {
+inline constexpr int unsupported = 900, invalidated = 901, unmatched = 903, unjoined = 904, isolation = 905,
+                     implicit = 906, captured_event = 907, wrong_thread = 908;
+} // namespace capture_code
+
 struct captured_operation {
     const char* what = "";
     std::vector<range> reads;
@@ -57,12 +63,12 @@ class captures {
     void end(handle_type h) { all_.erase(h); }
 
     // Whether an unsafe call of this thread is refused; invalidates the captures that refuse it.
-    bool refuse(std::thread::id thread, capture_mode mode) {
-        if (mode == capture_mode::relaxed) return false;
+    bool refuse(std::thread::id thread, capture_mode thread_mode) {
+        if (thread_mode == capture_mode::relaxed) return false;
         bool refused = false;
         all_.each([&](handle_type, capture_record& c) {
             if (c.mode == capture_mode::relaxed) return;
-            if (c.thread != thread && (c.mode != capture_mode::global || mode != capture_mode::global)) return;
+            if (c.thread != thread && (c.mode != capture_mode::global || thread_mode != capture_mode::global)) return;
             c.invalid = refused = true;
         });
         return refused;

@@ -84,7 +84,7 @@ class operation_layer : public mapping_layer {
         if (in.refused()) return in.error();
         stream_state* const s = find(stream);
         if (s == nullptr) return in.fail(failure::invalid_handle);
-        if (s->legacy) return in.fail(failure::not_permitted_in_capture, 900);
+        if (s->legacy) return in.fail(failure::not_permitted_in_capture, capture_code::unsupported);
         if (captures_.find(s->capture) != nullptr) return in.fail(failure::invalid_value, 401);
         s->captured.clear();
         s->capture = captures_.begin(mode, this_thread().id, s->index, s->device);
@@ -98,16 +98,18 @@ class operation_layer : public mapping_layer {
         capture_record* const c = captures_.find(s->capture);
         if (c == nullptr) return in.fail(failure::invalid_value, 401);
         int code = 0;
-        if (c->origin != s->index) code = 903;                                                  // another stream
-        else if (c->mode != capture_mode::relaxed && c->thread != this_thread().id) code = 908; // another thread
+        if (c->origin != s->index) code = capture_code::unmatched; // another stream
+        else if (c->mode != capture_mode::relaxed && c->thread != this_thread().id)
+            code = capture_code::wrong_thread; // another thread
         if (code != 0) {
             c->invalid = true;
             return in.fail(failure::not_permitted_in_capture, code);
         }
-        if (c->invalid) code = 901;
+        if (c->invalid) code = capture_code::invalidated;
         for (const std::uint32_t i : c->members) {
             const stream_state& member = streams_[i];
-            if (code == 0 && !s->captured.knows(member.self(), member.captured[member.self()])) code = 904; // unjoined
+            if (code == 0 && !s->captured.knows(member.self(), member.captured[member.self()]))
+                code = capture_code::unjoined; // unjoined
         }
         graph_type made{};
         if (code == 0) {

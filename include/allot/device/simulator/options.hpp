@@ -26,10 +26,10 @@ struct simulator_options {
     bool memory_pools = true;                        // false: allocate_async() fails: not supported
     bool peers = true;                               // devices can access each other
     device::execution execution = execution::immediate;
-    std::uint64_t seed = 1;             // equal seeds and calls give equal runs
-    bool poison = true;                 // freed memory is overwritten, in stream order
-    std::size_t longest_queue = 64;     // delayed: with more queued work, each call runs some of it
-    std::size_t most_events = SIZE_MAX; // live at a time; beyond it create_event() fails: out of memory
+    std::uint64_t seed = 1;            // equal seeds and calls give equal runs
+    bool poison = true;                // freed memory is overwritten, in stream order
+    std::size_t longest_queue = 64;    // delayed: with more queued work, each call runs some of it
+    std::size_t max_events = SIZE_MAX; // live at a time; beyond it create_event() fails: out of memory
     bool abort_on_hazard = false;
     hazard_sink sink{};
 };

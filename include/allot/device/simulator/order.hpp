@@ -66,7 +66,9 @@ class order_layer : public machine {
     };
 
     bool delayed() const noexcept { return options_.execution == execution::delayed; }
-    device_state& devices_of(const stream_state& s) noexcept { return devices_[static_cast<std::size_t>(s.device)]; }
+    device_state& state_of_device(const stream_state& s) noexcept {
+        return devices_[static_cast<std::size_t>(s.device)];
+    }
     static stream_type handle_of(const stream_state& s) noexcept { return {s.index + 2}; }
 
     stream_state* find(stream_type stream) {
@@ -87,7 +89,7 @@ class order_layer : public machine {
         s.device = device;
         s.kind = kind;
         s.is_default = is_default;
-        devices_of(s).streams.push_back(s.index);
+        state_of_device(s).streams.push_back(s.index);
         return s;
     }
 
@@ -97,7 +99,7 @@ class order_layer : public machine {
             s.clock.join(host_clock_);
             s.host_seen = host_version_;
         }
-        device_state& d = devices_of(s);
+        device_state& d = state_of_device(s);
         if (s.legacy) {
             for (const std::uint32_t i : d.streams)
                 if (streams_[i].kind == stream_kind::blocking) s.clock.join(streams_[i].clock);
@@ -196,7 +198,7 @@ class order_layer : public machine {
             const stream_state& origin = streams_[c.origin];
             if (origin.device != s.device || origin.kind != stream_kind::blocking) return;
             if (!query_only) c.invalid = true;
-            code = 906;
+            code = capture_code::implicit;
         });
         return code;
     }
@@ -205,9 +207,9 @@ class order_layer : public machine {
         if (const int code = implicit_capture(s)) return code;
         if (capture_record* const c = captures_.find(s.capture)) {
             c->invalid = true;
-            return 900;
+            return capture_code::unsupported;
         }
-        return refused_by_capture() ? 900 : 0;
+        return refused_by_capture() ? capture_code::unsupported : 0;
     }
 
     operation operation_of(const use& u) const noexcept {

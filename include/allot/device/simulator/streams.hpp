@@ -52,9 +52,9 @@ class stream_layer : public order_layer {
             return in.fail(failure::not_permitted_in_capture);
         }
         s->alive = false;
-        devices_of(*s).destroyed_clock.join(s->clock);
-        if (s->kind == stream_kind::blocking) devices_of(*s).destroyed_blocking_clock.join(s->clock);
-        std::erase(devices_of(*s).streams, s->index);
+        state_of_device(*s).destroyed_clock.join(s->clock);
+        if (s->kind == stream_kind::blocking) state_of_device(*s).destroyed_blocking_clock.join(s->clock);
+        std::erase(state_of_device(*s).streams, s->index);
         return {};
     }
     result<std::uint64_t> stream_id(stream_type stream) {
@@ -116,7 +116,7 @@ class stream_layer : public order_layer {
         const entry in{*this, call::create_event};
         if (in.refused()) return in.error();
         if (!is_device(device.index)) return in.fail(failure::invalid_device);
-        if (events_.size() >= options_.most_events) return in.fail(failure::out_of_memory);
+        if (events_.size() >= options_.max_events) return in.fail(failure::out_of_memory);
         const event_type e = events_.insert();
         event_state& state = *events_.find(e);
         state.device = device.index;
@@ -169,7 +169,7 @@ class stream_layer : public order_layer {
             if (code != 0) return in.fail(failure::not_permitted_in_capture, code);
             return {};
         }
-        if (e->capture.generation != 0) return in.fail(failure::not_permitted_in_capture, 907);
+        if (e->capture.generation != 0) return in.fail(failure::not_permitted_in_capture, capture_code::captured_event);
         if (!e->recorded) return {};
         join_implied(*s);
         s->clock.join(e->clock);
@@ -209,20 +209,22 @@ class stream_layer : public order_layer {
     // CUDA's code for a query of or a wait for an event that was last recorded in a capture, also one that has ended.
     int captured(const event_state& e) {
         if (capture_record* const c = captures_.find(e.capture)) c->invalid = true;
-        if (e.capture.generation != 0) return 907;
-        return refused_by_capture() ? 900 : 0;
+        if (e.capture.generation != 0) return capture_code::captured_event;
+        return refused_by_capture() ? capture_code::unsupported : 0;
     }
-    // A wait for an event of a capture: the stream joins the capture. A wait in a capture for an event outside is
-    // refused.
+    // A wait where the stream or the event is of a capture (`of_stream`, `of_event`; null: of none, not both): the
+    // stream joins the event's capture. Returns 0, or CUDA's code: `isolation` for an event outside the stream's
+    // capture or of another device, `implicit` for the legacy stream. An event that was never recorded has no effect in
+    // a capture.
     int join_capture(stream_state& s, capture_record* of_stream, const event_state& e, capture_record* of_event) {
         if (of_event == nullptr || (of_stream != nullptr && of_stream != of_event) ||
             s.device != of_event->work.device) {
             if (of_stream != nullptr && e.recorded) of_stream->invalid = true;
-            return of_stream != nullptr && !e.recorded ? 0 : 905;
+            return of_stream != nullptr && !e.recorded ? 0 : capture_code::isolation;
         }
         if (s.legacy) {
             of_event->invalid = true;
-            return 906;
+            return capture_code::implicit;
         }
         if (of_stream == nullptr) {
             s.capture = e.capture;
