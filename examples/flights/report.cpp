@@ -131,7 +131,7 @@ std::string draw(const device_outcome& from, std::size_t limit) {
                        grouped(from.afterwards.waits), grouped(from.hazards));
     for (std::size_t at = 0, end = 0; (end = from.report.find('\n', at)) != std::string::npos; at = end + 1)
         out += "  " + from.report.substr(at, end - at + 1);
-    out += fmt::format("  afterwards: {} blocks live, reserved {}, peak {}\n\n", from.afterwards.live_blocks,
+    out += fmt::format("  afterwards: {} blocks live, charged {}, peak {}\n\n", from.afterwards.live_blocks,
                        bytes(from.afterwards.charged), bytes(from.afterwards.peak));
     return out;
 }
