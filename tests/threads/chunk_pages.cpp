@@ -92,7 +92,7 @@ TEST_CASE("nobody is refused for pages that another thread is giving back", "[ch
         c.heap.give(&p, 1); // all of the chunk is free from now on
         stop on_the_way;
         c.ledger.given = [&] { on_the_way.here(); };
-        std::thread gives{[&] { c.heap.reclaim(true); }};
+        std::thread gives{[&] { c.heap.reclaim(); }};
         on_the_way.wait();
         std::byte* const got = large ? c.heap.take_pages(chunk / page) : c.take(64);
         CHECK(got != nullptr);
@@ -111,7 +111,7 @@ TEST_CASE("nobody is refused for pages that came back behind its last look", "[c
         on_the_way.reached = true;
         while (!go) std::this_thread::yield();
     };
-    std::thread gives{[&] { c.heap.reclaim(true); }};
+    std::thread gives{[&] { c.heap.reclaim(); }};
     on_the_way.wait();
     c.ledger.refused = [&] {
         go = true;
@@ -179,7 +179,7 @@ TEST_CASE("who is asked for pages waits for those that its threads are giving ba
     c.heap.give(&p, 1);
     stop on_the_way;
     c.ledger.given = [&] { on_the_way.here(); };
-    std::thread gives{[&] { c.heap.reclaim(true); }};
+    std::thread gives{[&] { c.heap.reclaim(); }};
     on_the_way.wait();
     c.heap.reclaim_for_arena();
     CHECK(c.ledger.used() == 0);
