@@ -49,7 +49,7 @@ template <class Set> class chunk_arena {
     static constexpr std::size_t default_chunk_bytes = std::size_t{4} << 20;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
-    /// Takes, in any order: name, chunk_bytes (else 4 MiB, less where the limit is small), page_bytes, reserve_bytes,
+    /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit, 4 MiB at most), page_bytes, reserve_bytes,
     /// leak_sink; limit, unless the set names ledger::none; the account to charge under ledger::tree; the arena under
     /// page::of<Arena>; the bytes to use under page::borrowed; a device_id, and the api unless it is an empty type,
     /// under page::on_device.

@@ -36,7 +36,7 @@ class account_listener {
     virtual void after(const account&, std::size_t, const charge_status&) noexcept {}
     /// After bytes were refunded, or held bytes cancelled; in a closing account just before.
     virtual void released(const account&, std::size_t) noexcept {}
-    /// After an account refused the charge. Called once per request.
+    /// After an account refused the charge. Called once per refused charge; a request may charge again.
     /// Returns: how often to retry; the maximum over all listeners applies.
     virtual unsigned failed(const account&, const charge_status&) noexcept { return 0; }
     /// After the charge moved from one account to the other.
