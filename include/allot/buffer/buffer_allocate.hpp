@@ -81,7 +81,7 @@ inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
         write_top_holders(out, by.root());
     }));
 }
-inline std::size_t buffer::room() const noexcept {
+inline std::size_t buffer::capacity() const noexcept {
     if (ledger_ == nullptr || is_shared()) return size_;
     const memory_block& m = ledger_->block->memory;
     return m.bytes - static_cast<std::size_t>(data_ - m.address);
@@ -90,7 +90,7 @@ inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) 
     if (why != nullptr) *why = {};
     if (bytes <= size_) return true;
     if (ledger_ == nullptr) return false; // the empty buffer
-    if (bytes <= room()) {
+    if (bytes <= capacity()) {
         size_ = bytes;
         return true;
     }

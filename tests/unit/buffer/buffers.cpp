@@ -8,7 +8,7 @@ TEST_CASE_METHOD(fixture, "a buffer is charged by what its memory takes", "[buff
     CHECK(x.charged_bytes() == 256);
     CHECK(a.used() == 256);
     CHECK(a.stats().buffers == 1);
-    CHECK(x.room() == 256);
+    CHECK(x.capacity() == 256);
     CHECK(x.holder() == &a);
     CHECK(x.valid());
     x.release();
@@ -51,11 +51,11 @@ TEST_CASE_METHOD(fixture, "slices are views of the same block", "[buffer]") {
     CHECK(all.size() == 100);
     CHECK(a.stats().buffers == 1); // one ledger
     CHECK(x.is_shared());
-    CHECK(y.room() == 50); // others have views
+    CHECK(y.capacity() == 50); // others have views
     x.release(), all.release(), y.release();
     CHECK(a.used() == 256);
     CHECK_FALSE(z.is_shared());
-    CHECK(z.room() == 256 - 15);
+    CHECK(z.capacity() == 256 - 15);
     buffer moved{std::move(z)};
     z = std::move(moved);
     CHECK(z.get<std::uint8_t>(1) == 16);
