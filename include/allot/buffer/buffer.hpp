@@ -107,8 +107,8 @@ class buffer {
 
     /// Bytes from this view's start that it could use: to the end of the block if it has no other view, else size().
     std::size_t capacity() const noexcept;
-    /// Makes the view at least this long: in place within capacity(), else in a new block of the same memory, charged to
-    /// this view's account. Contents are not copied to a new block.
+    /// Makes the view at least this long: in place within capacity(), else in a new block of the same memory, charged
+    /// to this view's account. Contents are not copied to a new block.
     /// Returns: false, with no effect, if the account or the memory refuses, or the view is foreign or empty.
     bool reallocate_if_needed(std::size_t bytes, charge_status* why = nullptr) noexcept;
 
