@@ -1,6 +1,8 @@
 // Sizes, counts and alignments at the edges of std::size_t, for tests that walk every entry point that takes one.
 #pragma once
 
+#include <allot/config.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
