@@ -44,7 +44,7 @@ static std::uint64_t hazards_of(bool waits) {
     for (int i = 0; i != 4; ++i) {
         const auto s = i % 2 == 0 ? a : b;
         auto* const p = static_cast<int*>(blocks.take(s));
-        (void)sim.launch(s, {}, {{p, sizeof(int)}}, [=] { *p = i; }, "kernel"); // stands in for a kernel
+        (void)sim.launch(s, {}, {{p, sizeof(int)}}, [=] { *p = i; }, "kernel"); // the work of a kernel
         blocks.give(p, s);
     }
     return sim.hazards();

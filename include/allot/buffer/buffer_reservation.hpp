@@ -26,7 +26,7 @@ namespace allot::inline ALLOT_ABI {
 class buffer_reservation {
   public:
     buffer_reservation(buffer_memory memory, account& by) noexcept : memory_(memory), by_(&by) {
-        by.count(counted::reservations, 1);
+        by.count(counted::buffer_reservations, 1);
     }
     buffer_reservation(const buffer_reservation&) = delete;
     buffer_reservation& operator=(const buffer_reservation&) = delete;
@@ -99,7 +99,7 @@ class buffer_reservation {
     }
     // The caller owns the charge then, and refunds it or moves it to a buffer. The refund may end the account.
     void end() noexcept {
-        by_->count(counted::reservations, -1);
+        by_->count(counted::buffer_reservations, -1);
         by_ = nullptr;
         bytes_ = charged_ = 0;
     }

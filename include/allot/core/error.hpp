@@ -76,7 +76,7 @@ enum class misuse {
     other_tree,             // an account of another tree
     out_of_bounds,          // bytes beyond a buffer's ends, or values beyond a vector's
     reservation_closed,     // a reservation that is used up or closed
-    // damage, found by a guard or a row's check; reported in every build
+    // damage, found by a guard or a row's checksum; reported in every build
     broken_link,         // a free slot was written: its link does not lead to a slot
     overrun,             // the bytes behind a row were written
     write_after_release, // a row was written after its last release
@@ -162,7 +162,7 @@ ALLOT_COLD inline void damage_to_stderr(void*, const misuse_report& report) noex
     if constexpr (ALLOT_CHECKED != 0) std::abort();
 }
 
-/// Receives the damage that a manager's guard or a row's check finds; by default standard error. With another sink
+/// Receives the damage that a manager's guard or a row's checksum finds; by default standard error. With another sink
 /// checked builds do not abort.
 /// Threads: called on any thread, without a lock held; it may use the manager.
 struct damage_sink {

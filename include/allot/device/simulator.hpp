@@ -83,9 +83,9 @@ class simulator : public sim::operation_layer {
         return counts_[static_cast<std::size_t>(c)];
     }
     /// The number of memory ranges that are tracked separately.
-    std::size_t pieces() const {
+    std::size_t intervals() const {
         const std::lock_guard lock{mutex_};
-        return uses_.pieces();
+        return uses_.intervals();
     }
     /// Nanoseconds of virtual time: the sum of the costs of all calls.
     std::uint64_t now() const {

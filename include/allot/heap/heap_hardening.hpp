@@ -35,7 +35,7 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
     static constexpr bool logs_damage = encodes || Guard::waits != 0;
 
   public:
-    // Usable bytes of a row, its type's check included.
+    // Usable bytes of a row, its type's checksum included.
     std::size_t usable() const noexcept { return room() - Guard::row_bytes; }
     // True if the canary behind the row is unchanged.
     bool is_intact(const std::byte* row) const noexcept {

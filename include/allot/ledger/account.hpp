@@ -90,7 +90,7 @@ class alignas(64) account : detail::tree_node {
     // ---- charges --------------------------------------------------------------------------------------------
 
     /// Charges the bytes to this account and all above, or changes nothing.
-    /// Returns: false if a level has no room, a listener vetoes, or the account is closed. The status names the level.
+    /// Returns: false if a level has no headroom, a listener vetoes, or the account is closed. The status names the level.
     /// Complexity: O(1) within the credit, else O(depth) under the tree's lock.
     /// Threads: any; with one_thread, the account's own.
     [[nodiscard]] ALLOT_ALWAYS_INLINE charge_status try_charge(std::size_t bytes) noexcept {
@@ -130,7 +130,7 @@ class alignas(64) account : detail::tree_node {
     static charge_status transfer(account& from, account& to, std::size_t bytes) noexcept {
         return move(from, to, bytes, mode::forced);
     }
-    /// As transfer(), but changes nothing if a level has no room.
+    /// As transfer(), but changes nothing if a level has no headroom.
     [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept {
         return move(from, to, bytes, mode::checked);
     }
@@ -193,8 +193,8 @@ class alignas(64) account : detail::tree_node {
 
     void add(account_item& item) noexcept;
     void remove(account_item& item) noexcept;
-    /// Counts open buffers and reservations, by 1 or -1. They are reported as leaks, and delay the end of a closing
-    /// account.
+    /// Counts open buffers and buffer reservations, by 1 or -1. They are reported as leaks, and delay the end of a
+    /// closing account.
     /// Requires: decrement before you refund, and without your own locks. Do not touch the account after your last
     /// decrement, which may end it.
     /// Complexity: one atomic addition while the account is open; the tree's lock while it closes.

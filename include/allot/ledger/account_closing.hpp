@@ -190,11 +190,11 @@ inline bool account::leave_tree() noexcept {
 inline bool account::write_leaks(text_writer& out) const noexcept {
     const std::size_t left = credit().charged();
     const std::uint32_t buffers = life_.counts().now(detail::open_counts::buffers),
-                        reservations = life_.counts().now(detail::open_counts::reservations);
+                        reservations = life_.counts().now(detail::open_counts::buffer_reservations);
     if (left == 0 && !has_children() && items_.empty() && buffers == 0 && reservations == 0) return false;
     out.put("allot: account ").put(name()).put(" closed with ").bytes(left).put(" not refunded");
     if (buffers != 0) out.put(", ").number(buffers).put(" buffers");
-    if (reservations != 0) out.put(", ").number(reservations).put(" reservations");
+    if (reservations != 0) out.put(", ").number(reservations).put(" buffer reservations");
     out.newline();
     each_child([&](const tree_node& c) {
         out.put("  open child: ").put(c.name()).put(", ").bytes(c.used()).put(" used").newline();

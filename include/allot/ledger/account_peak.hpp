@@ -31,7 +31,7 @@ struct account_line {
 class account_peak {
   public:
     /// Requires: the lines outlive this object.
-    explicit account_peak(std::span<account_line> room) noexcept : room_(room) {}
+    explicit account_peak(std::span<account_line> lines) noexcept : lines_(lines) {}
     account_peak(const account_peak&) = delete;
     account_peak& operator=(const account_peak&) = delete;
 
@@ -42,7 +42,7 @@ class account_peak {
     std::size_t missing() const noexcept { return missing_; }
     /// Calls visit(account_stats) for the root and all below, parents first. Committed and resident bytes are 0.
     template <class Visit> void visit(Visit visit) const {
-        for (const account_line& line : room_.first(n_)) {
+        for (const account_line& line : lines_.first(n_)) {
             account_stats f = line.stats;
             f.name = line.name;
             visit(static_cast<const account_stats&>(f));
@@ -54,13 +54,13 @@ class account_peak {
 
     void begin(std::size_t used) noexcept { used_ = used, n_ = missing_ = 0; }
     void add(const account_stats& f) noexcept {
-        if (n_ == room_.size()) return void(++missing_);
-        account_line& line = room_[n_++];
+        if (n_ == lines_.size()) return void(++missing_);
+        account_line& line = lines_[n_++];
         line.stats = f;
         text_writer{line.name}.put(f.name);
     }
 
-    std::span<account_line> room_;
+    std::span<account_line> lines_;
     std::size_t used_ = 0, n_ = 0, missing_ = 0;
 };
 

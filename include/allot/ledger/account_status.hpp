@@ -39,7 +39,7 @@ enum class charge_outcome : std::uint8_t {
     fits,       // charged, within every limit
     in_grace,   // charged, beyond a limit by at most its grace
     forced,     // charged, beyond a limit, by a call that forces
-    over_limit, // not charged: `at` has no room
+    over_limit, // not charged: `at` has no headroom
     vetoed,     // not charged: a listener of `at` refused
     closed,     // not charged: `at` is closed
     misused,    // not done: accounts of two trees, more than was charged, or a wrong call (see the function)
@@ -90,9 +90,9 @@ struct account_stats {
     std::size_t resident = 0;    // of its own items, as they report: in memory now
     unsigned depth = 0;          // 0: the root
     std::uint32_t children = 0;
-    std::uint32_t buffers = 0, reservations = 0; // open in this account
-    std::uint64_t refused = 0;                   // requests refused at this account's limit
-    std::uint64_t beyond = 0;                    // charges beyond this account's limit, in grace or forced
+    std::uint32_t buffers = 0, buffer_reservations = 0; // open in this account
+    std::uint64_t refused = 0;                          // requests refused at this account's limit
+    std::uint64_t beyond = 0;                           // charges beyond this account's limit, in grace or forced
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -51,7 +51,7 @@ inline account_stats account::stats_now() const noexcept {
 inline account_stats account::stats_locked() const noexcept {
     account_stats f = tree_node::stats();
     f.buffers = life_.counts().now(detail::open_counts::buffers);
-    f.reservations = life_.counts().now(detail::open_counts::reservations);
+    f.buffer_reservations = life_.counts().now(detail::open_counts::buffer_reservations);
     return f;
 }
 inline bool account::verify() const noexcept {

@@ -16,7 +16,7 @@ namespace detail {
 
 class open_counts {
   public:
-    enum what : unsigned { buffers, reservations, users };
+    enum what : unsigned { buffers, buffer_reservations, users };
 
     // False: the account is closing; count by add_left() under the lock.
     ALLOT_ALWAYS_INLINE bool add(unsigned at, int by) noexcept {
@@ -44,7 +44,7 @@ class open_counts {
         const std::uint32_t n = open_[at].load(std::memory_order_acquire);
         return n < closed ? n : left_[at];
     }
-    bool none() const noexcept { return now(buffers) == 0 && now(reservations) == 0 && now(users) == 0; }
+    bool none() const noexcept { return now(buffers) == 0 && now(buffer_reservations) == 0 && now(users) == 0; }
 
   private:
     static constexpr std::uint32_t closed = std::uint32_t{1} << 31; // and above

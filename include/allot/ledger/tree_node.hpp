@@ -120,7 +120,7 @@ class tree_node {
 
     // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
 
-    // Requires a parent with room for the reservation.
+    // Requires a parent with headroom for the reservation.
     void attach(std::size_t reservation) noexcept;
     // Returns the subtree charge to the parent, which gets the children. Requires a parent.
     void detach() noexcept;

@@ -6,7 +6,7 @@
 // (arena_pages.hpp). The host never reads the pages of a device (page_backing.hpp): their headers are out of band.
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit.
 // Cost: 66.1 bits per page out of band (67.1 under retain::idle), four mappings per arena. Taking a page that was used
-// before searches two words under a spin lock.
+// before searches two words under a spin lock; taking and giving pages test one pointer for retain::idle.
 // Threads: any, except for construction and destruction. A child of fork() has its own copy, which it may use if no
 // other thread of the parent was inside a call to the arena.
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges, 2019.

@@ -32,7 +32,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     if (f.credit != 0) out.put(", credit ").bytes(f.credit);
     if (f.committed != 0) out.put(", committed ").bytes(f.committed).put(", resident ").bytes(f.resident);
     if (f.buffers != 0) out.put(", ").number(f.buffers).put(" buffers");
-    if (f.reservations != 0) out.put(", ").number(f.reservations).put(" reservations");
+    if (f.buffer_reservations != 0) out.put(", ").number(f.buffer_reservations).put(" buffer reservations");
     if (f.refused != 0) out.put(", refused ").number(f.refused);
     if (f.beyond != 0) out.put(", charged beyond its limit ").number(f.beyond);
     out.newline();
@@ -45,7 +45,7 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
         .put("subtree_charge", f.subtree_charge)
         .put("peak", f.peak);
     json.put("limit", f.limit).put("grace", f.grace).put("reservation", f.reservation).put("committed", f.committed);
-    json.put("resident", f.resident).put("buffers", f.buffers).put("reservations", f.reservations);
+    json.put("resident", f.resident).put("buffers", f.buffers).put("buffer_reservations", f.buffer_reservations);
     json.put("refused", f.refused).put("beyond", f.beyond);
 }
 

@@ -234,7 +234,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
     static huge_rows& owner_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
-    // Bytes that a row may use, its type's check included.
+    // Bytes that a row may use, its type's checksum included.
     std::size_t usable_bytes(const huge_header& h) const noexcept {
         return (h.pages << provider_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
     }

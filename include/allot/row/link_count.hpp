@@ -5,7 +5,7 @@
 //
 //   bit 31      constructed: the last release calls the type's destructor
 //   bit 30      mark of a slot returned to its heaplet (slots/mark.hpp); no other bit is set then
-//   bit 29      sealed: the last release verifies the row's check
+//   bit 29      sealed: the last release verifies the row's checksum
 //   bits 28-0   number of links
 //
 // Invariant: a free slot's word has no links, so a double release is found while the slot is free.

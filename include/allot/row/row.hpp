@@ -69,7 +69,7 @@ inline bool is_shared(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
     return page == nullptr || page->ops->is_shared(*page, detail::opaque_bytes(row));
 }
-/// Returns: bytes that the row may use, without its type's check; 0 for an address outside every arena.
+/// Returns: bytes that the row may use, without its type's checksum; 0 for an address outside every arena.
 inline std::size_t capacity(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);
     return page == nullptr ? 0 : page->ops->capacity(*page, detail::opaque_bytes(row));
@@ -84,7 +84,7 @@ inline void finalize(void* row) noexcept {
 inline void seal(void* row) noexcept {
     if (page_header* const page = detail::page_of_row(row)) page->ops->seal(*page, detail::opaque_bytes(row));
 }
-/// Compares a sealed row with its check, and the bytes behind it with the canary (guard::canary).
+/// Compares a sealed row with its checksum, and the bytes behind it with the canary (guard::canary).
 /// Effects: reports damage to the damage_sink. Returns: true without damage, and outside every arena.
 inline bool check(const void* row) noexcept {
     page_header* const page = detail::page_of_row(row);

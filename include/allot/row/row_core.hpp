@@ -281,7 +281,7 @@ template <class Set> class row_core {
         sampler_.allocated(*this, bytes, type);
         return slot;
     }
-    // Adds the 4 bytes of the type's check, if any; not to a size above PTRDIFF_MAX, which is refused later.
+    // Adds the 4 bytes of the type's checksum, if any; not to a size above PTRDIFF_MAX, which is refused later.
     static std::size_t with_check(std::size_t bytes, const row_type& type) noexcept {
         if (!policies::counts || bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return bytes;
         return bytes + type.check_bytes();

@@ -24,7 +24,7 @@ inline std::uint32_t check_of_row(row_check kind, const std::byte* row, std::siz
     sys::expose(row, bytes); // unwritten bytes are checked, too: memory checkers must not complain
     return kind == row_check::crc32c ? crc32c(row, bytes) : sum16(row, bytes);
 }
-// `usable`: bytes that the row may use, its check included.
+// `usable`: bytes that the row may use, its checksum included.
 inline void write_seal(const row_type& type, std::byte* row, std::size_t usable) noexcept {
     const std::size_t bytes = usable - type.check_bytes();
     const std::uint32_t check = check_of_row(type.check, row, bytes);

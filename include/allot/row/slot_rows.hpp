@@ -152,7 +152,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static const row_type* type_of(page& p, std::byte* row) noexcept {
         return type_of_row<Count>(context_of(p), p, row);
     }
-    // Bytes that a row may use, its type's check included.
+    // Bytes that a row may use, its type's checksum included.
     static std::size_t usable_bytes(const slot_geometry& cut) noexcept {
         return cut.stride - cut.header - guard::row_bytes;
     }

@@ -6,7 +6,7 @@ TEST_CASE_METHOD(fixture, "a reservation is charged as it grows, and is one buff
     buffer_memory telling{reported};
     {
         allot::buffer_reservation r{telling, a};
-        CHECK(a.stats().reservations == 1);
+        CHECK(a.stats().buffer_reservations == 1);
         CHECK_FALSE(r.add(SIZE_MAX - 5)); // rounded up it would be nothing
         CHECK(r.bytes() == 0);
         CHECK(r.add(100));
@@ -26,7 +26,7 @@ TEST_CASE_METHOD(fixture, "a reservation is charged as it grows, and is one buff
         CHECK_FALSE(r.is_open());
         r.close();
         CHECK(a.used() == 512);
-        CHECK(a.stats().reservations == 0);
+        CHECK(a.stats().buffer_reservations == 0);
     }
     CHECK(a.used() == 0);
     CHECK(reported.live == 0);
@@ -42,7 +42,7 @@ TEST_CASE_METHOD(fixture, "a reservation is charged as it grows, and is one buff
         CHECK(dropped.add(1000));
     }
     CHECK(a.used() == 0);
-    CHECK(a.stats().reservations == 0);
+    CHECK(a.stats().buffer_reservations == 0);
 }
 
 TEST_CASE_METHOD(fixture, "a failing allocation leaves a reservation's balance right", "[buffer][reservation]") {

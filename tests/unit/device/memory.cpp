@@ -120,7 +120,7 @@ TEST_CASE("blocks cut out of a segment are followed when they are marked", "[dev
         m.api.mark_freed(block, 8192, a); // both at once
         m.api.mark_allocated(block, 8192, a);
         CHECK(m.sim.hazards() == 0);
-        CHECK(m.sim.pieces() <= 3);
+        CHECK(m.sim.intervals() <= 3);
     }
     SECTION("reuse on another stream needs an event") {
         m.api.mark_freed(block, 8192, a);

@@ -246,7 +246,7 @@ TEST_CASE("what is counted keeps a closing account, though nothing is charged", 
         }
     };
     account root{name{"root"}};
-    for (const auto what : {allot::counted::buffers, allot::counted::reservations}) {
+    for (const auto what : {allot::counted::buffers, allot::counted::buffer_reservations}) {
         owner o;
         o.leaf = std::make_unique<account>(root, name{"leaf"});
         account& leaf = *o.leaf;
@@ -254,7 +254,7 @@ TEST_CASE("what is counted keeps a closing account, though nothing is charged", 
         leaf.count(what, 1);
         REQUIRE(!leaf.close_when_drained(&owner::end, &o));
         const auto f = leaf.stats();
-        CHECK(f.buffers + f.reservations == 2);
+        CHECK(f.buffers + f.buffer_reservations == 2);
         leaf.count(what, 1); // one more while it closes
         leaf.count(what, -1);
         leaf.count(what, -1);
@@ -291,9 +291,9 @@ TEST_CASE("closing waits for what is counted, and tells what is left of it", "[a
 
     account late{root, name{"late"}, leaks.sink()};
     late.count(allot::counted::buffers, 1);
-    late.count(allot::counted::reservations, 1);
+    late.count(allot::counted::buffer_reservations, 1);
     CHECK_FALSE(late.close(20_ms));
-    CHECK(leaks.has("late closed with 0 bytes not refunded, 1 buffers, 1 reservations"));
+    CHECK(leaks.has("late closed with 0 bytes not refunded, 1 buffers, 1 buffer reservations"));
 }
 
 TEST_CASE("an account that a transfer ends may be gone behind it, and is told before", "[accounts][closing]") {

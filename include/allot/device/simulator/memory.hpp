@@ -201,7 +201,7 @@ class memory_layer : public stream_layer {
         if (options_.poison && backed()) submit(s, [p, bytes] { std::memset(p, poison_byte, bytes); });
     }
 
-    // Removes the pieces of a range, and reports the first use that the host has not waited for.
+    // Removes the intervals of a range, and reports the first use that the host has not waited for.
     void remove_range(address begin, std::size_t bytes, const use& now) {
         bool reported = false;
         uses_.erase(begin, begin + bytes, [&](address from, address to, const use& u) {

@@ -1,8 +1,9 @@
-// The last uses of memory: pieces of it, each with its last write and the reads since.
+// The last uses of memory: intervals of it, each with its last write and the reads since.
 //
-// Invariant: pieces do not overlap; bytes without a piece are not allocated. A use splits pieces at its ends. A write,
-// an allocation or a free joins the pieces that it covers within a region, so there are about as many pieces as blocks.
-// Cost: one search in a red-black tree, unless the range starts in the piece of the last use; one node per split.
+// Invariant: intervals do not overlap; bytes without an interval are not allocated. A use splits intervals at its ends. A write,
+// an allocation or a free joins the intervals that it covers within a region, so there are about as many intervals as
+// blocks.
+// Cost: one search in a red-black tree, unless the range starts in the interval of the last use; one node per split.
 // Threads: one at a time. Source: race detection by happened-before, on ranges: Eraser, Savage et al. (1997); FastTrack
 // (2009).
 #pragma once
@@ -40,20 +41,22 @@ enum class intent : std::uint8_t { read, write, allocate, free };
 
 class use_map {
   public:
-    void insert(const region& r, const use& first) { pieces_.emplace(r.begin, piece{r.begin + r.bytes, &r, first}); }
+    void insert(const region& r, const use& first) {
+        intervals_.emplace(r.begin, interval{r.begin + r.bytes, &r, first});
+    }
 
-    // Removes the pieces of a range; calls visit(from, to, use) for each use that they keep.
+    // Removes the intervals of a range; calls visit(from, to, use) for each use that they keep.
     template <class Visit> void erase(address begin, address end, Visit&& visit) {
         auto it = first_of(begin);
-        last_ = pieces_.end();
-        for (; it != pieces_.end() && it->first < end; it = pieces_.erase(it))
+        last_ = intervals_.end();
+        for (; it != intervals_.end() && it->first < end; it = intervals_.erase(it))
             it->second.each_use([&](const use& u) { visit(it->first, it->second.end, u); });
     }
 
     // The region of a byte; null if it is not allocated.
     const region* find(address at) {
         const auto it = first_of(at);
-        return it != pieces_.end() && it->first <= at ? it->second.of : nullptr;
+        return it != intervals_.end() && it->first <= at ? it->second.of : nullptr;
     }
 
     // Checks and notes the use `now` by an operation with this clock. allowed(region): whether it has the right;
@@ -69,10 +72,10 @@ class use_map {
         };
         address at = begin;
         auto it = first_of(begin);
-        if (it != pieces_.end() && it->first < begin) it = split(it, begin);
-        for (; it != pieces_.end() && it->first < end;) {
+        if (it != intervals_.end() && it->first < begin) it = split(it, begin);
+        for (; it != intervals_.end() && it->first < end;) {
             if (it->second.end > end) it = std::prev(split(it, end));
-            piece& p = it->second;
+            interval& p = it->second;
             if (it->first > at) {
                 report(hazard_kind::not_allocated, at, it->first, use{});
                 usable = false;
@@ -80,7 +83,7 @@ class use_map {
             if (!allowed(*p.of)) {
                 report(hazard_kind::no_access, it->first, p.end, use{});
                 usable = false;
-            } else check_piece(p, it->first, what, clock, report);
+            } else check_interval(p, it->first, what, clock, report);
             at = p.end;
             p.record_use(what, now, clock);
             if (what != intent::read && it->first != begin && merge_before(it)) it = after_merge(it);
@@ -93,12 +96,12 @@ class use_map {
         return usable;
     }
 
-    std::size_t pieces() const noexcept { return pieces_.size(); }
+    std::size_t intervals() const noexcept { return intervals_.size(); }
 
   private:
     enum class state : std::uint8_t { unmarked, live, freed }; // unmarked: no block is marked in it
 
-    struct piece {
+    struct interval {
         address end;
         const region* of;
         use write;
@@ -134,10 +137,10 @@ class use_map {
             other_reads.push_back(now);
         }
     };
-    using tree = std::map<address, piece>;
+    using tree = std::map<address, interval>;
 
     template <class Clock, class Report>
-    static void check_piece(const piece& p, address from, intent what, const Clock& clock, Report&& report) {
+    static void check_interval(const interval& p, address from, intent what, const Clock& clock, Report&& report) {
         if (p.is == state::freed && what != intent::allocate)
             return report(what == intent::free ? hazard_kind::freed_twice : hazard_kind::used_after_free, from, p.end,
                           p.write);
@@ -151,32 +154,32 @@ class use_map {
             if (!clock.knows(u.who, u.when)) return report(hazard_kind::not_ordered, from, p.end, u);
     }
 
-    // The first piece that ends above `at`.
+    // The first interval that ends above `at`.
     tree::iterator first_of(address at) {
-        if (last_ != pieces_.end() && last_->first <= at && at < last_->second.end)
+        if (last_ != intervals_.end() && last_->first <= at && at < last_->second.end)
             return last_; // a block is often used several times in a row
-        auto it = pieces_.upper_bound(at);
-        if (it != pieces_.begin() && std::prev(it)->second.end > at) --it;
+        auto it = intervals_.upper_bound(at);
+        if (it != intervals_.begin() && std::prev(it)->second.end > at) --it;
         return it;
     }
-    // Cuts a piece; returns the upper part.
+    // Cuts an interval; returns the upper part.
     tree::iterator split(tree::iterator it, address at) {
-        piece behind = it->second;
+        interval behind = it->second;
         it->second.end = at;
-        return pieces_.emplace_hint(std::next(it), at, std::move(behind));
+        return intervals_.emplace_hint(std::next(it), at, std::move(behind));
     }
-    // Whether the piece can join the one below. After a write over both, only their regions and states may differ.
+    // Whether the interval can join the one below. After a write over both, only their regions and states may differ.
     bool merge_before(tree::iterator it) const noexcept {
-        const piece& before = std::prev(it)->second;
+        const interval& before = std::prev(it)->second;
         return before.end == it->first && before.of == it->second.of && before.is == it->second.is;
     }
     tree::iterator after_merge(tree::iterator it) {
         std::prev(it)->second.end = it->second.end;
-        return pieces_.erase(it);
+        return intervals_.erase(it);
     }
 
-    tree pieces_;
-    tree::iterator last_ = pieces_.end(); // the piece of the last use
+    tree intervals_;
+    tree::iterator last_ = intervals_.end(); // the interval of the last use
 };
 
 } // namespace device::sim
