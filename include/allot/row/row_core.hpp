@@ -195,6 +195,8 @@ template <class Set> class row_core {
         if ((type.align & (type.align - 1)) != 0 || type.align > 64)
             context_.report(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
         if (number == type_table::none) raise_out_of_memory(bytes, type.name);
+        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
+            context_.report(misuse::absurd_size, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
         bytes = with_check(bytes, type);
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
         const std::size_t align = type.align > least ? type.align : least;

@@ -45,6 +45,7 @@ template <class OutOfBand>
 constexpr slot_geometry compute_geometry(std::size_t page_bytes, std::size_t fixed, std::size_t row_bytes,
                                          std::size_t align, std::size_t header, OutOfBand out_of_band) noexcept {
     slot_geometry g;
+    if (row_bytes > page_bytes) return g; // the sums below cannot wrap
     const std::size_t stride = align_up(row_bytes + header, align);
     const auto first_for = [&](std::size_t n) { return align_up(fixed + out_of_band(n) + header, align); };
     const auto fits = [&](std::size_t n) { return first_for(n) - header + n * stride <= page_bytes; };

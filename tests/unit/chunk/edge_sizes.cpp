@@ -1,0 +1,63 @@
+// Every entry point of chunk arenas that takes a size or an alignment, at the edges of std::size_t.
+#include <support/catch.hpp>
+#include <support/edge_sizes.hpp>
+
+#include <allot/chunk_arena.hpp>
+
+#include <cstring>
+
+using namespace allot;
+using namespace allot::literals;
+
+namespace {
+
+// Beyond a page, or no power of two, an alignment is misuse, which a checked build aborts at.
+std::vector<std::size_t> alignments() {
+    std::vector<std::size_t> all{1, 64, 4096, 64_KiB};
+    if (ALLOT_CHECKED == 0)
+        for (const std::size_t n : support::edge_sizes()) all.push_back(n);
+    return all;
+}
+
+template <class Fit> void walk() {
+    using pool_type = chunk_arena<policies<Fit, oom::null>>;
+    {
+        pool_type pool{limit{64_MiB}};
+        for (const std::size_t bytes : support::lawful_edge_sizes())
+            for (const std::size_t align : alignments()) {
+                INFO(bytes << " aligned to " << align);
+                const auto block = pool.try_allocate(bytes, align);
+                if (block.address == nullptr) {
+                    CHECK((bytes > 16_MiB || align > 64_KiB));
+                    continue;
+                }
+                CHECK(bytes <= 64_MiB);
+                CHECK(block.bytes >= bytes);
+                CHECK((align == 0 || reinterpret_cast<std::uintptr_t>(block.address) % align == 0));
+                std::memset(block.address, 1, block.bytes);
+                pool.deallocate(block.address, bytes, align);
+            }
+        CHECK(pool.valid());
+    }
+    for (const std::size_t bytes : support::edge_sizes()) {
+        INFO(bytes);
+        {
+            pool_type pool{limit{bytes}};
+            const auto block = pool.try_allocate(100);
+            CHECK((block.address != nullptr) == (bytes >= 64_KiB));
+            pool.deallocate(block.address);
+        }
+        pool_type pool{chunk_bytes{bytes}, reserve_bytes{256_MiB}};
+        const auto block = pool.try_allocate(100);
+        CHECK(block.address != nullptr);
+        pool.deallocate(block.address);
+    }
+}
+
+} // namespace
+
+TEST_CASE("chunk arenas: sizes and alignments at the edges of size_t are served or refused", "[chunk]") {
+    walk<fit::best>();
+    walk<fit::buddy>();
+    walk<fit::runs>();
+}
