@@ -28,7 +28,7 @@ template <class Fit> void walk() {
                 INFO(bytes << " aligned to " << align);
                 const auto block = pool.try_allocate(bytes, align);
                 if (block.address == nullptr) {
-                    CHECK((bytes > 16_MiB || align > 64_KiB));
+                    CHECK((bytes > 16_MiB || align > 64_KiB || (align & (align - 1)) != 0));
                     continue;
                 }
                 CHECK(bytes <= 64_MiB);
