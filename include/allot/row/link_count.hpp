@@ -100,9 +100,11 @@ struct link_word {
         std::uint32_t was = load();
         if (!is_row(was)) return drop_result::was_free;
         if ((was & link_bits) >= saturated) return drop_result::still_linked;
-        if ((was & link_bits) > 1) was = word.fetch_sub(1, std::memory_order_acq_rel);
-        if ((was & link_bits) > 1) return drop_result::still_linked;
-        if (!is_row(was)) return drop_result::was_free; // other threads released it too often, meanwhile
+        if ((was & link_bits) > 1) {
+            was = word.fetch_sub(1, std::memory_order_acq_rel);
+            if ((was & link_bits) > 1) return drop_result::still_linked;
+            if ((was & link_bits) == 0) return drop_result::was_free; // other threads released it too often, meanwhile
+        }
         if ((was & flags) != 0) {
             word.store(was, std::memory_order_relaxed); // a destructor may ask for its row
             return drop_result::needs_destroy;
