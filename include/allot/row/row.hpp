@@ -61,7 +61,8 @@ ALLOT_NOINLINE inline void release_in(const arena_base& arena, const void* row) 
 } // namespace detail
 
 /// Adds a link to the row. No effect on rows without link counts.
-/// Requires: the caller holds a link; the row has fewer than 2^29 - 1 (not checked).
+/// Requires: the caller holds a link. With more than 983,039 links the row is never freed, and the damage sink gets
+/// too_many_links once.
 inline void link(const void* row) noexcept {
     if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::opaque_bytes(row));
 }

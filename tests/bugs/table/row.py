@@ -18,6 +18,18 @@ BUGS = {
         "unit/row/row_seal.cpp",
         "if ((was & flags) != 0) {",
         "if ((was & constructed) != 0) {"),
+    "page_of_a_row_by_its_header_alone": bug(
+        "conform/wrong_addresses.cpp",
+        "if (ALLOT_UNLIKELY(owner == nullptr)) return no_page_of_row(arena, address);",
+        ""),
+    "links_run_over": bug(
+        "unit/row/link_count.cpp",
+        "if (ALLOT_UNLIKELY(was - sole_link >= saturated - 2)) return false;",
+        ""),
+    "saturated_row_is_counted_down": bug(
+        "unit/row/link_count.cpp",
+        "if ((was & link_bits) >= saturated) return drop_result::still_linked;",
+        ""),
     "holder_linked_in_two_steps": bug(
         "threads/rows.cpp",
         "word.fetch_add(1, std::memory_order_relaxed);",
