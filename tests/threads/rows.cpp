@@ -155,6 +155,25 @@ TEST_CASE("rows without a destructor, each linked by all, are gone with the last
     CHECK(rows.valid());
 }
 
+TEST_CASE("links that all threads add to the same rows are all counted", "[threads]") {
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+    for (int round = 0; round < 20; ++round) {
+        std::vector<void*> all(200);
+        for (void*& p : all) p = rows.allocate(40);
+        std::barrier step(threads);
+        on_threads([&](int t) {
+            step.arrive_and_wait();
+            for (void* p : all) t % 2 == 0 ? rows.link(p) : allot::link(p);
+            step.arrive_and_wait();
+            for (void* p : all) rows.release(p);
+        });
+        REQUIRE(rows.live_rows() == all.size());
+        for (void* p : all) rows.release(p);
+        REQUIRE(rows.live_rows() == 0);
+    }
+    CHECK(rows.valid());
+}
+
 TEST_CASE("a unique heap shared by threads through local handles", "[threads]") {
     allot::row_manager<null_bitmap> rows{allot::limit{16_MiB}};
     auto heap = rows.heap(allot::as<allot::heap::unique, allot::size::packed>, 60);

@@ -76,6 +76,10 @@ enum class misuse {
     other_tree,             // an account of another tree
     out_of_bounds,          // bytes beyond a buffer's ends, or values beyond a vector's
     reservation_closed,     // a reservation that is used up or closed
+    not_a_row,         // an address in a page where no row starts: freed before, never allocated, or inside a huge row
+    use_after_release, // a row was used after its last release
+    // reported in every build, to the damage sink; no misuse
+    too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
     broken_link,         // a free slot was written: its link does not lead to a slot
     overrun,             // the bytes behind a row were written
@@ -101,6 +105,9 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "an account of another tree",
         "beyond the bounds of a buffer or vector",
         "a reservation that is used up or closed",
+        "an address in a page where no row starts: freed before, never allocated, or inside a huge row",
+        "a row was used after its last release",
+        "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",
         "a row was written after its release",
@@ -117,6 +124,7 @@ struct misuse_report {
     const char* heap = nullptr;
     const char* type = nullptr;
     const void* address = nullptr;
+    const char* arena = nullptr;
 };
 
 /// Writes "allot: misuse: released twice: 0x7f.. (set thor_rows, heap orders, row type order)".
@@ -130,6 +138,7 @@ inline void write(text_writer& out, const misuse_report& report) noexcept {
         separator = ", ";
     };
     part("set", report.set);
+    part("arena", report.arena);
     part("heap", report.heap);
     part("row type", report.type);
     if (separator[0] == ',') out.put(')');
@@ -156,10 +165,10 @@ ALLOT_COLD inline void report_misuse([[maybe_unused]] const misuse_report& repor
 #endif
 }
 
-/// Reports damage to standard error in every build; checked builds then abort.
+/// Reports damage to standard error in every build; checked builds then abort, except for too_many_links.
 ALLOT_COLD inline void damage_to_stderr(void*, const misuse_report& report) noexcept {
     detail::misuse_to_stderr(report);
-    if constexpr (ALLOT_CHECKED != 0) std::abort();
+    if (ALLOT_CHECKED != 0 && report.kind != misuse::too_many_links) std::abort();
 }
 
 /// Receives the damage that a manager's guard or a row's checksum finds; by default standard error. With another sink

@@ -100,10 +100,10 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
     // One slot, for callers without a cache; null if out of memory.
-    std::byte* pop() noexcept {
+    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept {
         if (auto borrowed = shared_.borrow()) {
             std::byte* row;
-            return borrowed->pop(row) || (refill(*borrowed) && borrowed->pop(row)) ? row : nullptr;
+            return ALLOT_LIKELY(borrowed->pop(row)) ? row : refill_and_pop(*borrowed);
         }
         return take_one();
     }
@@ -289,6 +289,10 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
   private:
+    template <class Cache> ALLOT_NOINLINE std::byte* refill_and_pop(Cache& cache) noexcept {
+        std::byte* row;
+        return refill(cache) && cache.pop(row) ? row : nullptr;
+    }
     static const deferred_type& deferred(const slot_cache_base& cache) noexcept {
         return static_cast<const user_cache&>(cache).deferred;
     }

@@ -25,7 +25,8 @@ template <class Deferred = no_deferred_frees> class shared_caches {
     static constexpr std::size_t count = 4; // a power of two
 
     struct alignas(64) place {
-        std::atomic<bool> taken{false};
+        // Not bool: libstdc++ always inlines the functions of atomic integers, and not those of atomic<bool>.
+        std::atomic<std::uint8_t> taken{0};
         cache_type cache;
     };
 
@@ -36,7 +37,7 @@ template <class Deferred = no_deferred_frees> class shared_caches {
         borrowed(const borrowed&) = delete;
         borrowed& operator=(const borrowed&) = delete;
         ALLOT_ALWAYS_INLINE ~borrowed() {
-            if (place_ != nullptr) place_->taken.store(false, std::memory_order_release);
+            if (place_ != nullptr) place_->taken.store(0, std::memory_order_release);
         }
         explicit operator bool() const noexcept { return place_ != nullptr; }
         cache_type& operator*() const noexcept { return place_->cache; }
@@ -49,11 +50,11 @@ template <class Deferred = no_deferred_frees> class shared_caches {
     ALLOT_ALWAYS_INLINE borrowed borrow() noexcept {
         const std::size_t first = spread(sys::thread_token());
         for (const std::size_t at : {first, first ^ 1})
-            if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);
+            if (places_[at].taken.exchange(1, std::memory_order_acquire) == 0) return borrowed(&places_[at]);
         return borrowed(nullptr);
     }
     borrowed borrow(place& p) noexcept {
-        return borrowed(p.taken.exchange(true, std::memory_order_acquire) ? nullptr : &p);
+        return borrowed(p.taken.exchange(1, std::memory_order_acquire) != 0 ? nullptr : &p);
     }
     std::array<place, count>& all() noexcept { return places_; }
 

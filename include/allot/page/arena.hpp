@@ -84,7 +84,8 @@ template <class Set> class built_arena : public arena_base {
         const bool ok = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
         if (ok) return;
         if (begin() != nullptr) close();
-        else if (range.begin != nullptr && range.mapping != 0) sys::unmap(range.begin, range.mapping);
+        else if (range.begin != nullptr && range.mapping != 0)
+            sys::unmap(range.begin - range.front, range.mapping + range.front);
         raise(out_of_memory(
             "allot: out of memory: an arena cannot reserve address space or its tables", [&](text_writer& out) {
                 if (*range.why != 0) out.put("arena ").put(name).put(": ").put(range.why).newline();

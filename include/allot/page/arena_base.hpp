@@ -132,13 +132,8 @@ class arena_base : detail::arena_pages {
     bool is_taken(const void* p) const noexcept {
         return bitmap_.is_taken(static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_);
     }
-    /// Whether the page of an address is taken and its header is inside it, not out of band.
-    bool has_header(const void* p) const noexcept {
-        const std::size_t page = static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_;
-        return (header_bits_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) != 0;
-    }
     /// True: the host does not touch the pages, so their headers are kept in host memory.
-    bool headers_out_of_band() const noexcept { return header_bits_ != bitmap_.words(); }
+    bool headers_out_of_band() const noexcept { return headers_out_of_band_; }
     /// The state of a page, by its number from 0.
     page_state state_of(std::size_t page) const noexcept {
         if (bitmap_.is_taken(page)) return page_state::taken;
@@ -149,6 +144,11 @@ class arena_base : detail::arena_pages {
     /// Requires: the page is the caller's; the owner is set to null before the page is given back.
     void set_owner(const std::byte* page, const void* owner) noexcept {
         owners_[index(page)].store(owner, std::memory_order_relaxed);
+    }
+    /// The owner of the page of an address in the arena; null: the page has none.
+    const void* owner_of(const void* p) const noexcept {
+        return owners_[static_cast<std::size_t>(static_cast<const std::byte*>(p) - begin_) >> shift_].load(
+            std::memory_order_acquire);
     }
     // A copy of what a handle needs to classify an address.
     detail::arena_bounds view() const noexcept {
@@ -204,12 +204,11 @@ class arena_base : detail::arena_pages {
   protected:
     ~arena_base() { close(); }
     void close() noexcept {
-        if (own_metadata_ != nullptr)
-            sys::unmap(own_metadata_,
-                       detail::arena_metadata::own_bytes(page_count(), idle_ != nullptr, headers_out_of_band()));
-        if (mapping_ != 0) sys::unmap(begin_, mapping_);
+        if (own_metadata_ != nullptr && front_ == 0)
+            sys::unmap(own_metadata_, detail::arena_metadata::bytes(page_count(), idle_ != nullptr));
+        if (mapping_ != 0) sys::unmap(begin_ - front_, mapping_ + front_);
         own_metadata_ = begin_ = nullptr;
-        mapping_ = bytes_ = limit_pages_ = 0;
+        mapping_ = front_ = bytes_ = limit_pages_ = 0;
     }
     // Sets up the tables for a range. False: no memory for them, and the arena is empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
@@ -217,14 +216,15 @@ class arena_base : detail::arena_pages {
         std::byte* out_of_band = range.out_of_band;
         const std::size_t pages = range.bytes >> range.page_shift;
         if (out_of_band == nullptr) {
-            const std::size_t bytes =
-                detail::arena_metadata::own_bytes(pages, range.idle != nullptr, range.headers_out_of_band);
-            out_of_band = own_metadata_ = sys::reserve(bytes, sys::os_page_bytes());
-            if (out_of_band != nullptr && !sys::commit(out_of_band, bytes)) {
-                sys::unmap(out_of_band, bytes);
-                out_of_band = own_metadata_ = nullptr;
-            }
+            const std::size_t bytes = detail::arena_metadata::bytes(pages, range.idle != nullptr);
+            out_of_band = range.front != 0 ? range.begin - range.front : sys::reserve(bytes, sys::os_page_bytes());
             if (out_of_band == nullptr) return false;
+            if (!sys::commit(out_of_band, bytes)) {
+                if (range.front == 0) sys::unmap(out_of_band, bytes);
+                return false;
+            }
+            own_metadata_ = out_of_band;
+            front_ = range.front;
         }
         begin_ = range.begin;
         bytes_ = range.bytes;
@@ -244,8 +244,7 @@ class arena_base : detail::arena_pages {
             out_of_band += detail::idle_pages::bytes_for(pages);
         }
         owners_ = reinterpret_cast<detail::page_owner*>(out_of_band);
-        out_of_band += pages * sizeof(detail::page_owner);
-        header_bits_ = range.headers_out_of_band ? reinterpret_cast<const word*>(out_of_band) : bitmap_.words();
+        headers_out_of_band_ = range.headers_out_of_band;
         backing_ = range.backing;
         system_.start(range, pages);
         return true;

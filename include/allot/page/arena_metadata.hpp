@@ -1,7 +1,6 @@
 // The bytes of an arena's own tables, beside its pages.
 //
-//   | page bitmap | dirty bits | idle bits, under retain::idle | an owner per page | zeros, where headers are out of
-//   band |
+//   | page bitmap | dirty bits | idle bits, under retain::idle | an owner per page |
 //
 // Cost: see arena_base.hpp. Threads: any.
 #pragma once
@@ -31,9 +30,6 @@ struct arena_metadata {
     }
     // Of a borrowed arena, which never returns pages.
     static std::size_t lent_bytes(std::size_t pages) noexcept { return bytes(pages, false); }
-    static std::size_t own_bytes(std::size_t pages, bool idle, bool headers_out_of_band) noexcept {
-        return bytes(pages, idle) + (headers_out_of_band ? align_up(dirty_bytes(pages), sys::os_page_bytes()) : 0);
-    }
 };
 
 } // namespace detail

@@ -182,9 +182,10 @@ class arena_pages {
     page_owner* owners_ = nullptr;
     std::byte* own_metadata_ = nullptr; // null where the caller lent it
     std::size_t mapping_ = 0;           // bytes to unmap at the end
+    std::size_t front_ = 0;             // bytes in front of them to unmap, too: the tables
     idle_pages* idle_ = nullptr;
     std::atomic<std::size_t> returned_{0}; // bytes
-    const word* header_bits_ = nullptr;    // pages with a header inside: the bitmap's words, or zeros
+    bool headers_out_of_band_ = false;     // the host does not touch the pages
     page_backing* backing_ = nullptr;
 
     alignas(64) spin_lock lock_; // for taking pages

@@ -20,6 +20,7 @@ struct arena_range {
     std::byte* begin = nullptr; // aligned to the page size
     std::size_t bytes = 0;      // a multiple of the page size
     std::size_t mapping = 0;    // bytes that the arena unmaps at its end; 0: not its own mapping
+    std::size_t front = 0;      // bytes in front of `begin` of the same mapping, for the arena's tables
     unsigned page_shift = 20;
     bool committed = false;      // usable from the start
     bool returns_pages = false;  // free pages may be returned to the system

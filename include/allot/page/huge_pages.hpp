@@ -38,6 +38,7 @@ template <huge_options Options> struct huge_pages {
             range.page_kind = "hugetlb";
         } else {
             const std::size_t gone = range.bytes == whole ? whole : 0;
+            if (range.front != 0) sys::unmap(range.begin - range.front, range.front);
             if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
             range = detail::reserve_range(page, bytes);
             if (range.begin == nullptr) return range;

@@ -39,8 +39,10 @@ inline std::size_t page_size_for(const range_request& request, std::size_t usual
 // The address space of a process.
 inline constexpr std::size_t max_reserve_bytes = std::size_t{1} << 47;
 
-// Reserves whole granules of the arena table, aligned to `align`; where that fails, the bytes alone, aligned to a page;
-// where that fails, half as many bytes, and so on. `begin` is null where not even one page can be reserved.
+// Reserves whole granules of the arena table, aligned to `align`, and in front of them room for the arena's tables.
+// Where that fails, the bytes alone, aligned to a page; where that fails, half as many bytes, and so on. `begin` is
+// null where not even one page can be reserved. All of it can be read before it is committed: a stale address finds a
+// link count of 0.
 inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_t align = 0) noexcept {
     arena_range range;
     range.page_shift = log2_floor(page);
@@ -49,10 +51,11 @@ inline arena_range reserve_range(std::size_t page, std::size_t bytes, std::size_
         const std::size_t whole = align_up(bytes, arena_table::granule_bytes);
         range.bytes = bytes;
         range.mapping = whole;
-        range.begin = sys::reserve(whole, align);
+        range.front = arena_metadata::bytes(bytes >> range.page_shift, true);
+        range.begin = sys::reserve(whole, align, range.front);
         if (range.begin != nullptr) return range;
         range.mapping = bytes;
-        range.begin = sys::reserve(bytes, page);
+        range.begin = sys::reserve(bytes, page, range.front);
         if (range.begin != nullptr || bytes == page) return range;
     }
 }

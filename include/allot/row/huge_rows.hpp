@@ -268,7 +268,10 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return false;
     }
     static void link(page_header& p, std::byte* row) noexcept {
-        if (is_row(p, row)) word(header(p), row).link();
+        if (!is_row(p, row) || !Counts) return;
+        huge_header& h = header(p);
+        if (word(h, row).link_slow() == link_word::link_result::saturated)
+            h.context->report_damage(misuse::too_many_links, "huge", type_of(h), row);
     }
     static void release(page_header& p, std::byte* row) noexcept {
         if (!is_row(p, row)) return;
@@ -280,8 +283,11 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         case link_word::drop_result::freed: static_cast<void>(owner_of(h).is_intact(h)); owner_of(h).free(h);
         }
     }
-    static bool is_shared(page_header& p, std::byte* row) noexcept { return Counts && word(header(p), row).shared(); }
-    static std::size_t capacity(page_header& p, std::byte*) noexcept {
+    static bool is_shared(page_header& p, std::byte* row) noexcept {
+        return !is_row(p, row) || (Counts && word(header(p), row).shared());
+    }
+    static std::size_t capacity(page_header& p, std::byte* row) noexcept {
+        if (!is_row(p, row)) return 0;
         huge_header& h = header(p);
         return owner_of(h).usable_bytes(h) - (Counts ? type_of(h)->check_bytes() : 0);
     }

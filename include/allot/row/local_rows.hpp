@@ -104,6 +104,8 @@ template <class Set> class local_rows {
         thread_check_.check_thread(core_.context(), "", nullptr);
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
+        if constexpr (ALLOT_CHECKED != 0)
+            if (!detail::is_behind_header(core_.arena(), row)) return;
         std::byte* const at = detail::opaque_bytes(row);
         if (rows::template release_if_shared<policies::counts_first>(
                 at, [this](std::byte* more) noexcept { release_slow(more); }))

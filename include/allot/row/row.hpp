@@ -16,20 +16,26 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// For a page whose header is out of band. Null if the address is in no page of rows, which is reported as misuse.
-ALLOT_NOINLINE inline page_header* out_of_band_page_of_row(const arena_base& arena, const void* address) noexcept {
-    if (arena.headers_out_of_band())
-        if (page_header* const page = out_of_band_header_at(arena.view(), address);
-            page != nullptr && page->ops != nullptr)
-            return page;
-    report_misuse({.kind = misuse::foreign_pointer, .set = arena.name(), .heap = "", .type = "", .address = address});
+ALLOT_COLD inline page_header* no_page_of_row(const arena_base& arena, const void* address) noexcept {
+    report_misuse({.kind = misuse::not_a_row, .address = address, .arena = arena.name()});
     return nullptr;
 }
-// The page of a row of this arena. Null if the address is in no page of rows, which is reported as misuse.
+// The page of a row of this arena, by the page map: the page itself may hold anything, as a later page of a huge row
+// does. Null if the address is in no page of rows, which is reported as misuse.
 inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
-    auto* const page = reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
-    if (ALLOT_UNLIKELY(!arena.has_header(page) || page->ops == nullptr)) return out_of_band_page_of_row(arena, address);
-    return page;
+    const void* const owner = arena.owner_of(address);
+    if (ALLOT_UNLIKELY(owner == nullptr)) return no_page_of_row(arena, address);
+    if (ALLOT_UNLIKELY(arena.headers_out_of_band())) return static_cast<page_header*>(const_cast<void*>(owner));
+    return reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
+}
+// Checked builds: whether memory in front of the address may be read, as the count of a row. If not, it is reported.
+inline bool is_behind_header(const arena_base& arena, const void* address) noexcept {
+    page_header* const page = page_of_row(arena, address);
+    if (page == nullptr || arena.headers_out_of_band()) return page != nullptr;
+    const auto* const at = static_cast<const std::byte*>(address);
+    if (static_cast<std::size_t>(at - reinterpret_cast<std::byte*>(page)) >= sizeof(page_header)) return true;
+    report_misuse({.kind = misuse::interior_pointer, .address = address, .arena = arena.name()});
+    return false;
 }
 // The page of a row; null for an address outside every arena.
 inline page_header* page_of_row(const void* address) noexcept {
@@ -55,7 +61,8 @@ ALLOT_NOINLINE inline void release_in(const arena_base& arena, const void* row) 
 } // namespace detail
 
 /// Adds a link to the row. No effect on rows without link counts.
-/// Requires: the caller holds a link; the row has fewer than 2^29 - 1 (not checked).
+/// Requires: the caller holds a link. With more than 983,039 links the row is never freed, and the damage sink gets
+/// too_many_links once.
 inline void link(const void* row) noexcept {
     if (page_header* const page = detail::page_of_row(row)) page->ops->link(*page, detail::opaque_bytes(row));
 }

@@ -113,13 +113,18 @@ template <class Set> class row_core {
     {
         if (ALLOT_UNLIKELY(!in.contains(row))) return ignore_foreign(row);
         std::byte* const at = detail::opaque_bytes(row);
-        if constexpr (policies::counts_in_front) rows::counting::word(at).link();
-        else detail::link_in(arena(), at);
+        if constexpr (ALLOT_CHECKED != 0)
+            if (!detail::is_behind_header(arena(), row)) return;
+        if constexpr (policies::counts_in_front)
+            if (ALLOT_LIKELY(rows::counting::word(at).link())) return;
+        detail::link_in(arena(), at);
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return ignore_foreign(row);
         if constexpr (policies::per_thread)
             if (local_rows<Set>* const mine = find_local_rows()) return mine->release(row);
+        if constexpr (ALLOT_CHECKED != 0)
+            if (!detail::is_behind_header(arena(), row)) return;
         std::byte* const at = detail::opaque_bytes(row);
         auto& page = rows::page_at(arena().view(), at);
         if constexpr (policies::counts_first) {

@@ -110,7 +110,8 @@ template <class Set> class row_manager {
     }
 
     /// Adds a link. An address outside the manager's arena is ignored; checked builds report a row of another arena.
-    /// Requires: the caller holds a link; the row has fewer than 2^29 - 1 (not checked).
+    /// Requires: the caller holds a link. With more than 983,039 links the row is never freed; the damage sink gets
+    /// too_many_links once.
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
     {
@@ -118,8 +119,8 @@ template <class Set> class row_manager {
     }
     /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call.
     /// Requires: the caller holds a link, or row is null or outside every arena. Anything else is reported as misuse in
-    /// checked builds; in others a double release is ignored, or releases the row that took the slot, and an
-    /// interior pointer is undefined.
+    /// checked builds; in others it is ignored, but that a double release can release the row that took the slot, and
+    /// without counts an interior pointer is undefined (docs/rules.md).
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept { core_.release(row); }
     /// The same, faster under heap::per_thread. `bytes`: the size that was requested; another size only costs time.
     ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes) noexcept {

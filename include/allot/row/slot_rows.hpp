@@ -78,8 +78,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     ALLOT_ALWAYS_INLINE static bool release_if_sole(page& p, std::byte* row, [[maybe_unused]] bool one_type,
                                                     [[maybe_unused]] std::size_t in_arena) noexcept {
         if constexpr (guard::wipes || guard::waits != 0) return false;
-        if constexpr (ALLOT_CHECKED != 0)
-            if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) return false;
+        if constexpr (ALLOT_CHECKED != 0 || Count::out_of_band) // an out-of-band count is found from inside a row, too
+            if (ALLOT_UNLIKELY(!is_start(p, row))) return false;
         if constexpr (has_canary<guard>)
             if (ALLOT_UNLIKELY(!p.guarded.intact(row, p.cut.stride - counting::header_bytes(one_type), in_arena)))
                 return false;
@@ -159,31 +159,51 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
         context_of(p).report_damage(kind, heap_of(p).config().name, type_of(p, row), row);
     }
-    static void report(page& p, misuse kind, std::byte* row) noexcept {
-        context_of(p).report(kind, heap_of(p).config().name, p.type, row);
+    // The type of a row that lives, or of the last one at its address; null: none is known.
+    static const row_type* last_type_of(page& p, std::byte* row) noexcept {
+        if (p.type != nullptr) return p.type;
+        if constexpr (counting::counts)
+            if (is_start(p, row))
+                return context_of(p).types.find(
+                    std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));
+        return nullptr;
     }
-    // Checked builds report an address at which no row of the page starts.
+    static void report(page& p, misuse kind, std::byte* row) noexcept {
+        context_of(p).report(kind, heap_of(p).config().name, last_type_of(p, row), row);
+    }
+    ALLOT_ALWAYS_INLINE static bool is_start(page& p, const std::byte* row) noexcept {
+        return p.cut.is_row(static_cast<std::size_t>(row - p.base()));
+    }
+    // An address at which no row of the page starts is reported.
     static bool is_row(page& p, std::byte* row) noexcept {
-        if constexpr (ALLOT_CHECKED != 0) {
-            if (!p.cut.is_row(static_cast<std::size_t>(row - p.base()))) {
-                report(p, misuse::interior_pointer, row);
+        if (ALLOT_LIKELY(is_start(p, row))) return true;
+        report(p, misuse::interior_pointer, row);
+        return false;
+    }
+    // The same for a row without links.
+    static bool is_live(page& p, std::byte* row) noexcept {
+        if (!is_row(p, row)) return false;
+        if constexpr (counting::counts)
+            if (ALLOT_UNLIKELY(!counting::word(p, row).has_links())) {
+                report(p, misuse::use_after_release, row);
                 return false;
             }
-        }
         return true;
     }
 
     static void link(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!is_row(p, row)) return;
-        if constexpr (counting::counts) {
-            if (ALLOT_CHECKED != 0 && !counting::word(p, row).has_links())
-                return report(p, misuse::double_release, row);
-            counting::word(p, row).link();
-        }
+        if constexpr (counting::counts) switch (counting::word(p, row).link_slow()) {
+            case link_word::link_result::linked: return;
+            case link_word::link_result::was_free: return report(p, misuse::use_after_release, row);
+            case link_word::link_result::saturated: return report_damage(p, misuse::too_many_links, row);
+            }
     }
     static void release(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
+        if constexpr (!counting::counts)
+            if (!is_row(p, row)) return;
         if (release_if_sole(p, row) || drop(p, row)) heap_of(p).push(row);
     }
     // The same for a row with one link and no flags, in a set without canaries.
@@ -192,11 +212,14 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         if (release_if_sole<true>(p, row, false, 0) || drop(p, row)) heap_of(p).push(row);
     }
     static bool is_shared(page_header& h, std::byte* row) noexcept {
-        if constexpr (counting::counts) return counting::word(static_cast<page&>(h), row).shared();
+        page& p = static_cast<page&>(h);
+        if (!is_live(p, row)) return true;
+        if constexpr (counting::counts) return counting::word(p, row).shared();
         return false;
     }
     static std::size_t capacity(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
+        if (!is_live(p, row)) return 0;
         if constexpr (counting::counts) return usable_bytes(p.cut) - type_of(p, row)->check_bytes();
         return usable_bytes(p.cut);
     }
@@ -204,20 +227,20 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
         if constexpr (counting::counts)
-            if (is_row(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
+            if (is_live(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
     static void seal(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
         if constexpr (counting::counts) {
-            if (!is_row(p, row) || type_of(p, row)->check == row_check::none) return;
+            if (!is_live(p, row) || type_of(p, row)->check == row_check::none) return;
             write_seal(*type_of(p, row), row, usable_bytes(p.cut));
             counting::word(p, row).seal();
         }
     }
     static bool check(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
-        if (!is_row(p, row)) return false;
+        if (!is_live(p, row)) return false;
         bool good = is_intact(p, row);
         if constexpr (counting::counts && !Place::out_of_band)
             if ((counting::word(p, row).load() & link_word::sealed) != 0 &&
@@ -241,7 +264,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static const row_type* live_type(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (counting::counts) {
-            if ((counting::word(p, row).load() & link_word::link_bits) == 0) return nullptr;
+            if (!counting::word(p, row).has_links()) return nullptr;
             if (p.type != nullptr) return p.type;
             return context_of(p).types.find(
                 std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));

@@ -33,9 +33,10 @@ struct slot_geometry {
     constexpr std::size_t offset_of(std::uint32_t index) const noexcept {
         return first + static_cast<std::size_t>(index) * stride;
     }
-    // True for the offset of a row's first byte only.
+    // True for the offset of a row's first byte only, whatever the offset.
     constexpr bool is_row(std::size_t offset) const noexcept {
-        return offset >= first && (offset - first) % stride == 0 && (offset - first) / stride < capacity;
+        if (offset < first || offset - first >= std::size_t{capacity} * stride) return false;
+        return offset_of(index_of(offset)) == offset;
     }
 };
 

@@ -27,20 +27,22 @@ inline std::size_t physical_memory() noexcept {
 // Returns address space, and the memory in it, to the system.
 inline void unmap(void* p, std::size_t bytes) noexcept { ::munmap(p, bytes); }
 
-// Reserves address space without memory, aligned to `align`, a power of two. Null on failure.
-inline std::byte* reserve(std::size_t bytes, std::size_t align) noexcept {
+// Reserves address space without memory, aligned to `align`, a power of two. Null on failure. Any access is a fault
+// before it is committed; with `front` it reads as zeros instead, and as many bytes in front of it are reserved, too.
+inline std::byte* reserve(std::size_t bytes, std::size_t align, std::size_t front = 0) noexcept {
     if (fault::should_fail()) return nullptr;
     const std::size_t more = align > os_page_bytes() ? align : 0;
-    if (bytes > SIZE_MAX - more) return nullptr;
-    void* const mapped = ::mmap(nullptr, bytes + more, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (bytes > SIZE_MAX - more - front) return nullptr;
+    void* const mapped = ::mmap(nullptr, front + bytes + more, front != 0 ? PROT_READ : PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) return nullptr;
     std::byte* const start = static_cast<std::byte*>(mapped);
-    if (more == 0) return start;
-    const auto at = reinterpret_cast<std::uintptr_t>(start);
+    if (more == 0) return start + front;
+    const auto at = reinterpret_cast<std::uintptr_t>(start) + front;
     const std::size_t before = align_up(at, align) - at;
     if (before != 0) ::munmap(start, before);
-    if (more != before) ::munmap(start + before + bytes, more - before);
-    return start + before;
+    if (more != before) ::munmap(start + front + before + bytes, more - before);
+    return start + front + before;
 }
 // Makes reserved space readable and writable; it may already be.
 inline bool commit(void* p, std::size_t bytes) noexcept {

@@ -4,20 +4,32 @@ from .bug import bug, wait
 BUGS = {
     "double_release_not_seen": bug(
         "death/rows.cpp",
-        "if ((was & link_bits) == 0) return drop_result::was_free;",
+        "if (!is_row(was)) return drop_result::was_free;",
         ""),
     "last_holder_forgets_the_destructor": bug(
         "unit/row/row_manager.cpp",
-        "if ((was & (constructed | sealed)) != 0) return drop_result::needs_destroy;",
+        "if ((was & flags) != 0) { word.store(was, std::memory_order_relaxed); return drop_result::needs_destroy; }",
         ""),
     "last_of_many_ends_nothing": bug(
         "threads/rows.cpp",
-        "if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != 1)) return true;",
+        "if (ALLOT_LIKELY(word.fetch_sub(1, std::memory_order_acq_rel) != sole_link)) return true;",
         wait(3, 20) + "word.fetch_sub(1, std::memory_order_acq_rel); return true;"),
     "seal_not_looked_at": bug(
         "unit/row/row_seal.cpp",
-        "if ((was & (constructed | sealed)) != 0) return drop_result::needs_destroy;",
-        "if ((was & constructed) != 0) return drop_result::needs_destroy;"),
+        "if ((was & flags) != 0) {",
+        "if ((was & constructed) != 0) {"),
+    "page_of_a_row_by_its_header_alone": bug(
+        "conform/wrong_addresses.cpp",
+        "if (ALLOT_UNLIKELY(owner == nullptr)) return no_page_of_row(arena, address);",
+        ""),
+    "links_run_over": bug(
+        "unit/row/link_count.cpp",
+        "if (ALLOT_UNLIKELY(was - sole_link >= saturated - 2)) return false;",
+        ""),
+    "saturated_row_is_counted_down": bug(
+        "unit/row/link_count.cpp",
+        "if ((was & link_bits) >= saturated) return drop_result::still_linked;",
+        ""),
     "holder_linked_in_two_steps": bug(
         "threads/rows.cpp",
         "word.fetch_add(1, std::memory_order_relaxed);",

@@ -2,6 +2,14 @@
 from .bug import bug, wait
 
 BUGS = {
+    "slot_start_is_not_checked": bug(
+        "conform/wrong_addresses.cpp",
+        "return offset_of(index_of(offset)) == offset;",
+        "return true;"),
+    "row_larger_than_a_page_is_cut": bug(
+        "unit/slots/geometry.cpp",
+        "if (row_bytes > page_bytes) return g;",
+        ""),
     "given_back_without_listed_flag": bug(
         "model/rows.cpp",
         "now |= (list ? listed : 0) | (note ? noted : 0);",

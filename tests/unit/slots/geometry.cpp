@@ -59,4 +59,6 @@ TEST_CASE("a row that does not fit leaves no slot", "[slots]") {
     CHECK(allot::compute_geometry(65536, 192, 65536 - 200, 8, 8, none).capacity == 1);
     CHECK(allot::compute_geometry(65536, 192, 65536 - 192, 8, 8, none).capacity == 0);
     CHECK_FALSE(allot::compute_geometry(65536, 192, 70000, 8, 8, none).is_row(192));
+    for (std::size_t less = 0; less < 100; ++less)
+        CHECK(allot::compute_geometry(65536, 192, SIZE_MAX - less, 8, 8, none).capacity == 0);
 }
