@@ -14,8 +14,8 @@ BUGS = {
         "const bool in_flight = false;"),
     "borrowed_without_asking": bug(
         "threads/rows.cpp",
-        "if (!places_[at].taken.exchange(true, std::memory_order_acquire)) return borrowed(&places_[at]);",
-        "if (places_[at & 0].taken.exchange(true, std::memory_order_acquire) || true) return borrowed(&places_[0]);"),
+        "if (places_[at].taken.exchange(1, std::memory_order_acquire) == 0) return borrowed(&places_[at]);",
+        "if (places_[at & 0].taken.exchange(1, std::memory_order_acquire) == 0 || true) return borrowed(&places_[0]);"),
     "row_waits_in_two_steps": bug(
         "threads/guards.cpp",
         "return places_[at].exchange(row, std::memory_order_acq_rel);",
