@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 
 namespace flights {
 
@@ -20,15 +19,16 @@ memory_use engine::measure(std::string when) const {
     return use;
 }
 
-std::optional<refusal> engine::refused(const allot::out_of_memory& e) const {
-    const std::lock_guard held{lock_};
-    if (!last_.by_operator) return std::nullopt;
-    const allot::charge_status& why = last_.why;
+std::optional<refusal> refused_by_operator(const allot::out_of_memory& e) {
+    const allot::charge_status& why = e.why();
+    // Names of operators live as long as the program; that of another account may have ended with it.
+    const bool its = std::find(operator_names.begin(), operator_names.end(), why.name) != operator_names.end();
+    if (why.by != allot::refuser::account || !its) return std::nullopt;
     char line[256];
     allot::text_writer out{line};
-    out.put("out of memory: operator ").put(last_.by).put(" is refused ").bytes(why.requested);
+    out.put("out of memory: operator ").put(why.name).put(" is refused ").bytes(why.requested);
     out.put(": it uses ").bytes(why.used).put(" of ").bytes(why.limit).newline();
-    return refusal{last_.by, why.requested, why.used, why.limit, std::string(out.view()) + std::string(e.report())};
+    return refusal{why.name, why.requested, why.used, why.limit, std::string(out.view()) + std::string(e.report())};
 }
 
 } // namespace flights

@@ -16,7 +16,6 @@
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 #include <array>
-#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -38,6 +37,8 @@ struct refusal {
 struct operator_refused : std::runtime_error {
     using std::runtime_error::runtime_error; // the page
 };
+/// The refusal behind `e` if it was thrown at the limit of an operator.
+std::optional<refusal> refused_by_operator(const allot::out_of_memory& e);
 
 /// Something that holds rows, for the memory log.
 class table_memory_base {
@@ -72,9 +73,6 @@ class engine {
         account.keep_peak(nullptr);
         return fullest_;
     }
-    /// The refusal behind `e` if it was thrown at the limit of an operator.
-    std::optional<refusal> refused(const allot::out_of_memory& e) const;
-
     void open(table_memory_base& table) { tables_.push_back(&table); }
     void end(table_memory_base& table) { std::erase(tables_, &table); }
     memory_use measure(std::string when) const;
@@ -82,29 +80,11 @@ class engine {
         for (table_memory_base* t : tables_) t->release_empty_pages();
     }
 
-    /// Notes that a request of an operator was refused, `here`: at its own limit. Called if any operator has a limit.
-    void note(const char* by, bool here, const allot::charge_status& why) noexcept {
-        const std::lock_guard held{lock_};
-        last_ = {by, here, why};
-    }
-    void forget_refusals() {
-        const std::lock_guard held{lock_};
-        last_ = {};
-    }
-
   private:
     /// Small pages, since many small managers share them: a 256th of the limit, 64 KiB (the arena's least) to 1 MiB.
     static std::size_t page_size(std::size_t memory) { return std::min(memory / 256, std::size_t{1} << 20); }
 
-    struct last_refusal {
-        const char* by = "";
-        bool by_operator = false;
-        allot::charge_status why;
-    };
-
     std::vector<table_memory_base*> tables_;
-    mutable std::mutex lock_;
-    last_refusal last_;
 };
 
 class query_account {
@@ -120,27 +100,12 @@ class operator_account {
   public:
     operator_account(query_account& query, const char* name)
         : of(query.of), name_(operator_named(query.account.name(), name)),
-          account{query.account, allot::name{name_}, allot::limit{of.asked.operator_limit(name_)}} {
-        if (!of.asked.operator_limits.empty()) account.add(listener_);
-    }
-    operator_account(const operator_account&) = delete;
-    operator_account& operator=(const operator_account&) = delete;
-    ~operator_account() { account.remove(listener_); }
+          account{query.account, allot::name{name_}, allot::limit{of.asked.operator_limit(name_)}} {}
 
     engine& of;
 
   private:
-    struct listener final : allot::account_listener {
-        explicit listener(operator_account& o) : its(o) {}
-        unsigned failed(const allot::account&, const allot::charge_status& why) noexcept override {
-            its.of.note(its.name_, why.at == &its.account, why);
-            return 0;
-        }
-        operator_account& its;
-    };
-
     const char* name_;
-    listener listener_{*this};
 
   public:
     allot::account account;

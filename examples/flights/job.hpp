@@ -73,13 +73,12 @@ template <class Rows> void read_tables(sources<Rows>& from, database<Rows>& db, 
 /// Answers a query. If its operator runs out of memory, the query has no answer and is reported; any other lack of
 /// memory ends the job.
 template <class Rows> void answer_query(std::size_t q, database<Rows>& db, outcome& out) {
-    db.memory.forget_refusals();
     const stopwatch answering;
     try {
         out.answers.push_back(queries<Rows>[q](db));
         out.answers.back().seconds = answering.seconds();
     } catch (const allot::out_of_memory& e) {
-        auto why = db.memory.refused(e);
+        auto why = refused_by_operator(e);
         if (!why) throw;
         out.refused.push_back(std::move(*why));
     }
@@ -122,7 +121,7 @@ template <class Set> outcome run_job(const options& asked) {
         memory.release_empty_pages();
         out.afterwards = memory.measure("afterwards");
     } catch (const allot::out_of_memory& e) {
-        if (const auto why = memory.refused(e)) throw operator_refused(why->page); // while reading
+        if (const auto why = refused_by_operator(e)) throw operator_refused(why->page); // while reading
         throw;
     }
     if (asked.explain_memory) explain(memory, out);

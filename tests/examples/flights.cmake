@@ -110,12 +110,12 @@ flights_test(operator.json CODE 12 OUT "\"refused\": .\n    {\n      \"operator\
     ERR "operator sorted/sort is refused" ARGS --json --operator-limit sorted/sort=100K)
 flights_test(operator.reader CODE 12 ERR "^out of memory: operator load/read is refused [0-9]+ KiB: it uses [0-9.]+ [KM]iB of 1 MiB\n" "load/read/blocks: [0-9]+ KiB charged"
     ARGS --threads 2 --operator-limit read=1M)
-flights_test(operator.blocks CODE 12 ERR "^out of memory: operator load/read is refused 128 KiB: it uses 0 bytes of 100 KiB\n" "out of memory: a buffer of 128 KiB for account load/read/blocks: over the limit: load/read uses 0 bytes of 100 KiB"
+flights_test(operator.blocks CODE 12 ERR "^out of memory: operator load/read is refused 128 KiB: it uses 0 bytes of 100 KiB\n" "out of memory: a buffer of 128 KiB for account load/read/blocks: over the limit: account load/read uses 0 bytes of 100 KiB"
     ARGS --operator-limit read=100K)
 flights_test(operator.device CODE 12 ERR "^out of memory: operator device/copy is refused" ARGS --device simulated --operator-limit copy=1K)
 # Rows of the one thread, or a buffer of the other: whoever comes first to the limit.
 flights_test(operator.whole CODE 12
-    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+: over the limit: flights uses 4 MiB of 4 MiB)\n"
+    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+: over the limit: account flights uses 4 MiB of 4 MiB)\n"
     ARGS --memory 4M --operator-limit join=16M --threads 2)
 flights_test(operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
 flights_test(operator.unknown CODE 2

@@ -55,10 +55,13 @@ template <class Set> void rows_scene() {
     for (std::size_t i = 0; i < 600; ++i) {
         const std::size_t n = i % 50 == 0 ? 3_MiB : i % 7 == 0 ? 200000 : 100;
         const std::size_t used = rows.used(), live = rows.live_rows();
-        if (void* const p = rows.try_allocate(n)) {
+        allot::charge_status why;
+        if (void* const p = rows.try_allocate(n, allot::untyped, &why)) {
             std::memset(p, 1, n);
             all.push_back(p);
         } else {
+            CHECK(why.outcome == allot::charge_outcome::no_memory);
+            CHECK(why.by == allot::refuser::arena);
             CHECK(rows.used() <= used); // a refusal may have collected empty pages
             CHECK(rows.live_rows() == live);
         }

@@ -7,6 +7,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 
 #include <array>
@@ -41,6 +42,11 @@ template <class Source> std::size_t pages_for(Source& source, std::size_t bytes)
     return bytes > SIZE_MAX - page ? SIZE_MAX / page : ceil_div(bytes == 0 ? 1 : bytes, page);
 }
 
+using allot::detail::take_refusal;
+constexpr charge_status misused(std::size_t bytes) noexcept {
+    return {.outcome = charge_outcome::misused, .requested = bytes};
+}
+
 } // namespace detail
 
 /// Allocates `bytes` from a row manager, or whole pages from an arena.
@@ -50,7 +56,7 @@ template <row_source Source> void* allocate(Source& source, std::size_t bytes, s
     const row_type& type = detail::bytes_types[align <= 8 ? 0 : align <= 16 ? 1 : align <= 32 ? 2 : 3];
     void* const p = align <= 64 ? source.allocate(bytes, type) : nullptr;
     if (p == nullptr)
-        raise(out_of_memory("allot: out of memory", "the row manager cannot serve this size and alignment"));
+        raise_refused("the row manager", bytes, align <= 64 ? detail::take_refusal(bytes) : detail::misused(bytes));
     return p;
 }
 /// Frees bytes of allocate(), of the same source and size. Null is ignored.
@@ -62,9 +68,9 @@ template <row_source Source> void deallocate(Source& source, void* p, std::size_
 template <page_source Source>
     requires(!row_source<Source>)
 void* allocate(Source& source, std::size_t bytes, std::size_t align) {
-    std::byte* const p =
-        align <= std::size_t{1} << source.page_shift() ? source.take(detail::pages_for(source, bytes)) : nullptr;
-    if (p == nullptr) raise(out_of_memory("allot: out of memory", "the arena has no free pages for this request"));
+    const bool served = align <= std::size_t{1} << source.page_shift();
+    std::byte* const p = served ? source.take(detail::pages_for(source, bytes)) : nullptr;
+    if (p == nullptr) raise_refused("the arena", bytes, served ? detail::take_refusal(bytes) : detail::misused(bytes));
     return p;
 }
 template <page_source Source>

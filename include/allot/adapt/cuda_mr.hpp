@@ -16,6 +16,7 @@
 
 #include <allot/adapt/device_memory.hpp>
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 
 #include <concepts>
@@ -44,7 +45,8 @@ class cuda_mr {
     /// Allocates memory that any stream may use at once.
     /// Throws: out_of_memory, a std::bad_alloc.
     void* allocate_sync(std::size_t bytes, std::size_t align = default_align) {
-        return or_raise(detail::allocate_any_stream(*memory_, bytes, align, fallback_stream_), bytes);
+        charge_status why;
+        return or_raise(detail::allocate_any_stream(*memory_, bytes, align, fallback_stream_, why), bytes, why);
     }
     /// Requires: no stream uses the memory any more.
     void deallocate_sync(void* p, std::size_t bytes, std::size_t = default_align) noexcept {
@@ -59,7 +61,8 @@ class cuda_mr {
     /// Allocates memory for later work of `stream`.
     /// Throws: out_of_memory, a std::bad_alloc.
     void* allocate(::cuda::stream_ref stream, std::size_t bytes, std::size_t align = default_align) {
-        return or_raise(detail::allocate_on(*memory_, bytes, align, stream.get()), bytes);
+        charge_status why;
+        return or_raise(detail::allocate_on(*memory_, bytes, align, stream.get(), why), bytes, why);
     }
     /// Frees at this point of `stream`: its work until now may still use the memory.
     void deallocate(::cuda::stream_ref stream, void* p, std::size_t bytes, std::size_t = default_align) noexcept {
@@ -85,9 +88,8 @@ class cuda_mr {
     friend constexpr void get_property(const cuda_mr&, P) noexcept {}
 
   private:
-    static void* or_raise(void* p, std::size_t bytes) {
-        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0))
-            raise(out_of_memory("allot: out of memory", "the device memory behind cuda::mr refused this request"));
+    static void* or_raise(void* p, std::size_t bytes, const charge_status& why) {
+        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0)) raise_refused("the memory behind cuda::mr", bytes, why);
         return p;
     }
 

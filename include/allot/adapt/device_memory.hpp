@@ -13,6 +13,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -42,9 +43,16 @@ concept device_memory =
 
 namespace detail {
 
+// `why`: where it fails.
 template <device_memory D>
-void* allocate_on(D& d, std::size_t bytes, std::size_t align, typename D::stream_type stream) {
-    return bytes == 0 ? nullptr : d.try_allocate(bytes, align, stream);
+void* allocate_on(D& d, std::size_t bytes, std::size_t align, typename D::stream_type stream, charge_status& why) {
+    if (bytes == 0) return nullptr;
+    if constexpr (requires { d.try_allocate(bytes, align, stream, &why); }) {
+        return d.try_allocate(bytes, align, stream, &why);
+    } else {
+        why = {.outcome = charge_outcome::no_memory, .requested = bytes};
+        return d.try_allocate(bytes, align, stream);
+    }
 }
 template <device_memory D>
 void deallocate_on(D& d, void* p, std::size_t bytes, typename D::stream_type stream) noexcept {
@@ -55,14 +63,17 @@ void deallocate_on(D& d, void* p, std::size_t bytes, typename D::stream_type str
 
 // The stream is used only when the memory has no functions without one.
 template <device_memory D>
-void* allocate_any_stream(D& d, std::size_t bytes, std::size_t align, typename D::stream_type stream) {
+void* allocate_any_stream(D& d, std::size_t bytes, std::size_t align, typename D::stream_type stream,
+                          charge_status& why) {
     if (bytes == 0) return nullptr;
     if constexpr (synchronous_memory<D>) {
+        why = {.outcome = charge_outcome::no_memory, .requested = bytes};
         return d.try_allocate(bytes, align);
     } else {
-        void* const p = d.try_allocate(bytes, align, stream);
+        void* const p = allocate_on(d, bytes, align, stream, why);
         if (p == nullptr || d.api().synchronize(stream)) return p;
         deallocate_on(d, p, bytes, stream);
+        why = {.outcome = charge_outcome::no_memory, .requested = bytes};
         return nullptr;
     }
 }

@@ -27,7 +27,7 @@ template <class T, class Source> class std_allocator {
     T* allocate(std::size_t n) {
         std::size_t bytes = 0;
         if (!checked_mul(n, sizeof(T), bytes))
-            raise(out_of_memory("allot: out of memory", "the requested bytes exceed the address space"));
+            raise_refused("std_allocator", SIZE_MAX, detail::misused(SIZE_MAX)); // more bytes than addresses
         return static_cast<T*>(adapt::allocate(*source_, bytes, alignof(T)));
     }
     void deallocate(T* p, std::size_t n) noexcept { adapt::deallocate(*source_, p, n * sizeof(T)); }

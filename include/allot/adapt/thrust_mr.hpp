@@ -13,6 +13,7 @@
 
 #include <allot/adapt/device_memory.hpp>
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 
 #include <cstddef>
@@ -35,9 +36,9 @@ class thrust_mr final : public thrust::mr::memory_resource<Pointer> {
     Memory& memory() const noexcept { return *memory_; }
 
     Pointer do_allocate(std::size_t bytes, std::size_t align) override {
-        void* const p = detail::allocate_any_stream(*memory_, bytes, align, fallback_stream_);
-        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0))
-            raise(out_of_memory("allot: out of memory", "the device memory behind thrust::mr refused this request"));
+        charge_status why;
+        void* const p = detail::allocate_any_stream(*memory_, bytes, align, fallback_stream_, why);
+        if (ALLOT_UNLIKELY(p == nullptr && bytes != 0)) raise_refused("the memory behind thrust::mr", bytes, why);
         return Pointer{p};
     }
     void do_deallocate(Pointer p, std::size_t bytes, std::size_t) override {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/buffer/buffer.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
@@ -51,7 +52,7 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
         }
     }
     const memory_block m = take(bytes);
-    if (m.address == nullptr) return report_status(detail::no_memory(bytes)), buffer{};
+    if (m.address == nullptr) return report_status(detail::take_refusal(bytes)), buffer{};
     const charge_status s = by.try_charge(m.bytes);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {
@@ -74,12 +75,16 @@ inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
     text_writer text{line};
     text.put("allot: out of memory: ");
     write_refusal(text);
-    raise(out_of_memory(text.view(), [&](text_writer& out) {
-        out.put("out of memory: ");
-        write_refusal(out);
-        out.newline();
-        write_top_holders(out, by.root());
-    }));
+    raise(out_of_memory(
+        text.view(),
+        [&](text_writer& out) {
+            out.put("out of memory: ");
+            write_refusal(out);
+            out.newline();
+            write_top_holders(out, by.root(), s);
+            write_top_holders(out, by.root());
+        },
+        s));
 }
 inline std::size_t buffer::capacity() const noexcept {
     if (ledger_ == nullptr || is_shared()) return size_;

@@ -175,7 +175,7 @@ inline charge_status move_charge(buffer_block& b, account& from, account& to) no
 }
 
 constexpr charge_status no_memory(std::size_t bytes) noexcept {
-    return {charge_outcome::no_memory, nullptr, bytes, 0, 0};
+    return {.outcome = charge_outcome::no_memory, .requested = bytes};
 }
 
 // Adds a view for the account. Returns its ledger; null if the account is closing or the host has no memory.
@@ -206,7 +206,7 @@ inline charge_status transfer_charge(buffer_ledger& from, account& to) noexcept 
     if (has_it && !in_a_call) return move_charge(b, *from.by, to);
     b.lock.unlock();
     if (!has_it) return {};
-    return {charge_outcome::misused, &to, b.memory.bytes, 0, 0}; // inside a call about this block's charge
+    return to.status(charge_outcome::misused, b.memory.bytes, 0, 0); // inside a call about this block's charge
 }
 // Frees the block, then refunds the charged account.
 ALLOT_ALWAYS_INLINE void end_block(buffer_block& b) noexcept {

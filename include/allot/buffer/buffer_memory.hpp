@@ -17,6 +17,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/ledger/account_status.hpp>
 
@@ -60,6 +61,11 @@ concept allocates_blocks = deallocates<M> && requires(M& m, std::size_t n) {
     { m.try_allocate(n, n).address } -> std::convertible_to<void*>;
     { m.try_allocate(n, n).bytes } -> std::convertible_to<std::size_t>;
 };
+
+// A row manager, chunk arena, or on_stream.
+template <class M>
+concept reports_refusals = requires(M& m, std::size_t n, charge_status* why) { m.try_allocate(n, n, why); } ||
+                           requires(M& m, std::size_t n, charge_status* why) { m.try_allocate(n, buffer_row, why); };
 
 } // namespace detail
 
@@ -107,16 +113,21 @@ class buffer_memory {
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
         bool host_access;
     };
+    // The sources of allot note why they refuse; others cannot say.
+    template <class M> ALLOT_COLD static void note_refusal(std::size_t bytes) noexcept {
+        if constexpr (!detail::reports_refusals<M>) detail::note_refusal(charge_outcome::no_memory, bytes);
+    }
     template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
     template <class M> static ALLOT_ALWAYS_INLINE memory_block take_from(M& m, std::size_t bytes) noexcept {
         if constexpr (detail::allocates_blocks<M>) {
             const auto b = m.try_allocate(bytes, detail::buffer_align);
+            if (b.address == nullptr) note_refusal<M>(bytes);
             return {static_cast<std::byte*>(b.address), static_cast<std::size_t>(b.bytes)};
         } else {
             void* p = nullptr;
             if constexpr (detail::allocates_rows<M>) p = m.try_allocate(bytes, detail::buffer_row);
             else p = m.try_allocate(bytes, detail::buffer_align);
-            if (p == nullptr) return {};
+            if (p == nullptr) return note_refusal<M>(bytes), memory_block{};
             if constexpr (requires { m.capacity(p); }) return {static_cast<std::byte*>(p), m.capacity(p)};
             else return {static_cast<std::byte*>(p), bytes};
         }

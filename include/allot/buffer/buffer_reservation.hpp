@@ -13,6 +13,7 @@
 #include <allot/buffer/buffer.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 
 #include <cstddef>
@@ -36,10 +37,10 @@ class buffer_reservation {
     /// Adds bytes to the sum, and charges as many more as a block for the new sum will take.
     /// Returns: false if refused; nothing has changed then. Misused, and reported, after allocate() or close().
     [[nodiscard]] charge_status add(std::size_t bytes) noexcept {
-        if (!open()) return {charge_outcome::misused, by_, bytes, 0, 0};
+        if (!open()) return {.outcome = charge_outcome::misused, .requested = bytes};
         std::size_t sum = 0;
         const bool overflows = !checked_add(bytes_, bytes, sum) || sum > static_cast<std::size_t>(PTRDIFF_MAX);
-        if (overflows) return {charge_outcome::over_limit, by_, bytes, by_->used(), by_->limit()};
+        if (overflows) return by_->status(charge_outcome::over_limit, bytes, by_->used(), by_->limit());
         const std::size_t whole = sum != 0 ? memory_.capacity_for(sum) : 0,
                           more = whole > charged_ ? whole - charged_ : 0;
         const charge_status s = by_->try_charge(more);
@@ -59,7 +60,7 @@ class buffer_reservation {
         if (!open()) return {};
         if (bytes_ == 0) return end(), buffer{};
         const memory_block m = memory_.take(bytes_);
-        if (m.address == nullptr) return s = detail::no_memory(bytes_), buffer{};
+        if (m.address == nullptr) return s = detail::take_refusal(bytes_), buffer{};
         const std::size_t more = m.bytes > charged_ ? m.bytes - charged_ : 0;
         s = by_->try_charge(more);
         buffer b;

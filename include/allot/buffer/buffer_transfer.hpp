@@ -27,7 +27,8 @@ inline charge_status buffer::why_not_retained(const account& to) const noexcept 
     if (ledger_ == nullptr) return {};
     const bool same_tree = &to.root() == &ledger_->by->root();
     if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
-    return {same_tree ? charge_outcome::closed : charge_outcome::misused, &to, block_bytes(), to.used(), to.limit()};
+    return to.status(same_tree ? charge_outcome::closed : charge_outcome::misused, block_bytes(), to.used(),
+                     to.limit());
 }
 inline transfer_result buffer::transfer(account& to) const& noexcept {
     buffer theirs = retain(to);

@@ -11,6 +11,7 @@
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/last_refusal.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,13 @@ template <class Device> class on_stream {
     memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
         void* const p = device_->try_allocate(bytes, align, stream_);
         return {static_cast<std::byte*>(p), p != nullptr ? capacity_for(bytes) : 0};
+    }
+    memory_block try_allocate(std::size_t bytes, std::size_t align, charge_status* why) noexcept
+        requires requires(Device& d, std::size_t n, stream_type s) { d.try_allocate(n, n, s, why); }
+    {
+        const memory_block b = try_allocate(bytes, align);
+        detail::report_status(why, b.address != nullptr, bytes);
+        return b;
     }
     void deallocate(void* p) noexcept { device_->deallocate(p, stream_); }
 

@@ -22,6 +22,7 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/core/units.hpp>
@@ -104,8 +105,13 @@ template <class Set> class chunk_arena {
         if (ALLOT_LIKELY(b.address != nullptr) || !policies::raises) return b;
         detail::raise_no_block(*this, set_name(), bytes, align);
     }
-    /// As allocate().
+    /// As allocate(). `why`: where it is not null, the status of the request, with what refused it.
     /// Returns: none on failure, under any oom policy.
+    ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align, charge_status* why) noexcept {
+        const block b = try_allocate(bytes, align);
+        detail::report_status(why, b.address != nullptr, bytes);
+        return b;
+    }
     ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align = unit) noexcept {
         if (ALLOT_LIKELY(has_class(bytes) && align <= unit &&
                          is_power_of_two(align))) { // no cache has more than a chunk
@@ -304,9 +310,9 @@ template <class Set> class chunk_arena {
 
     ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes()))
-            return report_misused(misuse::bad_alignment, nullptr), refused();
+            return report_misused(misuse::bad_alignment, nullptr), refused_as_misuse(bytes);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
-            return report_misused(misuse::size_too_large, nullptr), refused();
+            return report_misused(misuse::size_too_large, nullptr), refused_as_misuse(bytes);
         const std::size_t n = bytes != 0 ? bytes : 1;
         if (const unsigned c = class_for(n, align); c != no_class) {
             std::byte* const p = core_.take(c, align, n);
@@ -317,6 +323,10 @@ template <class Set> class chunk_arena {
         const std::size_t pages = ceil_div(n, arena().page_bytes());
         std::byte* const p = core_.heap().take_pages(pages);
         return p != nullptr ? block{p, pages << arena().page_shift()} : refused();
+    }
+    block refused_as_misuse(std::size_t bytes) noexcept {
+        detail::note_refusal(charge_outcome::misused, bytes);
+        return refused();
     }
     block refused() noexcept {
         refused_.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
@@ -51,17 +52,25 @@ template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks
 template <class Blocks>
 [[noreturn]] ALLOT_COLD void raise_no_block(const Blocks& blocks, const char* set, std::size_t bytes,
                                             std::size_t align) {
-    const chunk_stats f = blocks.stats();
+    const charge_status why = take_refusal(bytes);
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(set);
     if (*blocks.name() != 0) text.put(" ").put(blocks.name());
-    text.put(": ").bytes(f.charged).put(" of ").bytes(f.limit).put(" charged");
-    raise(out_of_memory(text.view(), [&](text_writer& out) {
-        out.put("out of memory: ").bytes(bytes).put(", aligned to ").bytes(align).put(", refused").newline();
-        blocks.report(out);
-        out.put("  tried: the caches of all threads, free pages of the chunks, other clients of the arena").newline();
-    }));
+    text.put(": ");
+    write(text, why);
+    raise(out_of_memory(
+        text.view(),
+        [&](text_writer& out) {
+            out.put("out of memory: ").bytes(bytes).put(", aligned to ").bytes(align).put(", refused: ");
+            write(out, why);
+            out.newline();
+            if constexpr (requires { blocks.account(); }) write_top_holders(out, blocks.account().root(), why);
+            blocks.report(out);
+            out.put("  tried: the caches of all threads, free pages of the chunks, other clients of the arena")
+                .newline();
+        },
+        why));
 }
 
 template <class Blocks>

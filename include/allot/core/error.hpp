@@ -7,6 +7,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
@@ -18,7 +19,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Thrown by oom::raise. what() is one line; report() is one page with the request, the limit and the largest users.
+/// Thrown by oom::raise. what() is one line, with the refusal; report() is one page, with the largest users too; why()
+/// is what refused and why, for programs: its account and name may have ended since.
 class out_of_memory : public std::bad_alloc {
   public:
     static constexpr std::size_t line_bytes = 256;
@@ -26,11 +28,14 @@ class out_of_memory : public std::bad_alloc {
 
     out_of_memory() noexcept { set("allot: out of memory", ""); }
     out_of_memory(std::string_view line, std::string_view page) noexcept { set(line, page); }
+    out_of_memory(std::string_view line, std::string_view page, const charge_status& why) noexcept : why_(why) {
+        set(line, page);
+    }
 
     /// Lets write(text_writer&) write the report in place, without a second buffer.
     template <class Write>
         requires std::is_invocable_v<Write&, text_writer&>
-    out_of_memory(std::string_view line, Write&& write) noexcept {
+    out_of_memory(std::string_view line, Write&& write, const charge_status& why = no_memory) noexcept : why_(why) {
         set(line, "");
         text_writer out{report_};
         write(out);
@@ -38,13 +43,17 @@ class out_of_memory : public std::bad_alloc {
 
     const char* what() const noexcept override { return line_; }
     const char* report() const noexcept { return report_; }
+    const charge_status& why() const noexcept { return why_; }
 
   private:
+    static constexpr charge_status no_memory{.outcome = charge_outcome::no_memory};
+
     void set(std::string_view line, std::string_view page) noexcept {
         text_writer{line_}.put(line);
         text_writer{report_}.put(page);
     }
 
+    charge_status why_ = no_memory;
     char line_[line_bytes];
     char report_[report_bytes];
 };
@@ -57,6 +66,15 @@ class out_of_memory : public std::bad_alloc {
     std::fprintf(stderr, "%s\n%s\n", error.what(), error.report());
     std::abort();
 #endif
+}
+
+/// Raises an out_of_memory of one line: "allot: out of memory: 64 MiB refused by std::pmr: over the limit: ..".
+[[noreturn]] ALLOT_COLD inline void raise_refused(std::string_view by, std::size_t bytes, const charge_status& why) {
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(by).put(": ");
+    write(text, why);
+    raise(out_of_memory(text.view(), text.view(), why));
 }
 
 /// Kinds of misuse and damage.

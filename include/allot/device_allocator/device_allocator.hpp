@@ -29,6 +29,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/device/api_argument.hpp>
@@ -99,16 +100,24 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         else return nullptr;
     }
     /// As allocate(), but returns null on failure under every oom policy.
-    void* try_allocate(std::size_t bytes, stream_type stream) noexcept { return try_allocate(bytes, unit, stream); }
+    /// `why`: where it is not null, the status of the request, with what refused it.
+    void* try_allocate(std::size_t bytes, stream_type stream, charge_status* why = nullptr) noexcept {
+        return try_allocate(bytes, unit, stream, why);
+    }
+    void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream, charge_status* why) noexcept {
+        void* const p = try_allocate(bytes, align, stream);
+        detail::report_status(why, p != nullptr || bytes == 0, bytes);
+        return p;
+    }
     void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(bytes == 0)) return nullptr;
         if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
             diagnostics_.report_misused(misuse::bad_alignment, nullptr);
-            return nullptr;
+            return refused_as_misuse(bytes);
         }
         caller who;
         if (ALLOT_UNLIKELY(bytes > max_block_bytes || align > max_block_bytes || !identify(stream, who)))
-            return refused();
+            return refused_as_misuse(bytes);
         if constexpr (policies::idle::enabled)
             if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) (void)growth::scan_idle();
         run r;
@@ -300,6 +309,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
+    void* refused_as_misuse(std::size_t bytes) noexcept {
+        detail::note_refusal(charge_outcome::misused, bytes);
+        return refused();
+    }
     void* refused() noexcept {
         const guard hold{state_lock_};
         count([](auto& c) { ++c.refused; });

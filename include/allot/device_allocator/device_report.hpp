@@ -6,6 +6,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/device_allocator/device_stats.hpp>
@@ -52,7 +53,7 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
 
 template <class Gpu>
 [[noreturn]] ALLOT_COLD void raise_out_of_device_memory(const Gpu& gpu, std::size_t bytes, std::size_t align) {
-    const device_stats f = gpu.stats();
+    const charge_status why = take_refusal(bytes);
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     text.put("allot: out of device memory: ")
@@ -60,11 +61,18 @@ template <class Gpu>
         .put(" refused by ")
         .put(type_name_c_str<typename Gpu::set>());
     if (*gpu.name() != 0) text.put(" ").put(gpu.name());
-    text.put(": ").bytes(f.live).put(" live, ").bytes(f.charged).put(" of ").bytes(f.limit).put(" charged");
-    raise(out_of_memory(text.view(), [&](text_writer& out) {
-        out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align).put(" refused").newline();
-        write_device_report(out, gpu);
-    }));
+    text.put(": ");
+    write(text, why);
+    raise(out_of_memory(
+        text.view(),
+        [&](text_writer& out) {
+            out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align).put(" refused: ");
+            write(out, why);
+            out.newline();
+            if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root(), why);
+            write_device_report(out, gpu);
+        },
+        why));
 }
 
 } // namespace detail

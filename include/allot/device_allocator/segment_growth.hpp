@@ -12,6 +12,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/device_allocator/device_allocator_state.hpp>
@@ -81,6 +82,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
         return can_place(need, align) ? need : align_up(bytes + align, step);
     }
+    run refuse(charge_outcome why, std::size_t bytes, std::size_t used, std::size_t limit, refuser by) const noexcept {
+        return note_refusal({why, by, nullptr, bytes, used, limit, diagnostics_.name()}), run{};
+    }
     // A block in a new piece, or in memory that other threads added meanwhile.
     run grow(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction) noexcept {
         const std::size_t step = segments_.granularity();
@@ -90,7 +94,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 if (const run r = take(who, bytes, align)) return r;
             }
             const std::size_t held = runs_.bytes(), most = limit_now(), need = piece_for(bytes, align);
-            if (need >= refused || need > most || held > most - need) return {};
+            if (need >= refused) return {};
+            if (need > most || held > most - need)
+                return refuse(charge_outcome::over_limit, need, held, most, refuser::limit);
             std::size_t want = align_up(held / 4, step);
             want = want > max_growth_step ? max_growth_step : want;
             if (want > most - held) want = (most - held) / step * step;
@@ -102,6 +108,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             const auto made = segments_.grow(want);
             if (!made) {
                 diagnostics_.set_last_error(made.error());
+                (void)refuse(charge_outcome::no_memory, want, held, most, refuser::device);
                 refused = want;
                 continue;
             }
@@ -116,7 +123,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 }
             }
             diagnostics_.report_failure(segments_.shrink(*made));
-            return {};
+            return note_refusal(charge_outcome::no_memory, need), run{};
         }
     }
     // Joins adjacent runs that several streams freed into one run of this stream, which waits for those streams.

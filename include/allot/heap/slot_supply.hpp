@@ -8,6 +8,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/heap/header_location.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
@@ -221,7 +222,7 @@ class slot_supply : public heap_base,
         } else {
             if (memory == nullptr) return nullptr;
             std::byte* const header = allocate_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
-            if (header == nullptr) provider_.give(memory, 1);
+            if (header == nullptr) provider_.give(memory, 1), detail::note_refusal(charge_outcome::no_memory, 0);
             else (::new (header) page)->location.memory = memory;
             return header;
         }

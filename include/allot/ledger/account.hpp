@@ -27,6 +27,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/units.hpp>
@@ -240,6 +241,11 @@ class alignas(64) account : detail::tree_node {
     void confirm(std::size_t bytes) noexcept;
     /// Refunds held bytes. Listeners are called with released().
     void cancel(std::size_t bytes) noexcept;
+    /// A status that names this account as what refused.
+    charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
+                         std::size_t limit) const noexcept {
+        return {outcome, refuser::account, this, requested, used, limit, name()};
+    }
 
   private:
     using mode = detail::charge_mode;
@@ -276,10 +282,10 @@ class alignas(64) account : detail::tree_node {
     void charged_beyond(const limit_check& found) noexcept;
     static charge_status status_of(const limit_check& found, std::size_t requested) noexcept {
         if (found.fitted()) return {};
-        return {found.outcome, of(found.at), requested, found.used, found.limit};
+        return of(found.at)->status(found.outcome, requested, found.used, found.limit);
     }
     charge_status refused_here(charge_outcome why, std::size_t requested) const noexcept {
-        return {why, this, requested, tree_node::used(), limit()};
+        return status(why, requested, tree_node::used(), limit());
     }
     [[noreturn]] void raise_refused(const charge_status& s) const; // top_holders.hpp
     void log_event(const char* what, std::size_t bytes) noexcept {

@@ -23,7 +23,7 @@ inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noe
     if (how != mode::forced)
         calls.each(*this, [&](account_listener& l, const tree_node& at) {
             if (l.before(*this, bytes)) return true;
-            s = {charge_outcome::vetoed, of(&at), bytes, of(&at)->used(), at.totals().limit()};
+            s = of(&at)->status(charge_outcome::vetoed, bytes, of(&at)->used(), at.totals().limit());
             return false;
         });
     if (!s.charged()) return s;
@@ -42,7 +42,7 @@ inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noe
 }
 inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
     if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
-        return {charge_outcome::over_limit, this, bytes, used(), limit()};
+        return status(charge_outcome::over_limit, bytes, used(), limit());
     const locked scope(*this);
     detail::charge_request request{scope.tree, *this, how};
     const bool held = how == mode::held;

@@ -1,19 +1,15 @@
-// Plain values of accounts: what one is constructed with, the status of a request, statistics.
+// Plain values of accounts: what one is constructed with, and statistics.
 //
-// Cost: none at run time. Threads: values. Source: Drill's AllocationOutcome, 2014, and Arrow's
-// AllocationOutcomeDetails, 2019, which finds the refusing level by a second climb; here the first climb reports it.
+// Cost: none at run time. Threads: values. Source: Drill's allocator tree, 2014.
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/core/text.hpp>
+#include <allot/core/charge_status.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 namespace allot::inline ALLOT_ABI {
-
-class account;
 
 /// Bytes that an account charges to its parent from its start, used or not.
 struct reservation {
@@ -34,46 +30,6 @@ struct credit_step {
 /// Only one thread charges and refunds the account, so its credit needs no locked operation. Such an account has no
 /// children.
 struct one_thread {};
-
-enum class charge_outcome : std::uint8_t {
-    fits,       // charged, within every limit
-    in_grace,   // charged, beyond a limit by at most its grace
-    forced,     // charged, beyond a limit, by a call that forces
-    over_limit, // not charged: `at` has no headroom
-    vetoed,     // not charged: a listener of `at` refused
-    closed,     // not charged: `at` is closed
-    misused,    // not done: accounts of two trees, more than was charged, or a wrong call (see the function)
-    no_memory,  // not charged, though no account refused: the memory source, or the host for a record, has none
-};
-
-/// Whether the bytes are charged now.
-constexpr bool is_charged(charge_outcome outcome) noexcept { return outcome <= charge_outcome::forced; }
-
-constexpr std::string_view text_of(charge_outcome outcome) noexcept {
-    constexpr std::string_view texts[] = {"fits",
-                                          "in grace",
-                                          "forced over the limit",
-                                          "over the limit",
-                                          "vetoed by a listener",
-                                          "closed",
-                                          "misused",
-                                          "the memory source or the host has no memory"};
-    return texts[static_cast<std::size_t>(outcome)];
-}
-
-/// The result of a request; true if the bytes are charged now. `used` and `limit` are those of `at` before the request;
-/// `at` is null, and all numbers are 0, if it fits.
-struct charge_status {
-    charge_outcome outcome = charge_outcome::fits;
-    const account* at = nullptr; // the level that refused, or whose limit is exceeded; dangles once that account ends
-    std::size_t requested = 0;   // bytes requested
-    std::size_t used = 0;
-    std::size_t limit = 0;
-
-    constexpr bool charged() const noexcept { return is_charged(outcome); }
-    constexpr bool fitted() const noexcept { return outcome == charge_outcome::fits; }
-    constexpr explicit operator bool() const noexcept { return charged(); }
-};
 
 /// An account's statistics at one moment, in bytes unless said otherwise.
 struct account_stats {

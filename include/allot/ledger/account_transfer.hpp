@@ -11,7 +11,7 @@ namespace allot::inline ALLOT_ABI {
 inline charge_status account::move(account& from, account& to, std::size_t bytes, mode how) noexcept {
     if (&from.root() != &to.root()) {
         report_misuse({.kind = misuse::other_tree, .heap = to.name()});
-        return {charge_outcome::misused, &to, bytes, to.used(), to.limit()};
+        return to.status(charge_outcome::misused, bytes, to.used(), to.limit());
     }
     if (&from == &to || bytes == 0) return {};
     from.check_thread(), to.check_thread();

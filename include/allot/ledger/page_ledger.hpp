@@ -3,12 +3,13 @@
 // A charge is checked and committed by one compare-and-swap, so a charge that does not fit is never visible, neither to
 // another request nor in the peak.
 // Invariant: used <= limit after every charge. A limit set below used refuses charges until enough is refunded.
-// Cost: one compare-and-swap per charge; 32 bytes, none for ledger::none. Threads: any.
+// Cost: one compare-and-swap per charge; 40 bytes, none for ledger::none. Threads: any.
 // Source: Drill's accountant, 2014, which charges first and checks then: the mistake that this avoids.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/units.hpp>
 
@@ -25,14 +26,15 @@ class page_ledger {
     using values = types<allot::limit>; // what an object's constructor takes for it
 
     explicit page_ledger(std::size_t limit = SIZE_MAX) noexcept : limit_(limit) {}
-    template <class... Values> page_ledger(std::size_t limit, const char*, const Values&...) noexcept : limit_(limit) {}
+    template <class... Values>
+    page_ledger(std::size_t limit, const char* name, const Values&...) noexcept : limit_(limit), name_(name) {}
 
-    // False if used + bytes would exceed the limit; nothing has changed then.
+    // False if used + bytes would exceed the limit; nothing has changed then, and the refusal is noted.
     bool try_charge(std::size_t bytes) noexcept {
         std::size_t used = used_.load(std::memory_order_relaxed);
         do {
             const std::size_t most = limit_.load(std::memory_order_relaxed);
-            if (used > most || bytes > most - used) return false;
+            if (ALLOT_UNLIKELY(used > most || bytes > most - used)) return note_refused(bytes, used, most), false;
         } while (
             !used_.compare_exchange_weak(used, used + bytes, std::memory_order_acquire, std::memory_order_relaxed));
         return true;
@@ -63,10 +65,15 @@ class page_ledger {
     void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
 
   private:
+    ALLOT_COLD void note_refused(std::size_t bytes, std::size_t used, std::size_t limit) const noexcept {
+        detail::note_refusal({charge_outcome::over_limit, refuser::limit, nullptr, bytes, used, limit, name_});
+    }
+
     std::atomic<std::size_t> used_{0};      // charged: held and confirmed
     std::atomic<std::size_t> confirmed_{0}; // the confirmed part of used_
     std::atomic<std::size_t> peak_{0};
     std::atomic<std::size_t> limit_;
+    const char* name_ = ""; // of the object whose limit this is
 };
 
 // Charges nothing; only the arena bounds the pages.

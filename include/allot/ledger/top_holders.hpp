@@ -5,6 +5,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/ledger/account.hpp>
@@ -13,15 +14,6 @@
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
-
-/// Writes "over the limit: query 7 uses 95 MiB of 100 MiB".
-inline void write(text_writer& out, const charge_status& s) noexcept {
-    out.put(text_of(s.outcome));
-    if (s.at == nullptr) return;
-    out.put(": ").put(s.at->name()).put(" uses ").bytes(s.used).put(" of ");
-    if (s.limit == SIZE_MAX) out.put("no limit");
-    else out.bytes(s.limit);
-}
 
 /// Collects accounts, and writes one line for each of the eight largest.
 class top_holders {
@@ -64,19 +56,38 @@ class top_holders {
     std::size_t n_ = 0, all_ = 0;
 };
 
-/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them.
-inline void write_top_holders(text_writer& out, const account& root) noexcept {
+namespace detail {
+
+// For the account `at` of a tree and those below it; nothing if it has ended.
+inline void write_holders(text_writer& out, const account& root, const account* at) noexcept {
     top_holders top;
     account_stats whole;
-    root.visit([&](const account_stats& f, const account&) {
-        if (f.depth == 0) whole = f;
-        top.add(f);
+    char name[48] = "";
+    bool inside = false, found = false;
+    root.visit([&](const account_stats& f, const account& a) { // parents before their children
+        if (&a == at) {
+            found = inside = true;
+            whole = f;
+            text_writer{name}.put(f.name);
+        } else if (inside && f.depth <= whole.depth) inside = false;
+        if (inside) top.add(f);
     });
-    out.put("  accounts of ").put(root.name()).put(": ").bytes(whole.used).put(" used of ");
+    if (!found) return;
+    out.put("  accounts of ").put(static_cast<const char*>(name)).put(": ").bytes(whole.used).put(" used of ");
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
-    out.put(", peak ").bytes(whole.peak).put("; largest holders:").newline();
+    out.put(", peak ").bytes(whole.peak).put(top.size() != 0 ? "; largest holders:" : "; nothing is charged").newline();
     top.write(out);
+}
+} // namespace detail
+
+/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them.
+inline void write_top_holders(text_writer& out, const account& root) noexcept {
+    detail::write_holders(out, root, &root);
+}
+/// The same for the account that refused a request and those below it; nothing where none did, or the root.
+inline void write_top_holders(text_writer& out, const account& root, const charge_status& why) noexcept {
+    if (why.at != nullptr && why.at != &root) detail::write_holders(out, root, why.at);
 }
 
 [[noreturn]] ALLOT_COLD inline void account::raise_refused(const charge_status& s) const {
@@ -84,12 +95,16 @@ inline void write_top_holders(text_writer& out, const account& root) noexcept {
     text_writer text{line};
     text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(": ");
     write(text, s);
-    raise(out_of_memory(text.view(), [&](text_writer& out) {
-        out.put("out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(" refused: ");
-        write(out, s);
-        out.newline();
-        write_top_holders(out, root());
-    }));
+    raise(out_of_memory(
+        text.view(),
+        [&](text_writer& out) {
+            out.put("out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(" refused: ");
+            write(out, s);
+            out.newline();
+            write_top_holders(out, root(), s);
+            write_top_holders(out, root());
+        },
+        s));
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -7,6 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/values.hpp>
 #include <allot/ledger/account.hpp>
@@ -62,7 +63,12 @@ class tree_ledger {
         if (const std::size_t left = account_.used(); left != 0) account_.refund(left);
     }
 
-    bool try_charge(std::size_t bytes) noexcept { return account_.try_hold(bytes).charged(); }
+    // A refusal is noted, and changes nothing.
+    bool try_charge(std::size_t bytes) noexcept {
+        const charge_status s = account_.try_hold(bytes);
+        if (ALLOT_UNLIKELY(!s)) detail::note_refusal(s);
+        return s.charged();
+    }
     bool fits(std::size_t bytes) const noexcept { return account_.fits(bytes); }
     void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
     void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }

@@ -61,10 +61,16 @@ class arena_base : detail::arena_pages {
             std::size_t first = detail::page_bitmap::none;
             {
                 const detail::lock_guard hold(lock_);
-                if (pages == 0 || !within_limit(pages)) return nullptr;
+                if (ALLOT_UNLIKELY(pages == 0 || !within_limit(pages))) {
+                    note_refused(charge_outcome::over_limit, pages);
+                    return nullptr;
+                }
                 first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
                 if (first != detail::page_bitmap::none) count_taken(pages);
-                else if (in_trim_ == 0) return nullptr;
+                else if (in_trim_ == 0) {
+                    note_refused(charge_outcome::no_address_space, pages);
+                    return nullptr;
+                }
             }
             if (first != detail::page_bitmap::none) return commit_or_put_back(first, pages) ? at(first) : nullptr;
             yield(); // the pages that are being trimmed become free again

@@ -11,6 +11,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/idle_pages.hpp>
 #include <allot/page/page_backing.hpp>
@@ -81,16 +82,25 @@ class arena_pages {
     bool grow(std::size_t first, std::size_t n) noexcept {
         {
             const lock_guard hold(lock_);
-            if (!within_limit(n) || !bitmap_.take_at(first, n)) return false;
+            if (!within_limit(n)) return note_refused(charge_outcome::over_limit, n), false;
+            if (!bitmap_.take_at(first, n)) return note_refused(charge_outcome::no_address_space, n), false;
             count_taken(n);
         }
         return n == 0 || commit_or_put_back(first, n);
+    }
+    // An arena without a limit ends where its address space does.
+    ALLOT_COLD void note_refused(charge_outcome why, std::size_t pages) const noexcept {
+        if (why == charge_outcome::over_limit && limit_pages_ >= page_count()) why = charge_outcome::no_address_space;
+        const std::size_t most = why == charge_outcome::over_limit ? limit_pages_ : page_count();
+        const std::size_t taken = taken_.load(std::memory_order_relaxed);
+        note_refusal({why, refuser::arena, nullptr, pages << shift_, taken << shift_, most << shift_, name_});
     }
     // Makes picked pages usable and counts them in the peak; puts them back where the system refuses memory.
     bool commit_or_put_back(std::size_t first, std::size_t n) noexcept {
         if (ALLOT_UNLIKELY(!system_.are_usable(first, n)) && !commit(first, n) &&
             (!under_pressure_ || trim() == 0 || !commit(first, n))) {
             put_back(first, n);
+            note_refused(charge_outcome::no_memory, n);
             return false;
         }
         const std::size_t now = confirmed_.fetch_add(n, std::memory_order_relaxed) + n;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/core/text.hpp>
 #include <allot/row/row.hpp>
@@ -28,6 +29,11 @@ class any_rows {
     }
     void* try_allocate(std::size_t bytes, const row_type& type = untyped) const noexcept {
         return calls_->try_allocate(manager_, bytes, type);
+    }
+    void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) const noexcept {
+        void* const row = try_allocate(bytes, type);
+        detail::report_status(why, row != nullptr, bytes);
+        return row;
     }
     void release(const void* row) const noexcept { calls_->release(manager_, row); }
     void link(const void* row) const noexcept { calls_->link(manager_, row); }

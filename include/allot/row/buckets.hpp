@@ -7,6 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/size_class.hpp>
 #include <allot/row/slot_rows.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -65,7 +66,7 @@ template <class Rows, class List> class buckets {
         arrays* all = over_aligned_.load(std::memory_order_acquire);
         if (all == nullptr) {
             auto* const made = new (std::nothrow) arrays{};
-            if (made == nullptr) return nullptr;
+            if (made == nullptr) return note_refusal(charge_outcome::no_memory, sizeof *made), nullptr;
             if (over_aligned_.compare_exchange_strong(all, made, std::memory_order_acq_rel)) all = made;
             else delete made;
         }
@@ -76,11 +77,13 @@ template <class Rows, class List> class buckets {
     ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align) noexcept {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         plan.index = align <= 8 ? index : heap_config::no_index;
-        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return nullptr;
+        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0)
+            return note_refusal(charge_outcome::misused, plan.row_bytes), nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {
             made = new (std::nothrow) heap(provider_, plan);
+            if (made == nullptr) note_refusal(charge_outcome::no_memory, sizeof *made);
             heap_slot.store(made, std::memory_order_release);
         }
         return made;

@@ -11,6 +11,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 #include <allot/heap/canary.hpp>
 #include <allot/heap/header_location.hpp>
@@ -78,10 +79,11 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         const std::size_t offset =
             Place::out_of_band ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
-        if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return nullptr;
+        if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total))
+            return detail::note_refusal(charge_outcome::misused, bytes), nullptr;
         const std::size_t pages = Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
         entry_type* const entry = enter();
-        if (entry == nullptr) return nullptr;
+        if (entry == nullptr) return detail::note_refusal(charge_outcome::no_memory, sizeof(chunk)), nullptr;
         std::byte* const base = provider_.take(pages);
         if (base == nullptr) {
             leave(entry);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_access.hpp>
@@ -51,6 +52,11 @@ template <class Set> class local_rows {
         }
         rows::start(bins_[index & mask_].heap->cut(), false, arena_, row, number);
         sampler_.allocated(core_, bytes, type);
+        return row;
+    }
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
+        void* const row = try_allocate(bytes, type);
+        detail::report_status(why, row != nullptr, bytes);
         return row;
     }
     /// As row_manager::allocate.
@@ -140,7 +146,8 @@ template <class Set> class local_rows {
     }
     // Fills the bin of a class first. Null if there is no memory.
     ALLOT_NOINLINE std::byte* pop_slow(std::uint32_t index) noexcept {
-        if (bins_ == &none_ && !make_bins()) return nullptr;
+        if (bins_ == &none_ && !make_bins())
+            return detail::note_refusal(charge_outcome::no_memory, sizeof(bin)), nullptr;
         bin& b = bins_[index];
         if (b.heap == nullptr && !open(b, index)) return nullptr;
         std::byte* row;
@@ -158,7 +165,7 @@ template <class Set> class local_rows {
         heap_type* const heap = core_.buckets().at(index);
         if (heap == nullptr) return false;
         b.set_slots(new (std::nothrow) std::byte*[heap->cache_limit(bin::capacity)]);
-        if (b.slots() == nullptr) return false;
+        if (b.slots() == nullptr) return detail::note_refusal(charge_outcome::no_memory, sizeof(bin)), false;
         heap->adopt(b, bin::capacity);
         b.heap = heap;
         return true;

@@ -11,6 +11,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/heap/ledger_pages.hpp>
@@ -86,10 +87,10 @@ template <class Set> class row_core {
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
             context_.report(misuse::bad_alignment, "", &type, nullptr);
-            return nullptr;
+            return detail::note_refusal(charge_outcome::misused, bytes), nullptr;
         }
         if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
-            if (number == type_table::none) return nullptr;
+            if (number == type_table::none) return detail::note_refusal(charge_outcome::no_memory, bytes), nullptr;
             bytes = with_check(bytes, type);
         }
         const std::uint32_t index = buckets_.index(bytes);
@@ -98,7 +99,7 @@ template <class Set> class row_core {
                 return start(*heap, heap->pop(), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
             context_.report(misuse::size_too_large, "", &type, nullptr);
-            return nullptr;
+            return detail::note_refusal(charge_outcome::misused, bytes), nullptr;
         }
         return huge_.allocate(bytes, type.align, number);
     }
@@ -154,17 +155,30 @@ template <class Set> class row_core {
         return nullptr;
     }
     [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
+        const charge_status why = detail::take_refusal(bytes);
         pages_.record(watch_event::out_of_memory, bytes, what);
         char line[out_of_memory::line_bytes];
         text_writer text{line};
         text.put("allot: out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused by ").put(set_name());
         if (*name_ != 0) text.put(" ").put(name_);
-        text.put(": ").bytes(held_bytes()).put(" of ").bytes(limit_bytes()).put(" charged");
-        raise(out_of_memory(text.view(), [&](text_writer& out) {
-            out.put("out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused").newline();
-            context_.write_report(context_.manager, out);
-            out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
-        }));
+        text.put(": ");
+        write(text, why);
+        raise(out_of_memory(
+            text.view(),
+            [&](text_writer& out) {
+                out.put("out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused: ");
+                write(out, why);
+                out.newline();
+                if constexpr (policies::in_tree) write_top_holders(out, ledger_.account().root(), why);
+                context_.write_report(context_.manager, out);
+                out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
+            },
+            why));
+    }
+    [[noreturn]] ALLOT_COLD void raise_misuse(misuse kind, std::size_t bytes, const row_type& type) {
+        context_.report(kind, "", &type, nullptr);
+        detail::note_refusal(charge_outcome::misused, bytes);
+        raise_out_of_memory(bytes, type.name);
     }
     // Whether a T may be constructed in such a row. False is reported as misuse.
     template <class T> bool can_hold(const heap_config& plan, const row_type& type) const noexcept {
@@ -172,6 +186,7 @@ template <class Set> class row_core {
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
         if (!room) context_.report(misuse::size_too_large, plan.name, &type, nullptr);
         else if (!ends) context_.report(misuse::null_type, plan.name, &type, nullptr);
+        if (!room || !ends) detail::note_refusal(charge_outcome::misused, sizeof(T));
         return room && ends;
     }
     template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {
@@ -197,11 +212,10 @@ template <class Set> class row_core {
         constexpr bool one_type = changed::one_type;
 
         const std::uint32_t number = type_number(type);
-        if ((type.align & (type.align - 1)) != 0 || type.align > 64)
-            context_.report(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
-        if (number == type_table::none) raise_out_of_memory(bytes, type.name);
-        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
-            context_.report(misuse::size_too_large, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
+        if ((type.align & (type.align - 1)) != 0 || type.align > 64) raise_misuse(misuse::bad_alignment, bytes, type);
+        if (number == type_table::none)
+            detail::note_refusal(charge_outcome::no_memory, bytes), raise_out_of_memory(bytes, type.name);
+        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) raise_misuse(misuse::size_too_large, bytes, type);
         bytes = with_check(bytes, type);
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
         const std::size_t align = type.align > least ? type.align : least;
@@ -294,7 +308,8 @@ template <class Set> class row_core {
     // A heap with the same heap_config: one with room for a handle, an orphan without pages, or a new one. Null if none
     // can be allocated, or no row fits a page.
     template <class Heap> Heap* find_or_create(const heap_config& plan) {
-        if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0) return nullptr;
+        if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0)
+            return detail::note_refusal(charge_outcome::misused, plan.row_bytes), nullptr;
         const lock_guard hold(create_lock_);
         Heap* found = nullptr;
         heaps().for_each([&](heap_base& base) {
@@ -305,6 +320,7 @@ template <class Set> class row_core {
         });
         if (found != nullptr) return found;
         found = new (std::nothrow) Heap(pages_, plan);
+        if (found == nullptr) detail::note_refusal(charge_outcome::no_memory, sizeof(Heap));
         if (found != nullptr && plan.users != 0) found->open();
         return found;
     }

@@ -7,6 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
@@ -49,6 +50,11 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         rows::start(heap_.cut(), policies::one_type, arena_, row, type_);
         if constexpr (policies::watch::every_nth_row != 0)
             sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
+        return row;
+    }
+    ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why) noexcept {
+        void* const row = try_allocate();
+        detail::report_status(why, row != nullptr, heap_.config().row_bytes);
         return row;
     }
     /// As row_manager::allocate, for a row of the heap's size and type.
@@ -161,6 +167,11 @@ template <class Set, class Heap> class row_heap {
         if (row == nullptr) return nullptr;
         rows::start(heap_->cut(), policies::one_type, heap_->provider().arena().view(), row, number_);
         core_->allocated(heap_->config().row_bytes, *type_);
+        return row;
+    }
+    void* try_allocate(charge_status* why) noexcept {
+        void* const row = try_allocate();
+        detail::report_status(why, row != nullptr, heap_->config().row_bytes);
         return row;
     }
     /// As row_manager::allocate, for a row of the heap's size and type.

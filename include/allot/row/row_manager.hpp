@@ -9,6 +9,7 @@
 #include <allot/config.hpp>
 #include <allot/core/describe.hpp>
 #include <allot/core/diagnose.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/values.hpp>
 #include <allot/ledger/forward.hpp>
 #include <allot/page/arena_client.hpp>
@@ -96,9 +97,15 @@ template <class Set> class row_manager {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
         return core_.refuse(bytes, type.name);
     }
-    /// As allocate(), but returns null if it fails.
+    /// As allocate(), but returns null if it fails. `why`: where it is not null, the status of the request, with what
+    /// refused it.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
         return core_.try_allocate(bytes, type);
+    }
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
+        void* const row = try_allocate(bytes, type);
+        detail::report_status(why, row != nullptr, bytes);
+        return row;
     }
     /// Allocates a row and constructs a T in it; the last release destroys it. Needs a set whose rows have link counts.
     /// Returns: the row; null under oom::null if it cannot be allocated.

@@ -124,3 +124,38 @@ TEST_CASE_METHOD(fixture, "a log keeps what happened to a block", "[buffer]") {
 }
 
 // ---- reservations --------------------------------------------------------------------------------------------------
+
+TEST_CASE_METHOD(fixture, "a refused buffer names the exhausted memory, or the account", "[buffer][refusal]") {
+    struct full : allot::policies<allot::ledger::counter, allot::oom::null> {};
+    allot::row_manager<full> rows{name{"pool"}, limit{64_KiB}, allot::page_bytes{64_KiB}};
+    const buffer_memory from_pool{rows};
+    root.set_limit(1_MiB);
+    buffer first = from_pool.try_allocate(a, 1000);
+    charge_status why;
+    CHECK_FALSE(from_pool.try_allocate(a, 200'000, &why));
+    CHECK(why.outcome == charge_outcome::over_limit);
+    CHECK(why.by == allot::refuser::limit);
+    CHECK(why.name == std::string{"pool"});
+    CHECK(why.limit == 64_KiB);
+    pool.fail_from = 0; // a memory that cannot say why; the refusal before it is another one's
+    CHECK_FALSE(memory.try_allocate(a, 100, &why));
+    CHECK(why.outcome == charge_outcome::no_memory);
+    CHECK(why.by == allot::refuser::none);
+    CHECK(why.requested == 100);
+    pool.fail_from = ~0u;
+    account small{query, name{"small"}, limit{100}};
+    CHECK_FALSE(memory.try_allocate(small, 300, &why));
+    CHECK(why.by == allot::refuser::account);
+    CHECK(why.name == std::string{"small"});
+    CHECK(memory.try_allocate(a, 300, &why));
+    CHECK(why.fitted());
+#if ALLOT_EXCEPTIONS
+    try {
+        static_cast<void>(from_pool.allocate(a, 200'000));
+        FAIL("it was not refused");
+    } catch (const allot::out_of_memory& e) {
+        CHECK_THAT(e.what(), ContainsSubstring("for account a: over the limit: pool uses 64 KiB of 64 KiB"));
+        CHECK(e.why().name == std::string{"pool"});
+    }
+#endif
+}

@@ -36,7 +36,9 @@ TEST_CASE("out of memory tells who holds it", "[chunks]") {
         FAIL("it was not refused");
     } catch (const allot::out_of_memory& error) {
         const std::string line = error.what(), page = error.report();
-        CHECK(line.find("raising query: 6 MiB of 8 MiB charged") != std::string::npos);
+        CHECK(line.find("raising query: over the limit: query uses 6 MiB of 8 MiB") != std::string::npos);
+        CHECK(error.why().outcome == allot::charge_outcome::over_limit);
+        CHECK(error.why().requested == 4_MiB);
         CHECK(page.find("live 6 MiB in 1 block (more than a chunk: 6 MiB)") != std::string::npos);
         CHECK(page.find("tried: the caches of all threads") != std::string::npos);
     }

@@ -159,11 +159,12 @@ TEST_CASE(
         (void)gpu.allocate(1_GiB, m.a);
         FAIL("no exception");
     } catch (const allot::out_of_memory& e) {
-        CHECK(std::string{e.what()} == "allot: out of device memory: 1 GiB refused by task_memory_raises orders: 1 MiB "
-                                       "live, 2 MiB of 4 MiB charged");
+        CHECK(std::string{e.what()} == "allot: out of device memory: 1 GiB refused by task_memory_raises orders: over "
+                                       "the limit: orders uses 2 MiB of 4 MiB");
+        CHECK(e.why().by == allot::refuser::limit);
         const std::string page{e.report()};
         for (const char* part :
-             {"out of device memory: 1 GiB aligned to 256 bytes refused\n",
+             {"out of device memory: 1 GiB aligned to 256 bytes refused: over the limit: orders",
               "device allocator orders (set task_memory_raises) on device 0\n", "limit 4 MiB, charged 2 MiB in 1 piece",
               "live 1 MiB in 1 block, free 1 MiB, largest free run 1 MiB\n", "free after a wait 1 MiB (2 streams)",
               ": 1 MiB free in 1 runs, largest 1 MiB\n"})

@@ -1,0 +1,80 @@
+// The status of a request for memory: granted, or refused, by what and why. One struct for accounts and all products.
+//
+// Cost: none where a request is granted. Threads: values. Source: Drill's AllocationOutcome, 2014, and Arrow's
+// AllocationOutcomeDetails, 2019, which finds the refusing level by a second climb; here the first climb reports it.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace allot::inline ALLOT_ABI {
+
+class account;
+
+enum class charge_outcome : std::uint8_t {
+    fits,             // charged, within every limit
+    in_grace,         // charged, beyond a limit by at most its grace
+    forced,           // charged, beyond a limit, by a call that forces
+    over_limit,       // not charged: beyond the limit of what refused it
+    vetoed,           // not charged: a listener of `at` refused
+    closed,           // not charged: `at` is closed
+    misused,          // not done: accounts of two trees, more than was charged, or a wrong call (see the function)
+    no_memory,        // the system, the device, a memory source, or the host for a record, has none; no limit refused
+    no_address_space, // an arena has no free run of pages of that size in the address space that it reserved
+};
+
+/// Whether the bytes are charged now.
+constexpr bool is_charged(charge_outcome outcome) noexcept { return outcome <= charge_outcome::forced; }
+
+constexpr std::string_view text_of(charge_outcome outcome) noexcept {
+    constexpr std::string_view texts[] = {
+        "fits",    "in grace",  "forced over the limit", "over the limit", "vetoed by a listener", "closed",
+        "misused", "no memory", "no address space"};
+    return texts[static_cast<std::size_t>(outcome)];
+}
+
+/// What refused a request.
+enum class refuser : std::uint8_t {
+    none,    // nothing did, or it has no numbers: a misuse, a memory source of the user, the host's heap
+    account, // an account, at its limit or its grace
+    limit,   // the limit of a row manager, chunk arena or device allocator itself
+    arena,   // an arena: its limit, its address space, or the system behind it
+    device,  // the device behind a device allocator
+};
+
+/// The result of a request; true if the bytes are charged now. All is 0, null or "" where it fits.
+/// `used` and `limit` are those of what refused, before the request.
+struct charge_status {
+    charge_outcome outcome = charge_outcome::fits;
+    refuser by = refuser::none;
+    const account* at = nullptr; // the account that refused, or whose limit is exceeded; dangles once that account ends
+    std::size_t requested = 0;   // bytes requested of what refused: of an arena or its limit whole pages
+    std::size_t used = 0;
+    std::size_t limit = 0; // SIZE_MAX: none
+    const char* name = ""; // of what refused; as long-lived as the caller that gave the name makes it
+
+    constexpr bool charged() const noexcept { return is_charged(outcome); }
+    constexpr bool fitted() const noexcept { return outcome == charge_outcome::fits; }
+    constexpr explicit operator bool() const noexcept { return charged(); }
+};
+
+/// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB".
+constexpr void write(text_writer& out, const charge_status& s) noexcept {
+    constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of "};
+    constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device"};
+    out.put(text_of(s.outcome));
+    if (s.by == refuser::none) return;
+    const auto kind = static_cast<std::size_t>(s.by);
+    out.put(": ");
+    if (*s.name == 0) out.put(nameless[kind]);
+    else out.put(kinds[kind]).put(s.name);
+    out.put(" uses ").bytes(s.used);
+    if (s.limit == SIZE_MAX) out.put(", without a limit");
+    else out.put(" of ").bytes(s.limit);
+}
+
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,36 @@
+// Why the last request of this thread was refused, from what refused it up to the function that reports it.
+//
+// As errno: a function that refuses notes the status and returns null or false; between it and the caller of the
+// product nothing passes the status on, so a request that succeeds pays nothing. Each refusal is noted, and only the
+// products read it: as the out parameter `why`, and in out_of_memory.
+// Cost: 48 bytes per thread; written and read only where a request fails. Threads: each has its own.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+inline constinit thread_local charge_status last_refusal{};
+
+ALLOT_COLD inline void note_refusal(const charge_status& s) noexcept { last_refusal = s; }
+// A refusal without numbers: a misuse, or no memory of the host.
+ALLOT_COLD inline void note_refusal(charge_outcome why, std::size_t bytes) noexcept {
+    last_refusal = {.outcome = why, .requested = bytes};
+}
+// The status of the request that has just been refused.
+ALLOT_COLD inline charge_status take_refusal(std::size_t bytes) noexcept {
+    const charge_status s = std::exchange(last_refusal, charge_status{});
+    return s.charged() ? charge_status{.outcome = charge_outcome::no_memory, .requested = bytes} : s;
+}
+// For a request's out parameter, which may be null. `granted`: whether the request was.
+ALLOT_ALWAYS_INLINE void report_status(charge_status* why, bool granted, std::size_t bytes) noexcept {
+    if (why != nullptr) *why = granted ? charge_status{} : take_refusal(bytes);
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
