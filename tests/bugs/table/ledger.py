@@ -57,4 +57,12 @@ BUGS = {
         "if (word_.compare_exchange_strong(from.bits, credit_word::of(from.credit() + more - bytes, open).bits, "
         "std::memory_order_relaxed))",
         "word_.store(credit_word::of(from.credit() + more - bytes, open).bits, std::memory_order_relaxed);"),
+    "account_refusal_is_not_noted": bug(
+        "unit/row/refusals.cpp",
+        "if (ALLOT_UNLIKELY(!s)) detail::note_refusal(s);",
+        ""),
+    "limit_names_nobody": bug(
+        "unit/row/refusals.cpp",
+        "bytes, used, limit, name_});",
+        "bytes, used, limit});"),
 }
