@@ -41,7 +41,7 @@ enum class charge_outcome : std::uint8_t {
     forced,     // charged, beyond a limit, by a call that forces
     over_limit, // not charged: `at` has no headroom
     vetoed,     // not charged: a listener of `at` refused
-    closed,     // not charged: `at` is closed
+    closed,     // not charged: `at`, the account itself or one above, is closed
     misused,    // not done: accounts of two trees, more than was charged, or a wrong call (see the function)
     no_memory,  // not charged, though no account refused: the memory source, or the host for a record, has none
 };

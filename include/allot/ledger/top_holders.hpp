@@ -14,11 +14,13 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Writes "over the limit: query 7 uses 95 MiB of 100 MiB".
+/// Writes "over the limit: query 7 uses 95 MiB of 100 MiB", or "closed: query 7".
 inline void write(text_writer& out, const charge_status& s) noexcept {
     out.put(text_of(s.outcome));
     if (s.at == nullptr) return;
-    out.put(": ").put(s.at->name()).put(" uses ").bytes(s.used).put(" of ");
+    out.put(": ").put(s.at->name());
+    if (s.outcome == charge_outcome::closed) return;
+    out.put(" uses ").bytes(s.used).put(" of ");
     if (s.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(s.limit);
 }
