@@ -19,9 +19,9 @@ using allot::account;
 using allot::charge_outcome;
 
 struct node {
-    int parent = -1;
+    int parent = -1, closed_by = -1;
     std::size_t own = 0, reserved = 0, first_reserved = 0, limit = 0, grace = 0, peak = 0;
-    bool steps = false, parent_once = false;
+    bool steps = false, parent_once = false, closing = false;
     std::unique_ptr<account> real;
     bool live() const { return real != nullptr; }
 };
@@ -68,6 +68,10 @@ class trace {
     }
     // The outcome of charges that change these two; levels whose use does not grow are not asked.
     charge_outcome outcome(int to, std::ptrdiff_t more, int from = -1, std::ptrdiff_t less = 0) {
+        if (const int by = at(to).closed_by; by != -1) { // it counts already what comes from below it
+            const bool counted = from != -1 && !at(to).closing && (at(from).closed_by == by || is_above(by, from));
+            if (!counted) return charge_outcome::closed;
+        }
         bool lenient = false;
         for (int n = to; n != -1; n = at(n).parent) {
             const std::size_t now = used(n), then = used(n, to, more, from, less);
@@ -106,7 +110,7 @@ class trace {
             made.real =
                 std::make_unique<account>(*at(parent).real, allot::name{"inner"}, most, sure, more, std::nothrow);
         const bool fits =
-            made.reserved <= made.limit &&
+            at(parent).closed_by == -1 && made.reserved <= made.limit &&
             (made.reserved == 0 || outcome(parent, static_cast<std::ptrdiff_t>(made.reserved)) == charge_outcome::fits);
         good_ = good_ && made.real->is_open() == fits;
         if (!fits) return;
@@ -123,6 +127,26 @@ class trace {
         if (n == static_cast<int>(nodes_.size()) - 1) nodes_.pop_back();
         return true;
     }
+    // Closes the account when it is drained, and those below to charges.
+    void begin_closing(int n) {
+        if (at(n).closing) return;
+        const int by = at(n).closed_by == -1 ? n : at(n).closed_by;
+        for (int c = 0; c != static_cast<int>(nodes_.size()); ++c)
+            if (at(c).live() && at(c).closed_by == -1 && is_above(n, c)) at(c).closed_by = by;
+        at(n).closing = true;
+        at(n).real->close_when_drained([](account&, void*) noexcept {});
+        end_drained();
+    }
+    void end_drained() {
+        for (int n = static_cast<int>(nodes_.size()) - 1; n > 0; --n) { // children first
+            node& it = at(n);
+            bool drained = it.live() && it.closing && it.own == 0;
+            for (const node& c : nodes_) drained = drained && !(c.live() && c.parent == n);
+            if (!drained) continue;
+            good_ = good_ && it.real->has_ended();
+            it.real.reset();
+        }
+    }
     bool step() {
         const int n = a_node();
         node& it = at(n);
@@ -134,6 +158,7 @@ class trace {
             break;
         case 1:
             if (n != 0 && below(4) == 0) close(n);
+            else if (n != 0 && below(8) == 0) begin_closing(n);
             break;
         case 2:
             it.limit = below(2) == 0 ? 100000 : below(3000);
@@ -157,10 +182,10 @@ class trace {
         case 4:
             if (below(4) == 0) {
                 const auto s = it.real->force_charge(bytes);
-                const charge_outcome expected = outcome(n, more);
+                const charge_outcome expected = bytes != 0 ? outcome(n, more) : charge_outcome::fits;
                 if (s.outcome != (expected == charge_outcome::over_limit ? charge_outcome::forced : expected))
                     return false;
-                it.own += bytes;
+                if (s.charged()) it.own += bytes;
             }
             break;
         case 5: { // held, then confirmed or not
@@ -174,7 +199,7 @@ class trace {
         }
         case 6: {
             const std::size_t whole = std::max(it.reserved, used(n) + bytes), was = it.reserved;
-            bool fits = used(n) + bytes <= it.limit;
+            bool fits = it.closed_by == -1 && used(n) + bytes <= it.limit;
             if (fits && whole > std::max(was, used(n)) && it.parent != -1)
                 fits = outcome(it.parent, static_cast<std::ptrdiff_t>(whole - std::max(was, used(n)))) ==
                        charge_outcome::fits;
@@ -193,15 +218,17 @@ class trace {
             it.own -= back;
             break;
         }
-        default: {
-            const charge_outcome expected = outcome(n, more);
+        default: { // 0 bytes are always charged
+            const charge_outcome expected = bytes != 0 ? outcome(n, more) : charge_outcome::fits;
             const auto s = it.real->try_charge(bytes);
             if (s.outcome != expected) return false;
             if (!s.fitted() && s.at == nullptr) return false;
+            if (s.outcome == charge_outcome::closed && s.at != at(it.closed_by).real.get()) return false;
             if (s.charged()) it.own += bytes;
         }
         }
         peaks();
+        end_drained(); // a transfer may end its account, whose reservation it used
         return good_;
     }
     bool agrees() {

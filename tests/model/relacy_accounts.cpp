@@ -1,6 +1,6 @@
 // ledger/account.hpp, the code itself: a root, a query that may have a reservation, two leaves below it, one with
 // steps, and one beside it. Requests that fail, small charges that fit, refunds that find the lock taken, transfers,
-// and bytes that are held and then confirmed or cancelled.
+// bytes that are held and then confirmed or cancelled, and a query that closes.
 //
 // Held: used <= limit at each level, after each call; a charge that fits but for requests that fail, or for bytes that
 // are held and then cancelled, is not refused; a reservation is always there; no level's peak counts what was refused
@@ -149,17 +149,63 @@ template <unsigned Left, bool Had> struct promised : rl::test_suite<promised<Lef
     }
 };
 
+// The query closes while two leaves below it charge and one refunds: from the thread's own view no charge succeeds once
+// it has returned, and the charge of a heir stays below.
+struct closing_query : rl::test_suite<closing_query, 4>, accounts {
+    std::optional<std::atomic<bool>> closed;
+    std::size_t charged[2] = {};
+
+    void before() {
+        start(0);
+        closed.emplace(false);
+        RL_ASSERT(charge(all->exact, 2)); // so the query is not drained
+        RL_ASSERT(charge(all->stepping, 1));
+        charged[0] = charged[1] = 0;
+    }
+    void charge_once(unsigned index, account& a, std::size_t bytes) {
+        const bool before = !closed->load(std::memory_order_acquire);
+        const allot::charge_status s = a.try_charge(bytes);
+        RL_ASSERT(s ? before : s.outcome == allot::charge_outcome::closed && s.at == &all->query);
+        if (s) charged[index] += bytes;
+    }
+    void thread(unsigned index) {
+        if (index == 0) {
+            charge_once(0, all->stepping, 1); // within the credit
+            charge_once(0, all->stepping, 3);
+        } else if (index == 1) {
+            charge_once(1, all->exact, 1);
+            RL_ASSERT(charge(all->beside, 1)); // is not below
+            refund(all->beside, 1);
+        } else if (index == 2) {
+            refund(all->stepping, 1);
+        } else {
+            RL_ASSERT(!all->query.close_when_drained([](account&, void*) noexcept {}));
+            closed->store(true, std::memory_order_release);
+        }
+    }
+    void after() {
+        RL_ASSERT(!all->exact.try_charge(1) && !all->stepping.try_charge(1));
+        RL_ASSERT(all->exact.used() == 2 + charged[1] && all->stepping.used() == charged[0]);
+        RL_ASSERT(all->root.used() == 2 + charged[0] + charged[1] && all->root.verify());
+        all->exact.refund(2 + charged[1]), all->stepping.refund(charged[0]);
+        RL_ASSERT(all->root.used() == 0);
+        closed.reset();
+        all.reset();
+    }
+};
+
 } // namespace
 
 // Random interleavings alone: each run has several hundred steps, so those of one preemption are too many. An argument:
 // ten times as many.
 int main(int argc, char**) {
     const unsigned runs = argc > 1 ? 30000 : 3000;
-    return holds<one_leaf>(5 * runs, 0) && holds<shared_tree<4>>(10 * runs, 0) && holds<shared_tree<0>>(runs, 0) &&
-                   holds<shared_tree<1>>(runs, 0) && holds<shared_tree<2>>(runs, 0) && holds<shared_tree<3>>(runs, 0) &&
-                   holds<promised<4, false>>(5 * runs, 0) && holds<promised<4, true>>(5 * runs, 0) &&
-                   holds<promised<0, false>>(runs, 0) && holds<promised<0, true>>(runs, 0) &&
-                   holds<promised<2, false>>(runs, 0) && holds<promised<2, true>>(runs, 0)
+    return holds<one_leaf>(5 * runs, 0) && holds<closing_query>(5 * runs, 0) && holds<shared_tree<4>>(10 * runs, 0) &&
+                   holds<shared_tree<0>>(runs, 0) && holds<shared_tree<1>>(runs, 0) && holds<shared_tree<2>>(runs, 0) &&
+                   holds<shared_tree<3>>(runs, 0) && holds<promised<4, false>>(5 * runs, 0) &&
+                   holds<promised<4, true>>(5 * runs, 0) && holds<promised<0, false>>(runs, 0) &&
+                   holds<promised<0, true>>(runs, 0) && holds<promised<2, false>>(runs, 0) &&
+                   holds<promised<2, true>>(runs, 0)
                ? 0
                : 1;
 }

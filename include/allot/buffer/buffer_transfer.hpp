@@ -25,10 +25,10 @@ inline buffer buffer::retain(account& by) const noexcept {
 // Why retain(to) returned the empty buffer; `fits` for an empty buffer, which has no charge.
 inline charge_status buffer::why_not_retained(const account& to) const noexcept {
     if (ledger_ == nullptr) return {};
-    const bool same_tree = &to.root() == &ledger_->by->root();
-    if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
-    return to.status(same_tree ? charge_outcome::closed : charge_outcome::misused, block_bytes(), to.used(),
-                     to.limit());
+    if (&to.root() != &ledger_->by->root())
+        return to.status(charge_outcome::misused, block_bytes(), to.used(), to.limit());
+    const charge_status closed = to.why_closed(block_bytes());
+    return closed.fitted() ? detail::no_memory(block_bytes()) : closed;
 }
 inline transfer_result buffer::transfer(account& to) const& noexcept {
     buffer theirs = retain(to);

@@ -62,7 +62,7 @@ struct charge_status {
     constexpr explicit operator bool() const noexcept { return charged(); }
 };
 
-/// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB".
+/// Writes "over the limit: account query 7 uses 95 MiB of 100 MiB", or "closed: account query 7".
 constexpr void write(text_writer& out, const charge_status& s) noexcept {
     constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of "};
     constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device"};
@@ -72,6 +72,7 @@ constexpr void write(text_writer& out, const charge_status& s) noexcept {
     out.put(": ");
     if (*s.name == 0) out.put(nameless[kind]);
     else out.put(kinds[kind]).put(s.name);
+    if (s.outcome == charge_outcome::closed) return;
     out.put(" uses ").bytes(s.used);
     if (s.limit == SIZE_MAX) out.put(", without a limit");
     else out.put(" of ").bytes(s.limit);

@@ -86,7 +86,7 @@ class alignas(64) account : detail::tree_node {
     account(const account&) = delete;
     account& operator=(const account&) = delete;
     /// Calls close().
-    ~account() { close(); }
+    ~account();
 
     // ---- charges --------------------------------------------------------------------------------------------
 
@@ -127,7 +127,8 @@ class alignas(64) account : detail::tree_node {
     /// Charges `to` instead of `from`, even beyond limits. No level counts the bytes twice at any moment; levels above
     /// both accounts change only if a reservation makes a difference.
     /// Returns: fitted() is false if a limit is exceeded. Misused, with no effect: accounts of two trees (reported), or
-    /// more bytes than `from` has. Closed, with no effect: `to` is closed.
+    /// more bytes than `from` has. Closed, with no effect: `to` is closed, or below a closed account that `from` is not
+    /// below.
     static charge_status transfer(account& from, account& to, std::size_t bytes) noexcept {
         return move(from, to, bytes, mode::forced);
     }
@@ -164,7 +165,8 @@ class alignas(64) account : detail::tree_node {
     const char* name() const noexcept { return tree_node::name(); }
     account* parent() const noexcept { return of(tree_node::parent()); }
     account& root() const noexcept { return tree_node::root(); }
-    bool is_open() const noexcept { return life_.is_open(); }
+    /// False once this account or one above has begun to close: charges are refused for good.
+    bool is_open() const noexcept { return life_.accepts_charges(); }
     /// Closed, and its subtree charge returned to the parent. Always false for a root, which keeps its numbers.
     bool has_ended() const noexcept { return this != &root() && life_.is_closed(); }
     /// Why the account could not be opened (std::nothrow); else a status that fits.
@@ -172,14 +174,15 @@ class alignas(64) account : detail::tree_node {
 
     // ---- the end --------------------------------------------------------------------------------------------
 
-    /// Closes the account: its subtree charge returns to the parent, and its children become the parent's. Reports to
-    /// the leak sink the bytes not refunded, open items, counts and children, with the events of the log. Idempotent.
+    /// Closes the account: its subtree charge returns to the parent, and its children become the parent's. Charges to
+    /// it and to all accounts below are refused for good, as `closed` by this account. Reports to the leak sink the
+    /// bytes not refunded, open items, counts and children, with the events of the log. Idempotent.
     /// Returns: false if something was reported.
     bool close() noexcept;
-    /// Refuses charges from now on, waits at most this long for the last refund, then closes.
+    /// Refuses charges here and below from now on, waits at most this long for the last refund, then closes.
     bool close(time_span most) noexcept;
-    /// Refuses charges from now on. The last refund, count, item or child that leaves ends the account, and then calls
-    /// `ended`, which may destroy it.
+    /// Refuses charges here and below from now on. The last refund, count, item or child that leaves ends the account,
+    /// and then calls `ended`, which may destroy it.
     /// Returns: true if it has ended already; `ended` is not called then.
     bool close_when_drained(void (*ended)(account&, void*) noexcept, void* context = nullptr) noexcept;
 
@@ -241,6 +244,8 @@ class alignas(64) account : detail::tree_node {
     void confirm(std::size_t bytes) noexcept;
     /// Refunds held bytes. Listeners are called with released().
     void cancel(std::size_t bytes) noexcept;
+    /// The status of a charge that a closed account refuses; fits while the account is open.
+    charge_status why_closed(std::size_t bytes) const noexcept;
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -278,6 +283,7 @@ class alignas(64) account : detail::tree_node {
     static charge_status move(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept;
+    static bool stays_below_closed(const account& from, const account& to) noexcept;
     bool may_take_credit() const noexcept;
     void charged_beyond(const limit_check& found) noexcept;
     static charge_status status_of(const limit_check& found, std::size_t requested) noexcept {
@@ -300,6 +306,9 @@ class alignas(64) account : detail::tree_node {
     }
     void count_closing(unsigned at, int by) noexcept;
     void begin_closing() noexcept;
+    void refuse_charges() noexcept;
+    void set_closed_by(account& by) noexcept;
+    charge_status refused_closed(std::size_t requested) const noexcept;
     bool is_drained() const noexcept;
     void end_if_drained() noexcept;
     static void end_drained(account* first) noexcept;
@@ -319,11 +328,11 @@ class alignas(64) account : detail::tree_node {
     detail::account_lifetime life_;
     std::atomic<account_log*> log_{nullptr};
     account_items items_; // requires the tree's mutex
-    leak_sink leaks_;
     charge_status refusal_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
 
     alignas(64) detail::account_tree tree_; // used in the root only
+    leak_sink leaks_;                       // last, where the tree leaves space
 };
 
 // Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller

@@ -48,12 +48,12 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
     const bool held = how == mode::held;
     if (held) request.let_waiting_pass();
     for (;;) {
-        if (!is_open()) return refused_here(charge_outcome::closed, bytes);
         const detail::credit_word w = credit().word();
         if (w.credit() != 0 && (!w.open() || credit().is_recalled())) {
             take_back(true, false); // refunds deferred into a closed credit, or a recalled one
             continue;
         }
+        if (!is_open()) return refused_closed(bytes);
         const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
         const bool opens = !held && may_take_credit();
         if (opens) // whole steps, if they fit
@@ -128,7 +128,7 @@ ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_
     const auto notify = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
     {
         detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
-        if (is_open()) {
+        if (life_.is_open()) {
             now();
             on_refunded();
             return calls.each(*this, notify);
@@ -164,7 +164,7 @@ inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
     for (;;) {
         scope.tree.recall_credit(*this, false); // the credit of leaves below counts in used()
         const std::size_t now = tree_node::used();
-        if (!is_open()) return refused_here(charge_outcome::closed, bytes);
+        if (!is_open()) return refused_closed(bytes);
         if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())
             return totals().count_refusal(), refused_here(charge_outcome::over_limit, bytes);
         const std::size_t whole = now + bytes > totals().reserved() ? now + bytes : totals().reserved();

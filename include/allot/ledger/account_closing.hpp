@@ -44,6 +44,7 @@ inline bool account::try_open_below(account& parent, std::size_t reserved) noexc
             found.at->totals().count_refusal();
         }
         refusal_ = status_of(found, reserved);
+        life_.set_closed_by(*this);
         life_.close();
         return true;
     }
@@ -56,7 +57,7 @@ inline account::limit_check account::check_parent(account& parent, std::size_t r
         return limit_check{why, false, &at, at.tree_node::used(), at.limit(), 0};
     };
     if (parent.credit().one_thread()) return refused(charge_outcome::misused, parent);
-    if (!parent.is_open()) return refused(charge_outcome::closed, parent);
+    if (!parent.is_open()) return refused(charge_outcome::closed, *parent.life_.closed_by());
     if (reserved > SIZE_MAX / 2 || reserved > limit()) return refused(charge_outcome::over_limit, *this);
     limit_check found = check_levels(&parent, reserved);
     found.without_grace();
@@ -68,7 +69,38 @@ inline account::limit_check account::check_parent(account& parent, std::size_t r
 // Refuses charges from now on; counting requires the lock from now on. Requires the lock.
 inline void account::begin_closing() noexcept {
     life_.begin_closing();
-    close_credit();
+    refuse_charges();
+}
+// Refuses charges to this account and all below. A charge within a leaf's credit succeeds before that is taken back, or
+// finds none. Requires the lock.
+inline void account::refuse_charges() noexcept {
+    if (!is_open()) return; // then all below are closed already
+    walk([&](tree_node& n) {
+        if (account& a = *of(&n); a.is_open()) a.set_closed_by(*this);
+        n.close_credit();
+    });
+}
+// Requires the lock.
+inline void account::set_closed_by(account& by) noexcept {
+    account* const was = life_.closed_by();
+    life_.set_closed_by(by);
+    if (&by != this) by.life_.name_below(1);
+    if (was != nullptr && was != this) was->life_.name_below(UINT32_MAX); // one fewer
+}
+inline account::~account() {
+    close();
+    if (ALLOT_LIKELY(life_.named_below() == 0) || this == &root()) return;
+    const locked scope(*this);
+    root().walk([&](tree_node& n) {
+        if (account& a = *of(&n); a.life_.closed_by() == this) a.set_closed_by(a);
+    });
+}
+inline charge_status account::refused_closed(std::size_t requested) const noexcept {
+    return life_.closed_by()->refused_here(charge_outcome::closed, requested);
+}
+inline charge_status account::why_closed(std::size_t bytes) const noexcept {
+    const locked scope(*this, false);
+    return is_open() ? charge_status{} : refused_closed(bytes);
 }
 ALLOT_COLD inline void account::count_closing(unsigned at, int by) noexcept {
     const locked scope(*this); // its destructor may end the account
@@ -133,7 +165,7 @@ inline bool account::close() noexcept {
 inline bool account::close(time_span most) noexcept {
     {
         const locked scope(*this);
-        if (is_open()) begin_closing();
+        if (life_.is_open()) begin_closing();
     }
     life_.wait_for_refunds();
     const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
@@ -152,7 +184,7 @@ inline bool account::close(time_span most) noexcept {
 inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept, void* context) noexcept {
     {
         const locked scope(*this);
-        if (!is_open()) return life_.is_closed();
+        if (!life_.is_open()) return life_.is_closed();
         begin_closing();
     }
     life_.wait_for_refunds(); // later refunds take the lock
@@ -171,6 +203,7 @@ inline bool account::end(text_writer& leaks) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     if (life_.is_closed()) return false;
+    refuse_charges();
     write_leaks(leaks);
     if (parent() == nullptr && has_children()) report_misuse({.kind = misuse::use_after_destruction, .heap = name()});
     return leave_tree();
@@ -178,8 +211,9 @@ inline bool account::end(text_writer& leaks) noexcept {
 // Requires the mutex and the lock.
 inline bool account::leave_tree() noexcept {
     if (!life_.close()) return false;
+    set_closed_by(*this);
     if (credit().has_step()) tree().leaves.remove(*this);
-    credit().end();
+    take_back(true, false);
     account* const above = parent();
     if (above == nullptr) return true;
     detach();

@@ -1,9 +1,12 @@
-// The state of an account: open, closing or closed, and what delays its end (refunds that run, open counts).
+// The state of an account: open, closing or closed; what delays its end (refunds that run, open counts); and which
+// account refuses its charges.
 //
-//     open -> closing (charges are refused; the last refund may end it) -> closed
+//     open -> closing (the last refund may end it) -> closed
 //
-// Invariant: once wait_for_refunds() has returned on an account that is not open, no refund is between enter_refund()
-// and leave_refund(). Cost: 56 bytes. Threads: see each function.
+// Charges are refused from the moment that this account or one above begins to close; `closed_by` is that account.
+// Invariants: once wait_for_refunds() has returned on an account that is closing, no refund is between enter_refund()
+// and leave_refund(). named_below() is the number of other accounts whose closed_by() is this account, so it lives.
+// Cost: 72 bytes. Threads: see each function.
 #pragma once
 
 #include <allot/config.hpp>
@@ -30,6 +33,8 @@ class account_lifetime {
 
     // ---- any thread ------------------------------------------------------------------------------------------
 
+    bool accepts_charges() const noexcept { return closed_by() == nullptr; }
+    account* closed_by() const noexcept { return closed_by_.load(std::memory_order_relaxed); }
     bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == state::open; }
     bool is_closed() const noexcept { return state_.load(std::memory_order_seq_cst) == state::closed; }
     open_counts& counts() noexcept { return counts_; }
@@ -61,6 +66,10 @@ class account_lifetime {
         return state_.load(std::memory_order_relaxed) == state::closing && last_call_.ended != nullptr && !queued_;
     }
     last_call at_end() const noexcept { return last_call_; }
+    void set_closed_by(account& by) noexcept { closed_by_.store(&by, std::memory_order_relaxed); }
+    void name_below(std::uint32_t by) noexcept { named_below_.fetch_add(by, std::memory_order_release); }
+    // Without the lock: once it is 0, it stays 0 if the account is closed.
+    std::uint32_t named_below() const noexcept { return named_below_.load(std::memory_order_acquire); }
     // The queue of drained accounts, linked through each.
     void queue_before(account* rest) noexcept { queued_ = true, next_ = rest; }
     account* next_in_queue() const noexcept { return next_; }
@@ -74,6 +83,8 @@ class account_lifetime {
     open_counts counts_;
     last_call last_call_;
     account* next_ = nullptr;
+    std::atomic<account*> closed_by_{nullptr};
+    std::atomic<std::uint32_t> named_below_{0};
 };
 
 } // namespace detail

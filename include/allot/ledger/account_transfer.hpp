@@ -40,11 +40,18 @@ inline charge_status account::move_and_notify(account& from, account& to, std::s
     calls.each(to, notify);
     return s;
 }
+// Whether the closed account that refuses charges to `to` counts the bytes already, so that a buffer's heir can be
+// charged. Requires the lock.
+inline bool account::stays_below_closed(const account& from, const account& to) noexcept {
+    const account& closed = *to.life_.closed_by();
+    return to.life_.is_open() &&
+           (from.life_.closed_by() == &closed || (!closed.life_.is_closed() && from.is_below(closed)));
+}
 inline charge_status account::move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept {
     const locked scope(from);
     detail::charge_request request{scope.tree, to, how};
     for (;;) {
-        if (!to.is_open()) return to.refused_here(charge_outcome::closed, bytes);
+        if (!to.is_open() && !stays_below_closed(from, to)) return to.refused_closed(bytes);
         if (bytes > from.credit().charged()) return from.refused_here(charge_outcome::misused, bytes);
         tree_node& top = from.common_ancestor(to);
         const std::size_t up = to.subtree_charge_change(top, bytes, true),

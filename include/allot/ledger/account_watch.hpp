@@ -23,7 +23,7 @@ inline std::size_t account::peak() const noexcept {
 }
 inline std::size_t account::headroom() const noexcept {
     const locked scope(*this, false);
-    return tree_node::headroom();
+    return is_open() ? tree_node::headroom() : 0;
 }
 inline bool account::over_limit() const noexcept {
     const locked scope(*this, false);
@@ -60,7 +60,9 @@ inline bool account::verify() const noexcept {
     bool ok = valid();
     walk([&](const tree_node& n) {
         const account& a = *of(&n);
-        ok = ok && a.items_.valid() && (a.log() == nullptr || !a.credit().word().open());
+        const bool no_credit = !a.credit().word().open() || a.credit().is_recalled();
+        ok = ok && a.items_.valid() && (a.log() == nullptr || no_credit) && (a.is_open() || no_credit);
+        ok = ok && (&n == this || of(n.tree_node::parent())->is_open() || !a.is_open());
     });
     return ok;
 }

@@ -144,8 +144,6 @@ class leaf_credit {
         if (open && !all) keep_at_most(step);
         return r;
     }
-    // Drops the credit; the grant stays, so all of it counts as charged.
-    void end() noexcept { word_.store(credit_word{}.bits, std::memory_order_relaxed); }
     bool valid() const noexcept {
         const credit_word w = word();
         return w.credit() <= granted() && w.low_water() <= w.credit() && (!w.open() || has_step());

@@ -125,10 +125,8 @@ class tree_node {
     // Returns the subtree charge to the parent, which gets the children. Requires a parent.
     void detach() noexcept;
     // Visits this node and all below, parents first. Does not require the lock.
-    template <class Visit> void walk(Visit visit) const {
-        visit(*this);
-        for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) c->walk(visit);
-    }
+    template <class Visit> void walk(Visit visit) const { walk_from(*this, visit); }
+    template <class Visit> void walk(Visit visit) { walk_from(*this, visit); }
     template <class Visit> void each_child(Visit visit) const {
         for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) visit(*c);
     }
@@ -141,6 +139,10 @@ class tree_node {
 
     std::size_t begin_change() noexcept;
     std::size_t at_most_held(std::size_t bytes) const noexcept;
+    template <class Node, class Visit> static void walk_from(Node& top, Visit& visit) {
+        visit(top);
+        for (Node* c = top.below_.first(); c != nullptr; c = top.below_.after(*c)) walk_from(*c, visit);
+    }
     void decrement_depths() noexcept;
     void report_over_refunded() const noexcept {
         if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else close() has reported it

@@ -34,8 +34,8 @@ BUGS = {
         "if (ALLOT_UNLIKELY(offset + bytes > size_)) return outside(offset);"),
     "host_without_memory_is_a_closed_account": bug(
         "fault/buffers.cpp",
-        "if (same_tree && to.is_open()) return detail::no_memory(block_bytes());",
-        ""),
+        "return closed.fitted() ? detail::no_memory(block_bytes()) : closed;",
+        "return closed;"),
     "vector_reads_beyond_itself_in_its_buffer": bug(
         "death/buffers.cpp",
         "return check(i), values_.",

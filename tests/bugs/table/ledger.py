@@ -65,4 +65,18 @@ BUGS = {
         "unit/row/refusals.cpp",
         "bytes, used, limit, name_});",
         "bytes, used, limit});"),
+    "account_closes_without_those_below": bug(
+        "unit/ledger/closed_above.cpp",
+        "if (account& a = *of(&n); a.is_open()) a.set_closed_by(*this);",
+        "if (&n == this) set_closed_by(*this);",
+        within="refuse_charges"),
+    "credit_stays_below_a_closed_account": bug(
+        "model/relacy_accounts.cpp",
+        "n.close_credit();",
+        "",
+        within="refuse_charges"),
+    "account_named_after_its_end": bug(
+        "unit/ledger/closed_above.cpp",
+        "if (ALLOT_LIKELY(life_.named_below() == 0) || this == &root()) return;",
+        "return;"),
 }
