@@ -95,6 +95,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     {
         core_.link(row, arena_);
     }
+    /// Returns all cached free slots to the heap.
+    void flush() noexcept { heap_.flush(cache_); }
 
   private:
     ALLOT_NOINLINE std::byte* pop_slow() noexcept {
@@ -143,12 +145,12 @@ template <class Set, class Heap> class row_heap {
         : heap_(std::exchange(other.heap_, nullptr)), core_(other.core_), type_(other.type_), number_(other.number_),
           local_(std::exchange(other.local_, nullptr)) {}
     row_heap& operator=(row_heap&& other) noexcept {
-        row_heap gone(std::move(*this));
-        heap_ = std::exchange(other.heap_, nullptr);
-        core_ = other.core_;
-        type_ = other.type_;
-        number_ = other.number_;
-        local_ = std::exchange(other.local_, nullptr);
+        row_heap moved(std::move(other)); // first: a handle assigned to itself keeps its heap
+        std::swap(heap_, moved.heap_);
+        std::swap(core_, moved.core_);
+        std::swap(type_, moved.type_);
+        std::swap(number_, moved.number_);
+        std::swap(local_, moved.local_);
         return *this;
     }
     ~row_heap() {

@@ -184,3 +184,36 @@ TEST_CASE("handles of one thread make typed rows", "[row_heap]") {
     CHECK(counted_row::alive == 0);
     CHECK(rows.live_rows() == 0);
 }
+
+TEST_CASE("a handle that is assigned to itself keeps its heap", "[row_heap]") {
+    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+    const auto keeps = [&](auto heap) {
+        auto& same = heap;
+        void* const row = heap.allocate();
+        heap = std::move(same);
+        CHECK(heap.live_rows() == 1);
+        heap.release(row);
+        heap.release(heap.allocate());
+    };
+    keeps(rows.heap(allot::as<>, 48));
+    keeps(rows.heap(allot::as<allot::heap::unique>, 48));
+    keeps(rows.heap(allot::as<allot::heap::unique, allot::refill::blocked<16>>, 48));
+}
+
+TEST_CASE("flush() of a heap's local handle returns its slots", "[row_heap]") {
+    const auto returns = [](auto set) {
+        allot::row_manager<decltype(set)> rows{allot::limit{8_MiB}};
+        auto heap = rows.heap(allot::as<allot::heap::unique>, 48);
+        auto local = heap.local();
+        local.release(local.allocate());
+        CHECK(heap.usage().cached_rows > 0);
+        local.flush();
+        CHECK(heap.usage().cached_rows == 0);
+        rows.release_empty_pages();
+        CHECK(rows.used() == 0);
+        local.release(local.allocate()); // it goes on
+        CHECK(rows.live_rows() == 0);
+    };
+    returns(sets::plain{});
+    returns(sets::delayed{});
+}
