@@ -16,6 +16,7 @@
 #include <allot/page/page_backing.hpp>
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
+#include <allot/page/page_refusal.hpp>
 #include <allot/page/system_pages.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -75,16 +76,27 @@ class arena_pages {
         const std::size_t taken = taken_.load(std::memory_order_acquire); // pairs with the release in put_back()
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
+    // Why within_limit() is false.
+    page_refusal beyond_limit() const noexcept {
+        return range_is_limit_ ? page_refusal::address_space : page_refusal::limit;
+    }
     // Requires lock_.
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
-    // Takes these pages, which lie beside a taken run; false where one of them is taken, or on lack of memory.
-    bool grow(std::size_t first, std::size_t n) noexcept {
+    // Takes these pages, which lie beside a taken run; false, with the reason in `why`, where one of them is taken, or
+    // on lack of memory.
+    bool grow(std::size_t first, std::size_t n, page_refusal* why) noexcept {
         {
             const lock_guard hold(lock_);
-            if (!within_limit(n) || !bitmap_.take_at(first, n)) return false;
+            if (!within_limit(n)) return refuse(why, beyond_limit());
+            if (!bitmap_.take_at(first, n)) return refuse(why, page_refusal::address_space);
             count_taken(n);
         }
-        return n == 0 || commit_or_put_back(first, n);
+        return n == 0 || commit_or_put_back(first, n) || refuse(why, page_refusal::memory);
+    }
+    // Returns false. `why` may be null.
+    static bool refuse(page_refusal* why, page_refusal is) noexcept {
+        if (why != nullptr) *why = is;
+        return false;
     }
     // Makes picked pages usable and counts them in the peak; puts them back where the system refuses memory.
     bool commit_or_put_back(std::size_t first, std::size_t n) noexcept {
@@ -175,6 +187,7 @@ class arena_pages {
     unsigned shift_ = 20;
     bool returns_pages_ = false;
     bool under_pressure_ = false; // a take that the system refuses trims, and asks again
+    bool range_is_limit_ = false; // the limit, if there is one, exceeds the range
     const char* name_ = "";
     const char* page_kind_ = "plain";
     std::size_t limit_pages_ = 0;
