@@ -29,21 +29,33 @@ inline charge_status buffer::why_not_retained(const account& to) const noexcept 
     if (same_tree && to.is_open()) return detail::no_memory(block_bytes());
     return {same_tree ? charge_outcome::closed : charge_outcome::misused, &to, block_bytes(), to.used(), to.limit()};
 }
-inline transfer_result buffer::transfer(account& to) const& noexcept {
+inline transfer_result buffer::share_and_move(account& to, detail::move_mode how) const noexcept {
     buffer theirs = retain(to);
     if (!theirs) return {buffer{}, why_not_retained(to)};
-    const charge_status s = detail::transfer_charge(*ledger_, to);
-    if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
-    return {std::move(theirs), s};
+    const charge_status s = detail::transfer_charge(*ledger_, to, how);
+    const bool keeps_view = how == detail::move_mode::checked ? s.charged() : s.outcome != charge_outcome::closed;
+    return {ALLOT_LIKELY(keeps_view) ? std::move(theirs) : buffer{}, s};
 }
-inline transfer_result buffer::transfer(account& to) && noexcept {
+inline transfer_result buffer::give_and_move(account& to, detail::move_mode how) noexcept {
     if (ledger_ != nullptr && &to != ledger_->by && can_receive(to)) {
         charge_status s;
-        if (detail::relabel(*ledger_, to, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
+        if (detail::relabel(*ledger_, to, how, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
     }
-    transfer_result r = std::as_const(*this).transfer(to);
+    transfer_result r = share_and_move(to, how);
     if (r.view) release();
     return r;
+}
+inline transfer_result buffer::transfer(account& to) const& noexcept {
+    return share_and_move(to, detail::move_mode::forced);
+}
+inline transfer_result buffer::transfer(account& to) && noexcept {
+    return give_and_move(to, detail::move_mode::forced);
+}
+inline transfer_result buffer::try_transfer(account& to) const& noexcept {
+    return share_and_move(to, detail::move_mode::checked);
+}
+inline transfer_result buffer::try_transfer(account& to) && noexcept {
+    return give_and_move(to, detail::move_mode::checked);
 }
 inline bool buffer::is_shared() const noexcept {
     if (ledger_ == nullptr) return false;

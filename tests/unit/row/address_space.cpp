@@ -1,4 +1,5 @@
-// Ten thousand managers in one process: its address space and its mappings (vm.max_map_count) suffice.
+// Address space of managers: ten thousand in one process fit its address space and its mappings (vm.max_map_count), and
+// one whose address space is full says so.
 #include <support/catch.hpp>
 
 #include <allot/chunk_arena.hpp>
@@ -17,6 +18,7 @@ namespace {
 
 struct rows_set : allot::policies<allot::oom::null> {};
 struct blocks_set : allot::policies<allot::oom::null> {};
+struct raises : allot::policies<> {};
 using rows_type = allot::row_manager<rows_set>;
 using blocks_type = allot::chunk_arena<blocks_set>;
 
@@ -73,3 +75,30 @@ TEST_CASE("ten thousand row managers, with a limit and without, each with a row"
 TEST_CASE("ten thousand chunk arenas, with a limit and without, each with a block", "[chunk_arena][address_space]") {
     use<blocks_type>(managers, allot::limit{1_GiB});
 }
+
+#if ALLOT_EXCEPTIONS
+TEST_CASE("a manager without a limit says that its address space is full, and how to get more",
+          "[row_manager][address_space]") {
+    const auto page_of = [](auto& manager, auto allocate, auto release) {
+        std::vector<void*> held;
+        std::string page;
+        try {
+            for (;;) held.push_back(allocate(manager));
+        } catch (const allot::out_of_memory& e) {
+            page = e.report();
+        }
+        for (void* p : held) release(manager, p);
+        return page;
+    };
+    allot::row_manager<raises> rows{allot::page_bytes{64_KiB}, allot::reserve_bytes{2_MiB}};
+    allot::chunk_arena<raises> blocks{allot::page_bytes{64_KiB}, allot::reserve_bytes{2_MiB}};
+    const std::string of_rows = page_of(
+        rows, [](auto& m) { return m.allocate(5000); }, [](auto& m, void* p) { m.release(p); });
+    const std::string of_blocks = page_of(
+        blocks, [](auto& m) { return m.allocate(5000).address; }, [](auto& m, void* p) { m.deallocate(p); });
+    for (const std::string& page : {of_rows, of_blocks}) {
+        CHECK_THAT(page, ContainsSubstring("limit none"));
+        CHECK_THAT(page, ContainsSubstring("address space exhausted: pass reserve_bytes for more"));
+    }
+}
+#endif
