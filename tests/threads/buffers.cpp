@@ -383,3 +383,49 @@ TEST_CASE("buffers: an account that has ended gets no view", "[buffer][threads]"
     CHECK(good);
     CHECK(root.verify());
 }
+
+// Each thread passes its own buffer, and views of one that all share, between two accounts with room for one block
+// each.
+TEST_CASE("buffers: transfers that must fit never exceed a limit, and leave a refused buffer as it was",
+          "[buffer][threads]") {
+    constexpr std::size_t threads = 4, bytes = 1024;
+    std::barrier start(static_cast<std::ptrdiff_t>(threads));
+    counted_memory pool;
+    buffer_memory memory{pool};
+    account root{name{"root"}}, from{root, name{"from"}};
+    account left{root, name{"left"}, limit{bytes}}, right{root, name{"right"}, limit{bytes}};
+    buffer shared = memory.allocate(from, bytes);
+    std::vector<std::thread> team;
+    std::atomic<bool> good{true};
+    std::atomic<unsigned> refused{0};
+    for (std::size_t t = 0; t != threads; ++t)
+        team.emplace_back([&, view = shared.slice(), mine = memory.allocate(from, bytes), random = t + 1]() mutable {
+            start.arrive_and_wait();
+            for (unsigned step = 0; step != 4000; ++step) {
+                random = random * 6364136223846793005u + 1442695040888963407u;
+                account& to = random >> 40 & 1 ? left : random >> 41 & 1 ? right : from;
+                buffer& moved = random >> 42 & 1 ? mine : view;
+                account* const before = moved.holder();
+                const std::byte* const data = moved.data();
+                auto [got, how] = random >> 43 & 1 ? std::move(moved).try_transfer(to) : moved.try_transfer(to);
+                const bool has = static_cast<bool>(got);
+                if (has) moved = std::move(got);
+                else refused.fetch_add(1);
+                const bool right_one = moved.holder() == (has ? &to : before) && moved.data() == data;
+                const bool within = left.used() <= left.limit() && right.used() <= right.limit();
+                const bool charged =
+                    &moved == &view || moved.charged_bytes() == bytes; // no other account has views of `mine`
+                if (has != how.charged() || !right_one || !within || !charged) good = false;
+            }
+        });
+    for (auto& t : team) t.join();
+    team.clear(); // their buffers end with them
+    shared.release();
+    CHECK(good);
+    CHECK(refused != 0);
+    CHECK(left.peak() <= left.limit());
+    CHECK(right.peak() <= right.limit());
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+    CHECK(pool.live == 0);
+}

@@ -2,7 +2,8 @@
 //
 //     buffer part = b.slice(100, 50);                   a view of the same account; one atomic addition
 //     buffer theirs = b.retain(join);                   a view of join; the charge stays
-//     auto [mine, how] = std::move(b).transfer(sort);   a view of sort; sort is charged, by force if it must be
+//     auto [mine, how] = std::move(b).transfer(sort);   a view of sort; sort is charged, by force if it must be;
+//                                                       try_transfer(sort): if it fits
 //
 // Invariant: a block lives as long as its views, and exactly one account is charged for all of it.
 // Cost: 24 bytes per view; slice and release are one atomic operation each.
@@ -83,6 +84,10 @@ class buffer {
     /// charge the charge stays, and the status is misused.
     transfer_result transfer(account& to) const& noexcept;
     transfer_result transfer(account& to) && noexcept;
+    /// As transfer(), but changes nothing if a limit would be exceeded.
+    /// Returns: an empty view then, and the status names the account whose limit refuses; this view is unchanged.
+    [[nodiscard]] transfer_result try_transfer(account& to) const& noexcept;
+    [[nodiscard]] transfer_result try_transfer(account& to) && noexcept;
     /// Releases the view; it is the empty buffer then. The last view of a block frees the memory, then refunds.
     void release() noexcept { buffer{std::move(*this)}; }
 
@@ -161,6 +166,9 @@ class buffer {
         }
     }
     bool can_receive(const account& a) const noexcept;
+    // transfer() and try_transfer(): with a second view, and giving this one up.
+    transfer_result share_and_move(account& to, detail::move_mode how) const noexcept;
+    transfer_result give_and_move(account& to, detail::move_mode how) noexcept;
     // Why retain() returned no view.
     charge_status why_not_retained(const account& to) const noexcept;
 
@@ -170,7 +178,8 @@ class buffer {
 };
 
 /// The result of a transfer: the receiver's view, and the status of the charge. fitted() is false if a limit is
-/// exceeded. Without a view the status says why: closed, misused, or no_memory (the host has none for a ledger).
+/// exceeded. Without a view the status says why: closed, misused, no_memory (the host has none for a ledger), or the
+/// refusal of try_transfer().
 struct transfer_result {
     buffer view;
     charge_status status;

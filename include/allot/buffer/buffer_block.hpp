@@ -148,13 +148,22 @@ inline void unlock_and_relock(buffer_block& b) noexcept {
     yield();
     b.lock.lock();
 }
+// How a charge is moved: even beyond limits, or only where it fits.
+enum class move_mode { forced, checked };
+
 // Enter with b.lock held; returns unlocked, with `mover` set. Requires a view or ledger of each account that stays.
-inline charge_status begin_move(buffer_block& b, account& from, account& to) noexcept {
+// Where `from` has ended, and its charge with it, charges `to` anew, if that may be: a checked charge calls listeners,
+// also where it is refused.
+inline charge_status begin_move(buffer_block& b, account& from, account& to, move_mode how,
+                                bool may_charge_anew = true) noexcept {
     b.charged = &to;
     b.mover.store(sys::thread_token(), std::memory_order_relaxed);
     b.lock.unlock();
-    charge_status s = account::transfer(from, to, b.memory.bytes);
-    if (ALLOT_UNLIKELY(!s.charged()) && from.has_ended()) s = to.force_charge(b.memory.bytes);
+    const std::size_t bytes = b.memory.bytes;
+    const bool forced = how == move_mode::forced;
+    charge_status s = forced ? account::transfer(from, to, bytes) : account::try_transfer(from, to, bytes);
+    if (ALLOT_UNLIKELY(!s.charged()) && may_charge_anew && from.has_ended())
+        s = forced ? to.force_charge(bytes) : to.try_charge(bytes);
     if (s.charged()) b.note("transfer", to);
     return s;
 }
@@ -164,8 +173,8 @@ inline void end_move(buffer_block& b, account& from, const charge_status& s) noe
     b.mover.store(0, std::memory_order_release);
 }
 // Enter with b.lock held; returns unlocked. A move that succeeded ends without the lock: others wait only for `mover`.
-inline charge_status move_charge(buffer_block& b, account& from, account& to) noexcept {
-    const charge_status s = begin_move(b, from, to);
+inline charge_status move_charge(buffer_block& b, account& from, account& to, move_mode how) noexcept {
+    const charge_status s = begin_move(b, from, to, how);
     if (ALLOT_LIKELY(s.charged())) end_move(b, from, s);
     else {
         const detail::lock_guard hold(b.lock);
@@ -198,12 +207,12 @@ ALLOT_NOINLINE inline buffer_ledger* retain_for(buffer_block& b, account& by) no
 }
 
 // Charges `to`, if the ledger's account is charged. Requires a view of `to` that stays.
-inline charge_status transfer_charge(buffer_ledger& from, account& to) noexcept {
+inline charge_status transfer_charge(buffer_ledger& from, account& to, move_mode how) noexcept {
     buffer_block& b = *from.block;
     b.lock.lock();
     while (b.charged == from.by && b.is_moved_by_another_thread()) unlock_and_relock(b);
     const bool has_it = b.charged == from.by && from.by != &to, in_a_call = b.is_moving();
-    if (has_it && !in_a_call) return move_charge(b, *from.by, to);
+    if (has_it && !in_a_call) return move_charge(b, *from.by, to, how);
     b.lock.unlock();
     if (!has_it) return {};
     return to.status(charge_outcome::misused, b.memory.bytes, 0, 0); // inside a call about this block's charge
@@ -239,7 +248,7 @@ inline buffer_ledger* end_ledger_or_defer(buffer_ledger& gone) noexcept {
         }
         buffer_ledger* const next = b.next_charged(gone);
         if (next == nullptr || next->by == &mine) break;
-        const charge_status s = begin_move(b, mine, *next->by);
+        const charge_status s = begin_move(b, mine, *next->by, move_mode::forced);
         b.lock.lock();
         end_move(b, mine, s); // `next` lives until the lock is released
         if (!s.charged()) next->skipped = true;
@@ -280,7 +289,7 @@ inline bool may_relabel(const buffer_block& b, const buffer_ledger& l, const acc
 }
 // As transfer_charge, without a second ledger: this ledger becomes that of `to`, unless the status says that `to` was
 // not charged. False: nothing has changed; use a second ledger. Requires that `to` counts this buffer.
-inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status) noexcept {
+inline bool relabel_counted(buffer_ledger& l, account& to, move_mode how, charge_status& status) noexcept {
     buffer_block& b = *l.block;
     account& from = *l.by;
     b.lock.lock();
@@ -290,12 +299,13 @@ inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status
     l.skipped = false;
     bool end_it = false; // a call about the move released this view
     if (b.charged == &from) {
-        status = begin_move(b, from, to);
-        if (ALLOT_UNLIKELY(!status.charged())) { // `to` was closed meanwhile; no listener was called
+        const bool forced = how == move_mode::forced;
+        status = begin_move(b, from, to, how, forced);
+        if (ALLOT_UNLIKELY(!status.charged())) { // refused, or `to` was closed meanwhile; no listener was called
             const detail::lock_guard again(b.lock);
             l.by = &from;
             end_move(b, from, status);
-            return true;
+            return forced || !from.has_ended();
         }
         end_it = l.end_deferred;
         end_move(b, from, status); // if a call added a view, another thread may end the block now
@@ -307,9 +317,9 @@ inline bool relabel_counted(buffer_ledger& l, account& to, charge_status& status
     return true;
 }
 // As relabel_counted; counts the buffer for `to`. False also if `to` is closing.
-inline bool relabel(buffer_ledger& l, account& to, charge_status& status) noexcept {
+inline bool relabel(buffer_ledger& l, account& to, move_mode how, charge_status& status) noexcept {
     if (!to.count_if_open(counted::buffers)) return false;
-    const bool done = relabel_counted(l, to, status);
+    const bool done = relabel_counted(l, to, how, status);
     if (!done || ALLOT_UNLIKELY(!status.charged())) to.count(counted::buffers, -1);
     return done;
 }

@@ -30,21 +30,33 @@ inline charge_status buffer::why_not_retained(const account& to) const noexcept 
     const charge_status closed = to.why_closed(block_bytes());
     return closed.fitted() ? detail::no_memory(block_bytes()) : closed;
 }
-inline transfer_result buffer::transfer(account& to) const& noexcept {
+inline transfer_result buffer::share_and_move(account& to, detail::move_mode how) const noexcept {
     buffer theirs = retain(to);
     if (!theirs) return {buffer{}, why_not_retained(to)};
-    const charge_status s = detail::transfer_charge(*ledger_, to);
-    if (ALLOT_UNLIKELY(s.outcome == charge_outcome::closed)) return {buffer{}, s}; // meanwhile
-    return {std::move(theirs), s};
+    const charge_status s = detail::transfer_charge(*ledger_, to, how);
+    const bool keeps_view = how == detail::move_mode::checked ? s.charged() : s.outcome != charge_outcome::closed;
+    return {ALLOT_LIKELY(keeps_view) ? std::move(theirs) : buffer{}, s};
 }
-inline transfer_result buffer::transfer(account& to) && noexcept {
+inline transfer_result buffer::give_and_move(account& to, detail::move_mode how) noexcept {
     if (ledger_ != nullptr && &to != ledger_->by && can_receive(to)) {
         charge_status s;
-        if (detail::relabel(*ledger_, to, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
+        if (detail::relabel(*ledger_, to, how, s)) return {s.charged() ? std::move(*this) : buffer{}, s};
     }
-    transfer_result r = std::as_const(*this).transfer(to);
+    transfer_result r = share_and_move(to, how);
     if (r.view) release();
     return r;
+}
+inline transfer_result buffer::transfer(account& to) const& noexcept {
+    return share_and_move(to, detail::move_mode::forced);
+}
+inline transfer_result buffer::transfer(account& to) && noexcept {
+    return give_and_move(to, detail::move_mode::forced);
+}
+inline transfer_result buffer::try_transfer(account& to) const& noexcept {
+    return share_and_move(to, detail::move_mode::checked);
+}
+inline transfer_result buffer::try_transfer(account& to) && noexcept {
+    return give_and_move(to, detail::move_mode::checked);
 }
 inline bool buffer::is_shared() const noexcept {
     if (ledger_ == nullptr) return false;

@@ -78,8 +78,9 @@ struct vector_parts {
     template <class... Parts> static charge_status transfer_charge(account& to, const Parts&... parts) noexcept {
         charge_status worst;
         const auto move_part = [&](const buffer& part) {
-            const charge_status s =
-                part.ledger_ != nullptr ? detail::transfer_charge(*part.ledger_, to) : charge_status{};
+            const charge_status s = part.ledger_ != nullptr
+                                        ? detail::transfer_charge(*part.ledger_, to, move_mode::forced)
+                                        : charge_status{};
             const bool closed = s.outcome == charge_outcome::closed;
             if (closed || worst.outcome < s.outcome) worst = s;
             return !closed;

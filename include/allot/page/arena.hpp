@@ -50,17 +50,15 @@ template <class Set> class built_arena : public arena_base {
         if constexpr (lent) check_needed<product::arena, Set, types<std::span<std::byte>>, Values...>();
         else check_needed<product::arena, Set, typename source::needed, Values...>();
         range_request request;
-        request.limit = value_or<allot::limit>({0}, values...).bytes;
+        request.limit = value_or<allot::limit>({SIZE_MAX}, values...).bytes;
         request.page_bytes = value_or<allot::page_bytes>({0}, values...).bytes;
         if constexpr (lent) request.lent = value_or<std::span<std::byte>>({}, values...);
-        else request.reserve_bytes = value_or<allot::reserve_bytes>({reserve_for(request.limit)}, values...).bytes;
-        open(request, request.limit != 0 ? request.limit : SIZE_MAX, value_or<allot::name>({"arena"}, values...).text);
+        else request.reserve_bytes = value_or<allot::reserve_bytes>({0}, values...).bytes;
+        open(request, request.limit, value_or<allot::name>({"arena"}, values...).text);
     }
     // For an owner with a ledger of its own: `request.limit` sizes range and pages, and is not enforced here.
     template <class... Values>
     built_arena(range_request request, const char* name, Values&... values) : backing_(values...) {
-        if constexpr (!lent)
-            if (request.reserve_bytes == 0) request.reserve_bytes = reserve_for(request.limit);
         open(request, SIZE_MAX, name);
     }
     ~built_arena() {
@@ -68,11 +66,6 @@ template <class Set> class built_arena : public arena_base {
     }
 
   private:
-    // Twice the limit, so that runs of pages find room beside single pages; 0: as the policy says.
-    static std::size_t reserve_for(std::size_t limit) noexcept {
-        const std::size_t memory = sys::physical_memory();
-        return limit != 0 && limit < memory / 2 ? limit * 2 + max_page_bytes : 0;
-    }
     void open(const range_request& request, std::size_t limit, const char* name) {
         arena_range range;
         if constexpr (lent) range = page_policy::make(request, &detail::arena_metadata::lent_bytes);
@@ -86,13 +79,23 @@ template <class Set> class built_arena : public arena_base {
         if (begin() != nullptr) close();
         else if (range.begin != nullptr && range.mapping != 0)
             sys::unmap(range.begin - range.front, range.mapping + range.front);
-        raise(out_of_memory(
-            "allot: out of memory: an arena cannot reserve address space or its tables", [&](text_writer& out) {
-                if (*range.why != 0) out.put("arena ").put(name).put(": ").put(range.why).newline();
-                out.put("arena ").put(name).put(lent ? ": too few bytes were lent for one page of "
-                                                     : ": the system refuses address space or tables for pages of ");
-                out.bytes(std::size_t{1} << range.page_shift).newline();
-            }));
+        raise(out_of_memory(range.begin != nullptr ? "allot: out of memory: an arena has no memory for its tables"
+                            : lent                 ? "allot: out of memory: an arena was lent too few bytes"
+                                                   : "allot: out of memory: an arena cannot reserve address space",
+                            [&](text_writer& out) { report_refused(out, range, name); }));
+    }
+    static void report_refused(text_writer& out, const arena_range& range, const char* name) noexcept {
+        out.put("arena ").put(name).put(": ");
+        if (*range.why != 0) out.put(range.why).newline().put("arena ").put(name).put(": ");
+        const auto page = std::size_t{1} << range.page_shift;
+        out.put(range.begin != nullptr ? "the system refuses memory, or a mapping, for the tables of pages of "
+                : lent                 ? "too few bytes were lent for one page of "
+                                       : "the system refuses address space, even for one page of ");
+        out.bytes(page).newline();
+        if (lent) return;
+        const arena_totals now = arenas.totals();
+        out.put("  other arenas: ").number(now.arenas).put(", which reserve ").bytes(now.reserved).newline();
+        out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
     }
     ALLOT_NO_UNIQUE_ADDRESS idle_state<retain_policy> idle_;
     ALLOT_NO_UNIQUE_ADDRESS typename source::backing backing_;
@@ -102,8 +105,8 @@ template <class Set> class built_arena : public arena_base {
 
 /// Takes, in any order: limit, page_bytes, reserve_bytes, name; under page::borrowed the bytes to use, a
 /// std::span<std::byte>, instead of reserve_bytes; under page::on_device the api and a device_id. Without reserve_bytes
-/// it reserves twice its limit, or the size of the machine's memory if that is less; where address space is short,
-/// less.
+/// it reserves twice its limit and 16 MiB, or the size of the machine's memory if that is less; while very many arenas
+/// are alive, or address space is short, less.
 /// Requires: every client has ended before the destructor runs; the name outlives the arena.
 /// Throws: out_of_memory if not even one page can be reserved (without exceptions: writes the report and aborts).
 template <class Set = policies<>> class arena : public detail::built_arena<Set> {

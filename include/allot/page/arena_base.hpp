@@ -5,14 +5,16 @@
 // Pages are committed from both ends (system_pages.hpp) and stay committed until trim() returns free ones to the system
 // (arena_pages.hpp). The host never reads the pages of a device (page_backing.hpp): their headers are out of band.
 // Invariant: taken pages are usable memory; taken x page size never exceeds the limit.
-// Cost: 66.1 bits per page out of band (67.1 under retain::idle), four mappings per arena. Taking a page that was used
-// before searches two words under a spin lock; taking and giving pages test one pointer for retain::idle.
+// Cost: 66.1 bits per page out of band (67.1 under retain::idle); two mappings per arena, four once it has a run of
+// pages. Taking a page that was used before searches two words under a spin lock; taking and giving pages test one
+// pointer for retain::idle.
 // Threads: any, except for construction and destruction. A child of fork() has its own copy, which it may use if no
 // other thread of the parent was inside a call to the arena.
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges, 2019.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_metadata.hpp>
 #include <allot/page/arena_pages.hpp>
@@ -53,7 +55,7 @@ class arena_base : detail::arena_pages {
 
     /// Takes a run of pages with unspecified contents. Waits only while the last free pages are being trimmed.
     /// Returns: the run, aligned to the page size; null where `pages` is 0, the limit or the address space has no such
-    /// run, or the system refuses memory. A failed take changes nothing.
+    /// run, or the system refuses memory: `why`, unless it is null, says which. A failed take changes nothing.
     /// Complexity: a search of the page bitmap under a spin lock; a system call where pages were not committed before.
     std::byte* take(std::size_t pages = 1) noexcept {
         if (ALLOT_UNLIKELY(idle_ != nullptr)) trim_idle();
@@ -61,20 +63,21 @@ class arena_base : detail::arena_pages {
             std::size_t first = detail::page_bitmap::none;
             {
                 const detail::lock_guard hold(lock_);
-                if (ALLOT_UNLIKELY(pages == 0 || !within_limit(pages))) {
-                    note_refused(charge_outcome::over_limit, pages);
-                    return nullptr;
-                }
+                if (ALLOT_UNLIKELY(pages == 0 || !within_limit(pages)))
+                    return note_refused(pages == 0 ? charge_outcome::misused : charge_outcome::over_limit, pages),
+                           nullptr;
                 first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
                 if (first != detail::page_bitmap::none) count_taken(pages);
-                else if (in_trim_ == 0) {
-                    note_refused(charge_outcome::no_address_space, pages);
-                    return nullptr;
-                }
+                else if (in_trim_ == 0) return note_refused(charge_outcome::no_address_space, pages), nullptr;
             }
             if (first != detail::page_bitmap::none) return commit_or_put_back(first, pages) ? at(first) : nullptr;
             yield(); // the pages that are being trimmed become free again
         }
+    }
+    std::byte* take(std::size_t pages, charge_status* why) noexcept {
+        std::byte* const p = take(pages);
+        detail::report_status(why, p != nullptr, pages << shift_);
+        return p;
     }
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.
     /// Requires: all of them are taken. Checked builds abort otherwise.
@@ -97,7 +100,8 @@ class arena_base : detail::arena_pages {
     /// Returns: the new start of the run, or null.
     std::byte* grow_down(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
         const std::size_t more = new_pages - pages;
-        if (new_pages < pages || more > index(first)) return nullptr;
+        if (new_pages < pages) return nullptr;
+        if (more > index(first)) return note_refused(charge_outcome::no_address_space, more), nullptr;
         return grow(index(first) - more, more) ? first - (more << shift_) : nullptr;
     }
     /// Gives back the last pages of a run, those beyond `new_pages`.
@@ -222,7 +226,9 @@ class arena_base : detail::arena_pages {
         std::byte* out_of_band = range.out_of_band;
         const std::size_t pages = range.bytes >> range.page_shift;
         if (out_of_band == nullptr) {
-            const std::size_t bytes = detail::arena_metadata::bytes(pages, range.idle != nullptr);
+            // All of the front, so that the tables and the first pages are one mapping.
+            const std::size_t bytes =
+                range.front != 0 ? range.front : detail::arena_metadata::bytes(pages, range.idle != nullptr);
             out_of_band = range.front != 0 ? range.begin - range.front : sys::reserve(bytes, sys::os_page_bytes());
             if (out_of_band == nullptr) return false;
             if (!sys::commit(out_of_band, bytes)) {
@@ -240,6 +246,7 @@ class arena_base : detail::arena_pages {
         under_pressure_ = range.under_pressure;
         page_kind_ = range.page_kind;
         limit_pages_ = detail::min(limit_bytes >> shift_, pages);
+        range_is_limit_ = limit_bytes >> shift_ > pages;
         bitmap_.start(out_of_band, pages);
         out_of_band += detail::page_bitmap::bytes_for(pages);
         dirty_ = reinterpret_cast<word*>(out_of_band);

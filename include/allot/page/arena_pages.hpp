@@ -90,7 +90,7 @@ class arena_pages {
     }
     // An arena without a limit ends where its address space does.
     ALLOT_COLD void note_refused(charge_outcome why, std::size_t pages) const noexcept {
-        if (why == charge_outcome::over_limit && limit_pages_ >= page_count()) why = charge_outcome::no_address_space;
+        if (why == charge_outcome::over_limit && range_is_limit_) why = charge_outcome::no_address_space;
         const std::size_t most = why == charge_outcome::over_limit ? limit_pages_ : page_count();
         const std::size_t taken = taken_.load(std::memory_order_relaxed);
         note_refusal({why, refuser::arena, nullptr, pages << shift_, taken << shift_, most << shift_, name_});
@@ -185,6 +185,7 @@ class arena_pages {
     unsigned shift_ = 20;
     bool returns_pages_ = false;
     bool under_pressure_ = false; // a take that the system refuses trims, and asks again
+    bool range_is_limit_ = false; // the limit, if there is one, exceeds the range
     const char* name_ = "";
     const char* page_kind_ = "plain";
     std::size_t limit_pages_ = 0;

@@ -31,6 +31,12 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+// The arenas of a process, without those in memory of others.
+struct arena_totals {
+    std::size_t arenas = 0;
+    std::size_t reserved = 0; // bytes
+};
+
 class arena_table {
   public:
     static constexpr unsigned granule_shift = 26;
@@ -58,16 +64,23 @@ class arena_table {
         for_granules(arena, [&](std::uintptr_t at) {
             entry_for(at).store(alone ? &arena : shared(), std::memory_order_release);
         });
+        count(arena.mapping_, 1);
         return true;
     }
     void leave(arena_base& arena) noexcept {
         const detail::lock_guard hold(lock_);
+        count(arena.mapping_, std::size_t{0} - 1);
         if (range* const place = range_of(&arena)) change(*place, nullptr);
         for_granules(arena, [&](std::uintptr_t at) {
             auto& entry = entry_for(at);
             if (entry.load(std::memory_order_relaxed) == &arena || !has_arena_in(at))
                 entry.store(nullptr, std::memory_order_release);
         });
+    }
+
+    // Threads: any; arenas that are being constructed may be missing.
+    arena_totals totals() const noexcept {
+        return {arenas_.load(std::memory_order_relaxed), reserved_.load(std::memory_order_relaxed)};
     }
 
   private:
@@ -157,6 +170,12 @@ class arena_table {
             else yield();
         }
     }
+    // Requires lock_. Counts `by` arenas whose mapping has `mapping` bytes; 0: the range is not the arena's own.
+    void count(std::size_t mapping, std::size_t by) noexcept {
+        if (mapping == 0) return;
+        arenas_.fetch_add(by, std::memory_order_relaxed);
+        reserved_.fetch_add(mapping * by, std::memory_order_relaxed);
+    }
     // Memory that is never returned.
     template <class T> static T* make_zeros() noexcept {
         const std::size_t bytes = align_up(sizeof(T), sys::os_page_bytes());
@@ -171,6 +190,7 @@ class arena_table {
     spin_lock lock_;
     std::atomic<std::uint64_t> changes_{0}; // sequence number of sharers_; odd during a change
     range_list sharers_{};
+    std::atomic<std::size_t> arenas_{0}, reserved_{0}; // totals()
 };
 
 // One object for all libraries of the process, where the linker shares symbols of default visibility.

@@ -26,7 +26,7 @@ struct borrowed {
     static arena_range make(const detail::range_request& request,
                             std::size_t (*out_of_band_bytes)(std::size_t)) noexcept {
         detail::range_request sized = request;
-        if (sized.limit == 0 || sized.limit > request.lent.size()) sized.limit = request.lent.size();
+        if (sized.limit > request.lent.size()) sized.limit = request.lent.size();
         arena_range range;
         range.committed = true;
         range.page_kind = "borrowed";

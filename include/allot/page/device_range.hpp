@@ -90,7 +90,8 @@ template <class Api> class device_backing final : public page_backing {
             max(page_size_for(request, default_page_bytes), *step / 64); // no unit crosses a word of the bitmap
         unit_ = max(page, *step);
         per_unit_ = unit_ / page;
-        std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes : facts.total_bytes;
+        std::size_t bytes =
+            request.reserve_bytes != 0 ? request.reserve_bytes : default_reserve(request.limit, facts.total_bytes);
         bytes = align_up(clamp(bytes, unit_, max_reserve_bytes), unit_);
         auto got = api_.reserve(device_, bytes, unit_);
         for (; !got && bytes > unit_; got = api_.reserve(device_, bytes, unit_)) bytes = align_up(bytes / 2, unit_);
@@ -110,7 +111,7 @@ template <class Api> class device_backing final : public page_backing {
     }
     bool allocate(const range_request& request, arena_range& range) noexcept {
         std::size_t bytes = request.limit;
-        if (bytes == 0)
+        if (bytes == SIZE_MAX)
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
         const std::size_t page = page_size_for(request, default_page_bytes);
         bytes = align_up(max(bytes, page), page);

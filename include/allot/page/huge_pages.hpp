@@ -11,8 +11,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
-/// Options: core/category/page.hpp. The range is the arena's reserve_bytes (without it, twice the limit where that is
-/// less than the machine's memory), else Options.reserve, else the limit, else the size of the machine's memory.
+/// Options: core/category/page.hpp. The range is the arena's reserve_bytes, else Options.reserve, else the limit or the
+/// size of the machine's memory, all of it preallocated; where there are too few of those pages, it is that of mapped.
 template <huge_options Options> struct huge_pages {
     using category = allot::category::page;
     using needs = types<>;
@@ -24,12 +24,12 @@ template <huge_options Options> struct huge_pages {
 
     static arena_range make(const detail::range_request& request) noexcept {
         const std::size_t page = detail::page_size_for(request, Options.page);
-        const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes
-                                  : Options.reserve != 0     ? Options.reserve
-                                  : request.limit != 0       ? request.limit
-                                                             : sys::physical_memory();
+        const std::size_t memory = sys::physical_memory();
+        const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes : Options.reserve;
         const std::size_t unit = std::max(page, Options.huge_page);
-        const std::size_t whole = align_up(std::min(bytes, detail::max_reserve_bytes), unit);
+        const std::size_t all =
+            bytes != 0 ? std::min(bytes, detail::max_reserve_bytes) : std::min(request.limit, memory);
+        const std::size_t whole = align_up(std::max(all, unit), unit);
         arena_range range = detail::reserve_range(page, whole, Options.huge_page);
         if (range.begin == nullptr) return range;
         range.lock = Options.lock;
@@ -40,14 +40,14 @@ template <huge_options Options> struct huge_pages {
             const std::size_t gone = range.bytes == whole ? whole : 0;
             if (range.front != 0) sys::unmap(range.begin - range.front, range.front);
             if (gone < range.mapping) sys::unmap(range.begin + gone, range.mapping - gone);
-            range = detail::reserve_range(page, bytes);
+            range = detail::reserve_range(page, bytes != 0 ? bytes : detail::default_reserve(request.limit, memory));
             if (range.begin == nullptr) return range;
             range.returns_pages = true;
             range.lock = Options.lock;
             range.transparent_huge = sys::has_transparent_huge();
             if (range.transparent_huge) {
                 range.page_kind = "transparent";
-                sys::advise_huge(range.begin, range.bytes);
+                sys::advise_huge(range.begin, range.mapping); // one mapping, not two
             }
         }
         if (Options.dont_dump) sys::dont_dump(range.begin, range.mapping);

@@ -11,8 +11,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace page {
 
-/// Options: core/category/page.hpp. Options.reserve is used where the arena has neither reserve_bytes nor a limit of
-/// less than half the machine's memory; without it the range is as large as the machine's memory.
+/// Options: core/category/page.hpp. The range is the arena's reserve_bytes, else Options.reserve, else what
+/// detail::default_reserve() says.
 template <mapped_options Options> struct mapped {
     using category = allot::category::page;
     using needs = types<>;
@@ -25,8 +25,9 @@ template <mapped_options Options> struct mapped {
     static arena_range make(const detail::range_request& request) noexcept {
         const std::size_t page = detail::page_size_for(request, Options.page);
         const std::size_t bytes = request.reserve_bytes != 0 ? request.reserve_bytes
-                                  : Options.reserve != 0     ? Options.reserve
-                                                             : sys::physical_memory();
+                                  : Options.reserve != 0
+                                      ? Options.reserve
+                                      : detail::default_reserve(request.limit, sys::physical_memory());
         arena_range range = detail::reserve_range(page, bytes);
         range.returns_pages = true;
         range.transparent_huge = Options.transparent_huge;

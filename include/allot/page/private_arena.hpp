@@ -32,7 +32,7 @@ template <class Page, class Retain> class arena_choice {
   private:
     template <class... Values> static range_request request_for(std::size_t limit, Values&... values) noexcept {
         range_request r;
-        r.limit = limit != SIZE_MAX ? limit : 0;
+        r.limit = limit;
         r.page_bytes = value_or<page_bytes>({0}, values...).bytes;
         if constexpr (requires { Page::lent; }) r.lent = value_or<std::span<std::byte>>({}, values...);
         else r.reserve_bytes = value_or<reserve_bytes>({0}, values...).bytes;

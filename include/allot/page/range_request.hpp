@@ -1,4 +1,4 @@
-// What an arena asks its page policy for, and how address space is reserved.
+// What an arena asks its page policy for, how much address space it gets, and how that is reserved.
 //
 // Cost: at an arena's construction only. Threads: any.
 #pragma once
@@ -11,16 +11,16 @@
 #include <allot/sys/map.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// 0: not specified.
 struct range_request {
-    std::size_t page_bytes = 0;
-    std::size_t reserve_bytes = 0;
-    std::size_t limit = 0;
+    std::size_t page_bytes = 0;    // 0: not specified
+    std::size_t reserve_bytes = 0; // 0: not specified
+    std::size_t limit = SIZE_MAX;  // SIZE_MAX: none
     std::span<std::byte> lent{};
 };
 
@@ -30,14 +30,25 @@ inline constexpr std::size_t max_page_bytes = std::size_t{16} << 20;
 // The page size requested, else the policy's, but at most 1/128 of the limit, since each heap takes at least a page;
 // rounded down to a power of two within bounds.
 inline std::size_t page_size_for(const range_request& request, std::size_t usual) noexcept {
-    const std::size_t from = request.page_bytes != 0 ? request.page_bytes
-                             : request.limit != 0    ? min(usual, request.limit / 128)
-                                                     : usual;
+    const std::size_t from = request.page_bytes != 0 ? request.page_bytes : min(usual, request.limit / 128);
     return clamp(std::size_t{1} << log2_floor(max(from, min_page_bytes)), min_page_bytes, max_page_bytes);
 }
 
 // The address space of a process.
 inline constexpr std::size_t max_reserve_bytes = std::size_t{1} << 47;
+
+// The address space of an arena that does not say how much: twice its limit, so that runs of pages find room beside
+// single pages, but at most the memory, and less while many arenas are alive: half of an equal share of what they leave
+// of 2^46 bytes, but at least 1 GiB. The share may be exceeded up to the limit, while they leave as much.
+inline std::size_t default_reserve(std::size_t limit, std::size_t memory) noexcept {
+    constexpr std::size_t for_all = max_reserve_bytes / 2, least = std::size_t{1} << 30;
+    const arena_totals now = arenas.totals();
+    const std::size_t left = for_all - min(now.reserved, for_all);
+    const std::size_t share = max(left / 2 / (now.arenas + 1), least);
+    const std::size_t wanted = limit < memory / 2 ? limit * 2 + max_page_bytes : memory;
+    const std::size_t needed = limit != SIZE_MAX ? min(limit, memory) : 0;
+    return min(wanted, max(share, min(needed, left)));
+}
 
 // Reserves whole granules of the arena table, aligned to `align`, and in front of them room for the arena's tables.
 // Where that fails, the bytes alone, aligned to a page; where that fails, half as many bytes, and so on. `begin` is

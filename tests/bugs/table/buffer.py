@@ -40,4 +40,12 @@ BUGS = {
         "death/buffers.cpp",
         "return check(i), values_.",
         "return values_."),
+    "refused_transfer_keeps_its_receiver": bug(
+        "unit/buffer/try_transfer.cpp",
+        "l.by = &from; end_move(b, from, status);",
+        "end_move(b, from, status);"),
+    "try_transfer_exceeds_limits": bug(
+        "threads/buffers.cpp",
+        "forced ? account::transfer(from, to, bytes) : account::try_transfer(from, to, bytes)",
+        "account::transfer(from, to, bytes)"),
 }

@@ -30,4 +30,16 @@ BUGS = {
         "unit/page/arena.cpp",
         "f.free > f.largest_free_run ?",
         "f.free >= f.largest_free_run ?"),
+    "reservations_do_not_shrink": bug(
+        "unit/page/address_space.cpp",
+        "max(left / 2 / (now.arenas + 1), least)",
+        "max(left, least)"),
+    "ended_arenas_stay_counted": bug(
+        "unit/page/address_space.cpp",
+        "count(arena.mapping_, std::size_t{0} - 1);",
+        ""),
+    "full_range_is_called_a_limit": bug(
+        "unit/page/address_space.cpp",
+        "range_is_limit_ = limit_bytes >> shift_ > pages;",
+        "range_is_limit_ = false;"),
 }

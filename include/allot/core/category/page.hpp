@@ -18,7 +18,7 @@ inline constexpr std::size_t max_bytes = std::size_t{16} << 20;
 /// Options of page::mapped.
 struct mapped_options {
     std::size_t page = std::size_t{1} << 20; // bytes of a page
-    std::size_t reserve = 0;                 // bytes of address space; 0: as much as the machine has memory
+    std::size_t reserve = 0;                 // bytes of address space; 0: by the limit, or the machine's memory
     bool dont_dump = false;                  // leave the memory out of core dumps
     bool lock = false;                       // lock the memory: it is never swapped
     bool transparent_huge = true;            // huge OS pages beyond the first 16 MiB
