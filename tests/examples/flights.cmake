@@ -75,7 +75,7 @@ endforeach()
 flights_test(device.small OUT "[1-9][0-9]* chunks dropped" "14 of 14 columns unchanged; [1-9][0-9]* events, [1-9][0-9]* waits, 0 hazards" "limit 192 KiB, charged 192 KiB"
     ARGS --device simulated --device-memory 192K)
 flights_test(device.too_small CODE 12
-    ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused\ndevice allocator flights" "limit 16 KiB, charged 0 bytes"
+    ERR "^out of device memory: [0-9]+ bytes aligned to 256 bytes refused: over the limit: flights uses 0 bytes of [0-9]+ KiB\ndevice allocator flights" "limit 16 KiB, charged 0 bytes"
     ARGS --device simulated --device-memory 16K)
 flights_test(device.json OUT "\"device\": {" "\"equal_columns\": 14," "\"dropped\": 0," "\"hazards\": 0," "\"allocator\": \"flights\"," "\"live_blocks\": 266,"
     ARGS --device simulated --json)
@@ -115,7 +115,7 @@ flights_test(operator.blocks CODE 12 ERR "^out of memory: operator load/read is 
 flights_test(operator.device CODE 12 ERR "^out of memory: operator device/copy is refused" ARGS --device simulated --operator-limit copy=1K)
 # Rows of the one thread, or a buffer of the other: whoever comes first to the limit.
 flights_test(operator.whole CODE 12
-    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+: over the limit: account flights uses 4 MiB of 4 MiB)\n"
+    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+): over the limit: account flights uses 4 MiB of 4 MiB\n"
     ARGS --memory 4M --operator-limit join=16M --threads 2)
 flights_test(operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
 flights_test(operator.unknown CODE 2
