@@ -22,8 +22,8 @@ BUGS = {
         "static_cast<void>(waiting); return got;"),
     "refused_beside_a_page_in_transit": bug(
         "threads/short_of_memory.cpp",
-        "while (got == 0 && short_of_pages.retry()); return got;",
-        "while (false); return got;"),
+        "do got = claim_with_page(out, n, waiting); while (got == 0 && short_of_pages.retry());",
+        "got = claim_with_page(out, n, waiting);"),
     "caches_flushed_without_the_lock": bug(
         "threads/short_of_memory.cpp",
         "flush_locked(*borrowed);",
