@@ -26,8 +26,8 @@ namespace allot::inline ALLOT_ABI {
 template <class Slots, class Guard = guard::none, class Location = header_in_page>
 class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     using supply = slot_supply<Slots, Guard, Location>;
-    using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_one,
-        supply::take_slots, supply::count_callback;
+    using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_slots,
+        supply::count_callback, supply::locked_count_callback;
     using supply::cut_, supply::releasing_all_, supply::lock_, supply::abandoned_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_;
     using typename supply::deferred_type;
@@ -74,7 +74,8 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     // Fills an empty cache with a batch; false if out of memory.
     template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
     ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
-        const std::size_t got = take_slots(slots, cache.batch, [&] { return cache.deferred.flush(count_callback()); });
+        const std::size_t got =
+            take_slots(slots, cache.batch, [&] { return cache.deferred.flush(count_callback()); }, waiting_slots());
         cache.set_size(static_cast<std::uint32_t>(got));
         return got != 0;
     }
@@ -93,7 +94,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         std::memmove(rows, rows + n, rest * sizeof *rows);
         cache.set_size(rest);
     }
-    // Frees all slots of a cache and counts its deferred frees.
+    // Frees all slots of a cache and counts its deferred frees. Never waits.
     template <class Cache> void flush(Cache& cache) noexcept {
         spill(cache, cache.size());
         cache.deferred.flush(count_callback());
@@ -135,14 +136,11 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
             provider_.heaps().note(*this);
             return 0;
         }
-        while (!walk_lock_.try_lock()) {
-            if (releasing_all_.load(std::memory_order_acquire)) return 0;
-            yield();
-        }
+        if (!lock_walk()) return 0;
         const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
-        this->drain_quarantine([this](std::byte* row) { put_one(row); });
+        this->drain_quarantine(lock_, [this](std::byte* const* rows, std::size_t n) { put_locked(rows, n); });
         for (auto& shared : shared_.all())
-            if (auto borrowed = shared_.borrow(shared)) flush(*borrowed);
+            if (auto borrowed = shared_.borrow(shared)) flush_locked(*borrowed);
         lock_.lock();
         return collect(false);
     }
@@ -256,7 +254,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
     std::size_t drop_pages() noexcept override {
-        this->drain_quarantine([](std::byte*) {});
+        this->drain_quarantine(lock_, [](std::byte* const*, std::size_t) {});
         report_found_damage();
         for (auto& shared : shared_.all()) {
             shared.cache.set_size(0);
@@ -289,6 +287,38 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
   private:
+    // Takes one slot, bypassing the caller's caches.
+    ALLOT_NOINLINE std::byte* take_one() noexcept {
+        std::byte* row = nullptr;
+        return take_slots(&row, 1, [] { return false; }, waiting_slots()) == 1 ? row : nullptr;
+    }
+    // Takes up to n slots that wait in the quarantine, or in shared caches that no thread uses now.
+    auto waiting_slots() noexcept {
+        return [this](std::byte** out, std::size_t n) noexcept {
+            if (!lock_walk()) return std::size_t{0};
+            const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
+            std::size_t got = this->leave_quarantine(out, n);
+            for (auto& shared : shared_.all())
+                if (auto borrowed = shared_.borrow(shared))
+                    while (got != n && borrowed->pop(out[got])) ++got;
+            return got;
+        };
+    }
+    // As flush(), with the lock, so that usage() finds each slot in the cache or free.
+    template <class Cache> void flush_locked(Cache& cache) noexcept {
+        const detail::lock_guard hold(lock_);
+        if (cache.size() != 0) put_locked(cache.slots(), cache.size());
+        cache.set_size(0);
+        cache.deferred.flush(locked_count_callback());
+    }
+    // Waits for walk_lock_. False: the owner is releasing all rows.
+    bool lock_walk() noexcept {
+        while (!walk_lock_.try_lock()) {
+            if (releasing_all_.load(std::memory_order_acquire)) return false;
+            yield();
+        }
+        return true;
+    }
     template <class Cache> ALLOT_NOINLINE std::byte* refill_and_pop(Cache& cache) noexcept {
         std::byte* row;
         return refill(cache) && cache.pop(row) ? row : nullptr;

@@ -98,14 +98,21 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
         if (out != nullptr) inspect(out);
         return out;
     }
-    // Takes all rows out of the quarantine, inspects them and calls then(row).
-    template <class Then> void drain_quarantine([[maybe_unused]] Then then) noexcept {
-        if constexpr (Guard::waits != 0)
-            quarantine_.drain([&](std::byte* row) {
-                inspect(row);
-                then(row);
-            });
+    // Takes up to n rows out of the quarantine, inspected. Returns their number.
+    std::size_t leave_quarantine([[maybe_unused]] std::byte** out, [[maybe_unused]] std::size_t n) noexcept {
+        std::size_t got = 0;
+        if constexpr (Guard::waits != 0) {
+            got = quarantine_.take(out, n);
+            for (std::size_t i = 0; i != got; ++i) inspect(out[i]);
+        }
+        return got;
     }
+    // Takes all rows out, inspects them, and calls then(rows, n) with the heap's lock. One thread at a time.
+    template <class Lock, class Then>
+    void drain_quarantine([[maybe_unused]] Lock& lock, [[maybe_unused]] Then then) noexcept {
+        if constexpr (Guard::waits != 0) quarantine_.drain(lock, [this](std::byte* row) { inspect(row); }, then);
+    }
+    // Requires the heap's lock.
     std::size_t quarantined() const noexcept { return quarantine_.size(); }
 
     // ---- reports; requires that no lock is held -------------------------------------------------------------

@@ -19,12 +19,14 @@ template <class Ledger> class ledger_pages final : public page_provider {
     ledger_pages(arena_base& arena, Ledger& ledger) noexcept
         : page_provider(arena, charged_pages<Ledger>::watched), pages_(arena, ledger) {}
 
-    std::byte* take(std::size_t pages) noexcept override {
+    std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken) noexcept override {
         heaps().collect();
-        return pages_.take(pages, typename charged_pages<Ledger>::untracked{},
-                           [this] { return heaps().reclaim(true); });
+        return pages_.take(pages, taken, [this] { return heaps().reclaim(true); });
     }
     void give(std::byte* first, std::size_t pages) noexcept override { pages_.give(first, pages); }
+    void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept override {
+        pages_.give(first, pages, [&] { taken.end(); });
+    }
 
   private:
     void note_settled() noexcept override { pages_.settled(); }

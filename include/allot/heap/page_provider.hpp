@@ -7,6 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/heap/heap_group.hpp>
+#include <allot/heap/pages_in_transit.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/watch/event_ring.hpp>
 
@@ -24,9 +25,13 @@ class page_provider {
     heap_group& heaps() noexcept { return heaps_; }
     const heap_group& heaps() const noexcept { return heaps_; }
 
-    // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed.
-    virtual std::byte* take(std::size_t pages) noexcept = 0;
+    // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed. On success `taken`
+    // is in progress: end it once the pages are in use.
+    virtual std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken) noexcept = 0;
     virtual void give(std::byte* first, std::size_t pages) noexcept = 0;
+    // The same for pages that were taken and are not needed; ends `taken`.
+    virtual void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept = 0;
+    detail::pages_in_transit& in_transit() noexcept { return in_transit_; }
     // Call once the pages of a take() are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept {
         if (ALLOT_UNLIKELY(watched_)) note_settled();
@@ -48,6 +53,7 @@ class page_provider {
     arena_base& arena_;
     const bool watched_;
     heap_group heaps_;
+    detail::pages_in_transit in_transit_;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,13 +1,14 @@
 // The quarantine of a heap: a ring of released rows whose slots are not used again yet, and the bytes they are filled
 // with, so that a write after release is found.
 //
-// Invariant: a row leaves when `depth` more rows have come, or by drain().
+// Invariant: a row leaves when `depth` more rows have come, or by take() or drain().
 // Cost: 8 bytes per row of its depth and 16 per heap; nothing under guards without a quarantine. One fetch_add and one
 // exchange per released row. Threads: any; no call waits.
 // Source: AddressSanitizer's quarantine, Serebryany 2012.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sync/lock_guard.hpp>
 
 #include <array>
 #include <atomic>
@@ -26,25 +27,44 @@ template <std::size_t Rows> class quarantine_ring {
         const std::size_t at = next_.fetch_add(1, std::memory_order_relaxed) % depth_;
         return places_[at].exchange(row, std::memory_order_acq_rel);
     }
-    // Takes every row out and passes it to `each`.
-    template <class Each> void drain(Each each) noexcept {
-        for (auto& place : places_)
-            if (place.load(std::memory_order_relaxed) != nullptr)
-                if (std::byte* const row = place.exchange(nullptr, std::memory_order_acq_rel)) each(row);
+    // Takes up to n rows out; returns their number.
+    std::size_t take(std::byte** out, std::size_t n) noexcept {
+        std::size_t at = 0;
+        return take(out, n, at, depth_);
     }
-    template <class Each> void for_each(Each each) const noexcept {
-        for (const auto& place : places_)
-            if (std::byte* const row = place.load(std::memory_order_acquire)) each(row);
+    // Takes every row out: passes it to inspect(row) without the lock, then to put(rows, n) with it. So a holder of the
+    // lock finds each row in size() or put. One thread at a time.
+    template <class Lock, class Inspect, class Put> void drain(Lock& lock, Inspect inspect, Put put) noexcept {
+        std::byte* rows[32];
+        for (std::size_t at = 0; at != depth_ || leaving_ != 0;) {
+            {
+                const detail::lock_guard hold(lock);
+                if (leaving_ != 0) put(rows, leaving_);
+                leaving_ = take(rows, 32, at, depth_ - at < 256 ? depth_ : at + 256);
+            }
+            for (std::size_t i = 0; i != leaving_; ++i) inspect(rows[i]);
+        }
     }
+    // Requires the lock of drain().
     std::size_t size() const noexcept {
-        std::size_t n = 0;
-        for_each([&](std::byte*) { ++n; });
+        std::size_t n = leaving_;
+        for (std::size_t at = 0; at != depth_; ++at)
+            if (places_[at].load(std::memory_order_acquire) != nullptr) ++n;
         return n;
     }
 
   private:
+    std::size_t take(std::byte** out, std::size_t n, std::size_t& at, std::size_t end) noexcept {
+        std::size_t got = 0;
+        for (; at != end && got != n; ++at)
+            if (places_[at].load(std::memory_order_relaxed) != nullptr)
+                if (std::byte* const row = places_[at].exchange(nullptr, std::memory_order_acq_rel)) out[got++] = row;
+        return got;
+    }
+
     const std::size_t depth_;
     std::atomic<std::size_t> next_{0};
+    std::size_t leaving_ = 0; // rows that drain() has taken out and not put; written with its lock
     std::array<std::atomic<std::byte*>, Rows> places_{};
 };
 template <> class quarantine_ring<0> {

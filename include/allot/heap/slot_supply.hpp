@@ -59,15 +59,12 @@ class slot_supply : public heap_base,
     ~slot_supply() override = default;
 
     // Takes up to n slots; 0 if out of memory. Calls more() before it takes a page: true means that slots were freed.
-    template <class More> std::size_t take_slots(std::byte** out, std::size_t n, More more) noexcept {
-        const std::size_t got = find_slots(out, n, more);
+    // Calls waiting(out, n) before it fails, for slots that are free and in no page.
+    template <class More, class Waiting>
+    std::size_t take_slots(std::byte** out, std::size_t n, More more, Waiting waiting) noexcept {
+        const std::size_t got = find_slots(out, n, more, waiting);
         this->report_logged_damage();
         return got;
-    }
-    // Takes one slot, bypassing all caches.
-    ALLOT_NOINLINE std::byte* take_one() noexcept {
-        std::byte* row = nullptr;
-        return take_slots(&row, 1, [] { return false; }) == 1 ? row : nullptr;
     }
 
     // Frees n slots without the lock. Never waits.
@@ -89,9 +86,16 @@ class slot_supply : public heap_base,
     auto count_callback() noexcept {
         return [this](std::byte* base, std::uint32_t n) { count(page_of_base(base), n); };
     }
+    // The same with lock_ held.
+    auto locked_count_callback() noexcept {
+        return [this](std::byte* base, std::uint32_t n) { count_locked(page_of_base(base), n); };
+    }
     // Frees n slots, counted without an atomic operation unless a page's locked frees are flushed. Requires lock_.
     void put_locked(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
-        deferred.sweep([this](std::byte* base, std::uint32_t k) { count_locked(page_of_base(base), k); });
+        deferred.sweep(locked_count_callback());
+        put_locked(rows, n);
+    }
+    ALLOT_ALWAYS_INLINE void put_locked(std::byte* const* rows, std::size_t n) noexcept {
         const std::uintptr_t mask = provider_.arena().page_mask();
         const slot_geometry cut = cut_; // a copy stays in registers: stores to rows could alias cut_
         if (are_close(rows[0], rows[n - 1])) {
@@ -136,25 +140,40 @@ class slot_supply : public heap_base,
     page_queues<page> pages_;
 
   private:
-    template <class More> std::size_t find_slots(std::byte** out, std::size_t n, More more) noexcept {
+    template <class More, class Waiting>
+    std::size_t find_slots(std::byte** out, std::size_t n, More more, Waiting waiting) noexcept {
         do {
             const detail::lock_guard hold(lock_);
             if (const std::size_t got = claim(out, n)) return got;
         } while (more());
-        std::byte* const memory = take_page();
-        provider_.settled();
+        if (const std::size_t got = claim_with_page(out, n, waiting)) return got;
+        detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
+        std::size_t got = 0;
+        do got = claim_with_page(out, n, waiting);
+        while (got == 0 && short_of_pages.retry());
+        return got;
+    }
+    // Adds a page if there is one; without one takes any free slots.
+    template <class Waiting>
+    ALLOT_NOINLINE std::size_t claim_with_page(std::byte** out, std::size_t n, Waiting waiting) noexcept {
+        detail::pages_in_transit::move taken{provider_.in_transit()};
+        std::byte* const memory = take_page(taken);
+        bool used = false;
         std::size_t got = 0;
         {
             const detail::lock_guard hold(lock_);
             got = claim(out, n); // other threads may have freed slots or added a page
-            if (got == 0 && memory != nullptr) {
+            used = got == 0 && memory != nullptr;
+            if (used) {
                 pages_.add(*format(memory));
-                return claim(out, n);
+                got = claim(out, n);
             }
             if (got == 0) got = pages_.claim_any([&](page& p) { return claim_from(p, out, n); });
         }
-        if (memory != nullptr) give_page(memory); // unused: in the heap it would never be found empty
-        return got;
+        if (used) taken.end();
+        else if (memory != nullptr) give_page(memory, taken); // in the heap it would never be found empty
+        if (memory != nullptr) provider_.settled();
+        return got != 0 ? got : waiting(out, n);
     }
     std::size_t claim(std::byte** out, std::size_t n) noexcept {
         return pages_.claim([&](page& p) { return claim_from(p, out, n); });
@@ -215,24 +234,24 @@ class slot_supply : public heap_base,
     }
 
     // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
-    ALLOT_ALWAYS_INLINE std::byte* take_page() noexcept {
-        std::byte* const memory = provider_.take(1);
+    ALLOT_ALWAYS_INLINE std::byte* take_page(detail::pages_in_transit::move& taken) noexcept {
+        std::byte* const memory = provider_.take(1, taken);
         if constexpr (!Location::out_of_band) {
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
             std::byte* const header = allocate_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
-            if (header == nullptr) provider_.give(memory, 1), detail::note_refusal(charge_outcome::no_memory, 0);
+            if (header == nullptr) provider_.give(memory, 1, taken), detail::note_refusal(charge_outcome::no_memory, 0);
             else (::new (header) page)->location.memory = memory;
             return header;
         }
     }
-    ALLOT_ALWAYS_INLINE void give_page(std::byte* taken) noexcept {
+    void give_page(std::byte* page_or_header, detail::pages_in_transit::move& taken) noexcept {
         if constexpr (Location::out_of_band) {
-            provider_.give(reinterpret_cast<page*>(taken)->base(), 1);
-            free_header(taken);
+            provider_.give(reinterpret_cast<page*>(page_or_header)->base(), 1, taken);
+            free_header(page_or_header);
         } else {
-            provider_.give(taken, 1);
+            provider_.give(page_or_header, 1, taken);
         }
     }
     page* format(std::byte* taken) noexcept {

@@ -84,7 +84,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         const std::size_t pages = Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
         entry_type* const entry = enter();
         if (entry == nullptr) return detail::note_refusal(charge_outcome::no_memory, sizeof(chunk)), nullptr;
-        std::byte* const base = provider_.take(pages);
+        std::byte* const base = take(pages);
         if (base == nullptr) {
             leave(entry);
             return nullptr;
@@ -231,6 +231,18 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             }
             c = following;
         }
+    }
+    // A run of pages. Retries while other threads move pages.
+    std::byte* take(std::size_t pages) noexcept {
+        detail::pages_in_transit::move taken{provider_.in_transit()};
+        std::byte* run = provider_.take(pages, taken);
+        if (run == nullptr) {
+            detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
+            do run = provider_.take(pages, taken);
+            while (run == nullptr && short_of_pages.retry());
+        }
+        if (run != nullptr) taken.end(); // from here on they count as a live row's
+        return run;
     }
     static void leave(huge_entry* entry) noexcept { entry->row.store(nullptr, std::memory_order_release); }
 

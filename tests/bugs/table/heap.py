@@ -16,6 +16,18 @@ BUGS = {
         "threads/rows.cpp",
         "if (places_[at].taken.exchange(1, std::memory_order_acquire) == 0) return borrowed(&places_[at]);",
         "if (places_[at & 0].taken.exchange(1, std::memory_order_acquire) == 0 || true) return borrowed(&places_[0]);"),
+    "waiting_slots_not_taken": bug(
+        "unit/row/accounts.cpp",
+        "return got != 0 ? got : waiting(out, n);",
+        "static_cast<void>(waiting); return got;"),
+    "refused_beside_a_page_in_transit": bug(
+        "threads/short_of_memory.cpp",
+        "do got = claim_with_page(out, n, waiting); while (got == 0 && short_of_pages.retry());",
+        "got = claim_with_page(out, n, waiting);"),
+    "caches_flushed_without_the_lock": bug(
+        "threads/short_of_memory.cpp",
+        "flush_locked(*borrowed);",
+        "flush(*borrowed);"),
     "row_waits_in_two_steps": bug(
         "threads/guards.cpp",
         "return places_[at].exchange(row, std::memory_order_acq_rel);",

@@ -130,3 +130,43 @@ TEST_CASE("managers of one account share its limit under threads", "[accounts][r
     CHECK(query.used() == 0);
     CHECK(query.verify());
 }
+
+TEST_CASE("slots that other threads use while a request reclaims memory are found in quarantine and caches",
+          "[accounts][rows]") {
+    struct waiting : allot::policies<allot::ledger::tree, allot::oom::null, allot::guard::quarantine<4096>> {};
+    const auto found = [](auto set) {
+        // At each refusal another thread takes and releases all rows that it can get.
+        struct other_thread final : allot::account_listener {
+            allot::row_manager<decltype(set)>* rows = nullptr;
+            bool runs = false;
+            unsigned failed(const account&, const allot::charge_status&) noexcept override {
+                if (rows == nullptr || std::exchange(runs, true)) return 0;
+                std::thread([this] {
+                    std::vector<void*> all;
+                    while (void* const row = rows->try_allocate(1000)) all.push_back(row);
+                    for (void* const row : all) rows->release(row);
+                }).join();
+                runs = false;
+                return 0;
+            }
+        } other;
+        account query{name{"query"}, limit{64_KiB}};
+        query.add(other);
+        {
+            allot::row_manager<decltype(set)> rows{query, small};
+            std::vector<void*> all;
+            while (void* const row = rows.try_allocate(1000)) all.push_back(row);
+            for (std::size_t i = 1; i < all.size(); ++i) rows.release(all[i]);
+            other.rows = &rows;
+            for (std::size_t i = 1; i < all.size(); ++i) {
+                all[i] = rows.try_allocate(1000);
+                CHECK(all[i] != nullptr);
+            }
+            for (void* const row : all) rows.release(row);
+            CHECK(rows.live_rows() == 0);
+        }
+        query.remove(other);
+    };
+    found(quiet{});
+    found(waiting{});
+}

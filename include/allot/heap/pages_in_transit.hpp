@@ -1,4 +1,5 @@
-// Pages that move between a heap and its arena, and requests that must not be refused because of such a move.
+// Pages that move between an arena and a heap of rows or chunks, and requests that must not be refused because of such
+// a move.
 //
 // A page that has left one side and has not reached the other is found on neither, and may still be charged. So a
 // thread announces a move before pages leave and until others can find them; and a request that is about to be refused
@@ -6,7 +7,7 @@
 // waits here: it charges, takes, gives and refunds, and calls no listener. A request inside a move of its own thread
 // (from a callback) does not wait. So no wait depends on another wait.
 // Invariant: every move is listed from begin() to end(), every request during its life.
-// Cost: 32 bytes; a list's step per thread that moves pages or lacks them at that time; nothing per block.
+// Cost: 32 bytes; a list's step per thread that moves pages or lacks them at that time; nothing per block or row.
 // Threads: any; the lock is held for some dozen instructions, with or without the heap's lock.
 // Source: Dekker's handshake, 1965; a tree of accounts does the same for held bytes.
 #pragma once

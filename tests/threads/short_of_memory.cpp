@@ -1,0 +1,90 @@
+// Requests under a limit that all threads together never reach, and what others see while memory is reclaimed.
+#include <support/catch.hpp>
+#include <support/row_sets.hpp>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+
+namespace {
+
+template <std::size_t Rows> struct waiting : allot::policies<allot::guard::quarantine<Rows>> {};
+
+// Threads that hold a few rows each, of far fewer than fit: no request may be refused. Returns refusals.
+template <class Set> std::size_t refusals(std::size_t bytes, std::size_t limit, unsigned threads, std::size_t held) {
+    std::atomic<std::size_t> refused{0};
+    for (int round = 0; round < 40; ++round) {
+        allot::row_manager<Set> rows{allot::limit{limit}, allot::page_bytes{64_KiB}};
+        std::atomic<unsigned> ready{0};
+        std::vector<std::thread> all;
+        for (unsigned t = 0; t < threads; ++t)
+            all.emplace_back([&] {
+                ready.fetch_add(1);
+                while (ready.load() != threads) {
+                }
+                std::vector<void*> mine;
+                for (int i = 0; i < 500; ++i) {
+                    if (void* const row = rows.try_allocate(bytes)) mine.push_back(row);
+                    else refused.fetch_add(1);
+                    if (mine.size() < held) continue;
+                    for (void* row : mine) rows.release(row);
+                    mine.clear();
+                }
+                for (void* row : mine) rows.release(row);
+            });
+        for (auto& t : all) t.join();
+        CHECK(rows.live_rows() == 0);
+        rows.release_empty_pages();
+        CHECK(rows.used() == 0);
+    }
+    return refused.load();
+}
+
+struct shared_waiting : allot::policies<allot::page::of<allot::arena<>>, allot::guard::quarantine<64>> {};
+struct shared_plain : allot::policies<allot::page::of<allot::arena<>>> {};
+struct shared_delayed : allot::policies<allot::page::of<allot::arena<>>, allot::slots::delay_release> {};
+
+// A manager at rest, whose arena another manager asks for pages: it has `live` rows at each moment.
+template <class Set> void counts_exactly() {
+    allot::arena<> shared{allot::limit{256_KiB}, allot::page_bytes{64_KiB}};
+    allot::row_manager<Set> rows{shared};
+    allot::row_manager<shared_plain> other{shared};
+    constexpr std::size_t live = 100;
+    std::size_t wrong = 0;
+    for (int round = 0; round < 100; ++round) {
+        std::vector<void*> mine;
+        for (std::size_t i = 0; i < 600; ++i) mine.push_back(rows.allocate(100));
+        while (mine.size() > live) {
+            rows.release(mine.back());
+            mine.pop_back();
+        }
+        std::atomic<bool> done{false};
+        std::thread asker([&] {
+            for (int i = 0; i < 4; ++i) CHECK(other.try_allocate(1_MiB) == nullptr); // asks the arena's clients
+            done = true;
+        });
+        while (!done)
+            if (rows.live_rows() != live) ++wrong;
+        asker.join();
+        for (void* row : mine) rows.release(row);
+    }
+    CHECK(wrong == 0);
+}
+
+} // namespace
+
+TEST_CASE("threads that together stay far below the limit are never refused", "[threads]") {
+    CHECK(refusals<sets::plain>(1000, 64_KiB, 4, 1) == 0);
+    CHECK(refusals<waiting<64>>(100, 64_KiB, 8, 1) == 0);
+    CHECK(refusals<waiting<4096>>(100, 64_KiB, 8, 4) == 0);
+    CHECK(refusals<sets::delayed>(1000, 64_KiB, 4, 1) == 0);
+    CHECK(refusals<sets::plain>(300000, 2_MiB, 4, 1) == 0); // huge rows
+}
+
+TEST_CASE("rows are counted exactly while another manager of the arena asks for pages", "[threads]") {
+    counts_exactly<shared_plain>();
+    counts_exactly<shared_waiting>();
+    counts_exactly<shared_delayed>();
+}
