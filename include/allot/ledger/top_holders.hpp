@@ -64,7 +64,8 @@ class top_holders {
     std::size_t n_ = 0, all_ = 0;
 };
 
-/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them.
+/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them, or "; no
+/// account holds bytes".
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
     top_holders top;
     account_stats whole;
@@ -75,7 +76,8 @@ inline void write_top_holders(text_writer& out, const account& root) noexcept {
     out.put("  accounts of ").put(root.name()).put(": ").bytes(whole.used).put(" used of ");
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
-    out.put(", peak ").bytes(whole.peak).put("; largest holders:").newline();
+    out.put(", peak ").bytes(whole.peak);
+    out.put(top.size() != 0 ? "; largest holders:" : "; no account holds bytes").newline();
     top.write(out);
 }
 
