@@ -36,11 +36,6 @@ struct reserve_bytes {
     std::size_t bytes;
 };
 
-/// A span of time in milliseconds, for options of policies: `10_s`, `500_ms`.
-struct time_span {
-    std::uint64_t ms;
-};
-
 /// Writes a + b to `result`. Returns: false, without writing, on overflow.
 ALLOT_HOST_DEVICE constexpr bool checked_add(std::size_t a, std::size_t b, std::size_t& result) noexcept {
     if (b > SIZE_MAX - a) return false;
@@ -54,6 +49,51 @@ ALLOT_HOST_DEVICE constexpr bool checked_mul(std::size_t a, std::size_t b, std::
     result = a * b;
     return true;
 }
+
+namespace detail {
+
+// What std::chrono::duration has; <chrono> takes longer to compile than this library's headers of rank 0.
+template <class T>
+concept duration = requires(const T& d, typename T::rep count) {
+    d.count();
+    count > 0;
+    T::period::num;
+    T::period::den;
+};
+
+// In milliseconds, rounded up: 0 if it is negative, UINT64_MAX if it is longer than that.
+template <duration T> constexpr std::uint64_t whole_ms(const T& span) noexcept {
+    using rep = typename T::rep;
+    const rep count = span.count();
+    if (!(count > rep(0))) return 0; // nor NaN
+    constexpr auto num = static_cast<std::uint64_t>(T::period::num), den = static_cast<std::uint64_t>(T::period::den);
+    if constexpr (rep(1) / rep(2) != rep(0)) { // a floating type
+        const double ms = static_cast<double>(count) * (1e3 * static_cast<double>(num) / static_cast<double>(den));
+        if (!(ms < 18446744073709551615.0)) return UINT64_MAX;
+        const auto below = static_cast<std::uint64_t>(ms);
+        return below + (static_cast<double>(below) < ms);
+    } else {
+        std::size_t whole = 0, part = 0, scale = 0;
+        const auto n = static_cast<std::uint64_t>(count);
+        const bool fits = checked_mul(num, 1000, scale) && checked_mul(n / den, scale, whole) &&
+                          checked_mul(n % den, scale, part) && checked_add(whole, part / den, whole) &&
+                          checked_add(whole, part % den != 0 ? 1 : 0, whole);
+        return fits ? whole : UINT64_MAX;
+    }
+}
+
+} // namespace detail
+
+/// A span of time in milliseconds: `10_s`, `500_ms`, or any std::chrono::duration. A duration is rounded up to whole
+/// milliseconds; a negative one is 0, and one that does not fit is the longest span.
+struct time_span {
+    std::uint64_t ms = 0;
+
+    constexpr time_span() noexcept = default;
+    ALLOT_HOST_DEVICE constexpr explicit time_span(std::uint64_t milliseconds) noexcept : ms(milliseconds) {}
+    template <detail::duration Duration>
+    constexpr time_span(const Duration& span) noexcept : ms(detail::whole_ms(span)) {}
+};
 
 namespace detail {
 
@@ -105,10 +145,10 @@ template <char... Text> ALLOT_HOST_DEVICE constexpr std::size_t operator""_TiB()
     return detail::scaled_v<std::size_t{1} << 40, Text...>;
 }
 template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_ms() noexcept {
-    return {detail::scaled_v<1, Text...>};
+    return time_span{detail::scaled_v<1, Text...>};
 }
 template <char... Text> ALLOT_HOST_DEVICE constexpr time_span operator""_s() noexcept {
-    return {detail::scaled_v<1000, Text...>};
+    return time_span{detail::scaled_v<1000, Text...>};
 }
 
 } // namespace literals

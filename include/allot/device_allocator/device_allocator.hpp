@@ -41,6 +41,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -66,12 +67,16 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Constructs from values in any order; each has a default, except an api that is no empty type:
     /// - device_id: the device (0);
     /// - limit: of the bytes held of the device, where the set charges (none);
-    /// - account: the parent of the allocator's own account (ledger::tree);
+    /// - account: the parent of the allocator's own account, which takes a reservation and grace too (ledger::tree);
     /// - name: for reports; leak_sink: where leaks and failures of returns are reported (standard error);
     /// - reserve_bytes: of address space (twice the device's memory);
     /// - the api's value.
     /// Effects: none on the device; the first request makes the first calls.
-    template <class... Values> explicit device_allocator(Values&&... values) noexcept : growth(values...) {
+    /// Throws: out_of_memory if the account refuses the reservation.
+    template <class... Values>
+    explicit device_allocator(Values&&... values) noexcept(
+        growth::policies::template cannot_be_refused<std::remove_reference_t<Values>...>)
+        : growth(values...) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
     }

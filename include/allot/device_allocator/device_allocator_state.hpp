@@ -49,7 +49,7 @@ template <class Set> class device_allocator_state {
     };
 
     template <class... Values>
-    explicit device_allocator_state(Values&... values) noexcept
+    explicit device_allocator_state(Values&... values) noexcept(policies::template cannot_be_refused<Values...>)
         : api_(api_argument<api_type>(values...)), device_(value_or<device_id>({0}, values...)),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, value_or<allot::name>({""}, values...).text,
                   values...),

@@ -43,7 +43,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     static constexpr std::size_t max_growth_step = std::size_t{512} << 20;
 
     template <class... Values>
-    explicit segment_growth(Values&... values) noexcept
+    explicit segment_growth(Values&... values) noexcept(policies::template cannot_be_refused<Values...>)
         : state_base(values...), segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes) {}
 
     // Serves a request with new memory, or with all that is free. One request at a time.

@@ -76,12 +76,15 @@ inline void write_holders(text_writer& out, const account& root, const account* 
     out.put("  accounts of ").put(static_cast<const char*>(name)).put(": ").bytes(whole.used).put(" used of ");
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
-    out.put(", peak ").bytes(whole.peak).put(top.size() != 0 ? "; largest holders:" : "; nothing is charged").newline();
+    out.put(", peak ").bytes(whole.peak);
+    out.put(top.size() != 0 ? "; largest holders:" : "; no account holds bytes").newline();
     top.write(out);
 }
+
 } // namespace detail
 
-/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them.
+/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them, or "; no
+/// account holds bytes".
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
     detail::write_holders(out, root, &root);
 }

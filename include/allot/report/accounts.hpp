@@ -83,6 +83,7 @@ template <class Visit> void put_accounts(text_writer& out, Visit visit) noexcept
         json.key("children").open('[');
         ++open;
     });
+    if (open == 0) json.open().close(); // no account
     for (; open != 0; --open) json.close(']').close();
 }
 
@@ -93,8 +94,9 @@ inline void write_accounts_json(text_writer& out, const account& top) noexcept {
     detail::put_accounts(out, [&](auto put) { top.visit([&](const account_stats& f, const account&) { put(f); }); });
 }
 
-/// Writes the tree at its peak; all lines are of one moment.
+/// Writes the tree at its peak; all lines are of one moment. Without a peak it says so; the JSON object is empty then.
 inline void write_accounts(text_writer& out, const account_peak& at) noexcept {
+    if (at.size() == 0 && at.missing() == 0) out.put("accounts at the peak: nothing was charged yet").newline();
     at.visit([&](const account_stats& f) {
         if (f.depth == 0) out.put("accounts of ").put(f.name).put(" at the peak").newline();
         detail::write_account(out, f);

@@ -31,6 +31,7 @@ class top_heaps {
         ++all_;
     }
     void write(text_writer& out) const noexcept {
+        out.put(n_ != 0 ? "  held by" : "  held by no heap").newline();
         for (std::size_t i = 0; i < n_; ++i) {
             const heap_usage& u = kept_[i];
             out.put("    ").put(u.name);

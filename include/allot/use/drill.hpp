@@ -1,12 +1,14 @@
 // use::drill: a set for buffers of record batches, as in Apache Drill: chunks of 16 MiB, cut into powers of two, with
 // caches per thread.
 //
+//     allot::account engine{allot::name{"engine"}, allot::limit{32_GiB}};
 //     allot::chunk_arena<allot::use::drill> pool{allot::limit{64_GiB}, allot::use::drill::chunk};
 //     allot::buffer_memory memory{pool};
 //     allot::buffer batch = memory.allocate(scan, 100'000); // charges 128 KiB to the account scan
 //
-// - Accounts are charged for buffers, by the bytes of their blocks. The pool's own limit counts pages, free ones too,
-//   and is in no account tree: set it to the engine's limit plus one or two chunks.
+// - Accounts are charged for buffers, by the bytes of their blocks. The pool's own limit counts pages, with the free
+//   bytes in its chunks and caches, and is in no account tree: set it to twice the engine's limit; to that limit and 8
+//   chunks if no buffer exceeds 1 MiB. With less the pool refuses buffers that their accounts allow (docs/chunks.md).
 // - Do not replace its ledger by ledger::tree: the tree would charge everything twice.
 // - A request above a chunk takes whole pages of the pool, not a power of two; Drill asks the system.
 // - fit::runs in place of fit::buddy leaves at most a fifth of a block unused; fit::buddy up to a half.

@@ -5,6 +5,10 @@
 #include <allot/core/describe.hpp>
 #include <allot/use/drill.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -20,6 +24,56 @@ namespace {
 using drill = allot::use::drill;
 using answers = allot::resolved<drill, allot::product::chunk_arena>;
 template <class Category, class Answer> constexpr bool says = std::is_same_v<answers::answer<Category>, Answer>;
+
+struct refusals {
+    std::size_t by_pool = 0, by_account = 0;
+    std::size_t least_used = SIZE_MAX; // of the account, when the pool refused
+};
+
+// Holds buffers of random sizes, all powers of two between equally often, until one is refused; then releases three.
+refusals fill(std::size_t pool_limit, std::size_t account_limit, std::size_t smallest, std::size_t largest,
+              std::size_t threads) {
+    allot::chunk_arena<drill> pool{limit{pool_limit}, drill::chunk};
+    const allot::buffer_memory memory{pool};
+    account query{name{"query"}, limit{account_limit}};
+    std::vector<refusals> of(threads);
+    std::vector<std::thread> team;
+    for (std::size_t t = 0; t != threads; ++t)
+        team.emplace_back([&, t] {
+            std::mt19937_64 random(t + 1);
+            std::uniform_real_distribution<> power(std::log2(smallest), std::log2(largest));
+            std::vector<buffer> held;
+            const auto release_one = [&] {
+                if (held.empty()) return;
+                std::swap(held[random() % held.size()], held.back());
+                held.pop_back();
+            };
+            for (unsigned i = 0; i != 8000; ++i) {
+                allot::charge_status why;
+                if (buffer b = memory.try_allocate(query, static_cast<std::size_t>(std::exp2(power(random))), &why)) {
+                    held.push_back(std::move(b));
+                    if (random() % 8 == 0) release_one();
+                    continue;
+                }
+                if (why.outcome == allot::charge_outcome::no_memory) {
+                    ++of[t].by_pool;
+                    of[t].least_used = std::min(of[t].least_used, query.used());
+                } else {
+                    ++of[t].by_account;
+                }
+                for (int n = 0; n != 3; ++n) release_one();
+            }
+        });
+    for (std::thread& t : team) t.join();
+    refusals all;
+    for (const refusals& r : of) {
+        all.by_pool += r.by_pool;
+        all.by_account += r.by_account;
+        all.least_used = std::min(all.least_used, r.least_used);
+    }
+    CHECK(query.used() == 0);
+    return all;
+}
 } // namespace
 
 TEST_CASE("use::drill cuts chunks of 16 MiB in halves, caches by thread, and is in no tree", "[buffer][drill]") {
@@ -68,4 +122,40 @@ TEST_CASE("buffers of use::drill charge their accounts once, by the block", "[bu
     CHECK(query.verify());
     pool.trim();
     CHECK(pool.used() == 0);
+}
+
+TEST_CASE("under use::drill accounts refuse and the pool does not, if its limit is as documented", "[buffer][drill]") {
+    for (const std::size_t threads : {1, 4}) {
+        INFO(threads << " threads");
+        const refusals small = fill(256_MiB + 8 * drill::chunk.bytes, 256_MiB, 4_KiB, 1_MiB, threads);
+        CHECK(small.by_pool == 0);
+        CHECK(small.by_account > 500);
+        const refusals large = fill(512_MiB, 256_MiB, 64_KiB, 40_MiB, threads);
+        CHECK(large.by_pool == 0);
+        CHECK(large.by_account > 500);
+    }
+    // Why: blocks up to a chunk leave free bytes in the chunks, which count in the pool and in no account.
+    const refusals equal = fill(256_MiB, 256_MiB, 64_KiB, 16_MiB, 1);
+    CHECK(equal.by_pool > 500);
+    CHECK(equal.least_used < 200_MiB);
+}
+
+TEST_CASE("of an account and a pool that both would refuse, the account is asked first from 64 KiB on",
+          "[buffer][drill]") {
+    allot::chunk_arena<drill> pool{limit{64_KiB}, allot::page_bytes{64_KiB}};
+    const allot::buffer_memory memory{pool};
+    account none{name{"none"}, limit{0}}, any{name{"any"}};
+    const auto why = [&](account& by, std::size_t bytes) {
+        allot::charge_status s;
+        CHECK_FALSE(memory.try_allocate(by, bytes, &s));
+        return s.outcome;
+    };
+    CHECK(why(none, 128_KiB) == allot::charge_outcome::over_limit);
+    CHECK(why(any, 128_KiB) == allot::charge_outcome::no_memory);
+    CHECK(pool.used() == 0);
+    CHECK(why(none, 1_KiB) == allot::charge_outcome::over_limit); // after the pool has taken a chunk
+    CHECK(pool.used() == 64_KiB);
+    buffer all = memory.allocate(any, 32_KiB), rest = memory.allocate(any, 32_KiB);
+    CHECK(why(none, 1_KiB) == allot::charge_outcome::no_memory);
+    CHECK(any.used() == 64_KiB);
 }

@@ -70,6 +70,22 @@ TEST_CASE("device allocator: what it holds of the device is charged to the accou
     CHECK(task.verify());
 }
 
+TEST_CASE("device allocator: its account takes a reservation and grace", "[accounts]") {
+    allocator_machine m;
+    account task{name{"task"}, allot::limit{8_MiB}};
+    {
+        const allot::device_allocator<charged> gpu{m.api, task, allot::reservation{6_MiB}, allot::grace{2_MiB},
+                                                   unheard};
+        CHECK(task.used() == 6_MiB);
+        CHECK(gpu.account().stats().grace == 2_MiB);
+#if ALLOT_EXCEPTIONS
+        using allocator = allot::device_allocator<charged>;
+        CHECK_THROWS_AS((allocator{m.api, task, allot::reservation{4_MiB}, unheard}), allot::out_of_memory);
+#endif
+    }
+    CHECK(task.used() == 0);
+}
+
 TEST_CASE("device allocator: memory that the device refuses is in no peak", "[accounts]") {
     allocator_machine m{{.total_bytes = std::size_t{16} << 20}};
     account task{name{"task"}};

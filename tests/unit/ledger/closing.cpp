@@ -219,6 +219,17 @@ TEST_CASE("a closed account's reservation does not come back", "[accounts][closi
     CHECK(root.verify());
 }
 
+TEST_CASE("closing waits for a std::chrono duration", "[accounts][closing]") {
+    account root{name{"root"}};
+    reported leaks;
+    account leaf{root, name{"leaf"}, leaks.sink()};
+    REQUIRE(leaf.try_charge(10));
+    const auto start = std::chrono::steady_clock::now();
+    CHECK_FALSE(leaf.close(std::chrono::milliseconds(20)));
+    CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(20));
+    CHECK(leaks.text.find("10 bytes not refunded") != std::string::npos);
+}
+
 TEST_CASE("closing may wait for ever", "[accounts][closing]") {
     account root{name{"root"}};
     for (const std::uint64_t ms : {UINT64_MAX, UINT64_MAX / 1'000'000, UINT64_MAX / 1'000'000 - 1}) {

@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/account_peak.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
@@ -66,7 +67,46 @@ TEST_CASE("without an account a manager is a tree of its own", "[accounts][rows]
     rows.release(row);
 }
 
+TEST_CASE("a manager's account takes a reservation and grace", "[accounts][rows]") {
+    account query{name{"query"}, limit{1_MiB}};
+    {
+        allot::row_manager<quiet> rows{query,          name{"rows"},         small,
+                                       limit{128_KiB}, allot::grace{64_KiB}, allot::reservation{128_KiB},
+                                       nothing::sink()};
+        CHECK(query.used() == 128_KiB);
+        CHECK(rows.account().stats().reservation == 128_KiB);
+        CHECK(rows.account().stats().grace == 64_KiB);
+        REQUIRE(query.try_charge(832_KiB)); // leaves 64 KiB beside the reservation
+        while (rows.allocate(1000) != nullptr) {
+        }
+        CHECK(rows.used() == 192_KiB); // the limit, which is reserved, and its grace
+        CHECK(rows.limit() == 128_KiB);
+        query.refund(832_KiB);
+    }
+    CHECK(query.used() == 0);
+    allot::row_manager<quiet> alone{name{"alone"}, small, limit{64_KiB}, allot::grace{64_KiB}, nothing::sink()};
+    while (alone.allocate(1000) != nullptr) {
+    }
+    CHECK(alone.used() == 128_KiB);
+}
+
 #if ALLOT_EXCEPTIONS
+TEST_CASE("a manager whose reservation is refused cannot be made", "[accounts][rows]") {
+    account query{name{"query"}, limit{1_MiB}};
+    std::string page;
+    try {
+        allot::row_manager<charged> rows{query, name{"rows"}, allot::reservation{2_MiB}};
+    } catch (const allot::out_of_memory& e) {
+        page = e.report();
+    }
+    CHECK(page.find("2 MiB for account rows refused: over the limit: query uses 0 bytes of 1 MiB") !=
+          std::string::npos);
+    CHECK(page.find("no account holds bytes") != std::string::npos);
+    CHECK(query.used() == 0);
+    CHECK(query.stats().children == 0);
+    CHECK(query.verify());
+}
+
 TEST_CASE("the out-of-memory page names the top holders of the tree", "[accounts][rows]") {
     account engine{name{"engine"}, limit{1_MiB}};
     account other{engine, name{"other query"}};
@@ -82,6 +122,23 @@ TEST_CASE("the out-of-memory page names the top holders of the tree", "[accounts
     other.refund(700_KiB);
 }
 #endif
+
+TEST_CASE("reports of what holds nothing say so", "[accounts][rows]") {
+    allot::row_manager<charged> rows{name{"idle"}, limit{1_MiB}, small};
+    const auto text_of = [](auto write) {
+        char page[2048];
+        allot::text_writer out{page};
+        write(out);
+        return std::string{page};
+    };
+    const std::string page = text_of([&](auto& out) { rows.report(out); });
+    CHECK(page.find("held by no heap") != std::string::npos);
+    CHECK(page.find("accounts of idle: 0 bytes used of 1 MiB, peak 0 bytes; no account holds bytes") !=
+          std::string::npos);
+    const allot::account_peak none{{}};
+    CHECK(text_of([&](auto& out) { write_accounts(out, none); }) == "accounts at the peak: nothing was charged yet\n");
+    CHECK(text_of([&](auto& out) { write_accounts_json(out, none); }) == "{}");
+}
 
 TEST_CASE("a page that the arena cannot give is in no peak", "[accounts][rows]") {
     allot::arena<> arena{limit{256_KiB}, small};
