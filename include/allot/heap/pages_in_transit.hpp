@@ -1,4 +1,5 @@
-// Pages that move between an arena and a heap of rows or chunks, and requests that must not be refused because of such a move.
+// Pages that move between an arena and a heap of rows or chunks, and requests that must not be refused because of such
+// a move.
 //
 // A page that has left one side and has not reached the other is found on neither, and may still be charged. So a
 // thread announces a move before pages leave and until others can find them; and a request that is about to be refused

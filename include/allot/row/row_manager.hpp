@@ -78,10 +78,7 @@ template <class Set> class row_manager {
         core_.close_threads();
         detail::report_leaks(core_.heaps(), core_.huge(), name(), core::set_name(), leaks_);
         core_.huge().drop();
-        core_.heaps().for_each([](heap_base& heap) {
-            heap.drop_pages();
-            delete &heap;
-        });
+        core_.heaps().delete_all();
     }
 
     // ---- rows of any size -----------------------------------------------------------------------------------
