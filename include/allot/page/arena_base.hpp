@@ -13,6 +13,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_metadata.hpp>
 #include <allot/page/arena_pages.hpp>
@@ -209,6 +210,10 @@ class arena_base : detail::arena_pages {
         if (mapping_ != 0) sys::unmap(begin_ - front_, mapping_ + front_);
         own_metadata_ = begin_ = nullptr;
         mapping_ = front_ = bytes_ = limit_pages_ = 0;
+    }
+    // Call at the end. Reports a client that is still there.
+    void check_clients() const noexcept {
+        if (clients_ != nullptr) report_misuse({.kind = misuse::living_handle, .arena = name_});
     }
     // Sets up the tables for a range. False: no memory for them, and the arena is empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {

@@ -17,6 +17,7 @@
 #include <allot/page/private_arena.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/huge_rows.hpp>
+#include <allot/row/living_handles.hpp>
 #include <allot/row/local_rows.hpp>
 #include <allot/row/row_heap.hpp>
 #include <allot/row/row_policies.hpp>
@@ -240,6 +241,18 @@ template <class Set> class row_core {
         else heaps().close(heap);
     }
 
+    // Checked builds: call at the manager's end. Reports a handle that is still there, by its heap.
+    void check_handles() noexcept {
+        if constexpr (ALLOT_CHECKED == 0) return;
+        heaps().for_each([&](heap_base& heap) {
+            if (!heap.has_users()) return;
+            const heap_usage u = heap.usage();
+            context_.report(misuse::living_handle, u.name, u.type, nullptr);
+        });
+        if (handles_.any()) context_.report(misuse::living_handle, "", nullptr, nullptr);
+    }
+    living_handles& handles() noexcept { return handles_; }
+
     // ---- threads ------------------------------------------------------------------------------------------------
 
     // heap::per_thread: the calling thread's handle; null if it has none.
@@ -298,7 +311,8 @@ template <class Set> class row_core {
     mutable ledger_pages<ledger_type> pages_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
-    thread_rows<Set>* threads_ = nullptr; // heap::per_thread; null if it could not be allocated
+    thread_rows<Set>* threads_ = nullptr;            // heap::per_thread; null if it could not be allocated
+    ALLOT_NO_UNIQUE_ADDRESS living_handles handles_; // local_rows
     ALLOT_NO_UNIQUE_ADDRESS shared_row_sampler<policies::watch::every_nth_row> sampler_;
 };
 

@@ -72,10 +72,12 @@ template <class Set> class row_manager {
 
     /// Reports rows that were not released to the leak_sink and frees their pages, without calling destructors.
     /// Requires: no thread uses the manager or a row; all handles are destroyed (those of heap::per_thread end here).
+    /// Checked builds report a handle that is not, as misuse.
     ~row_manager() {
         if constexpr (policies::in_tree) core_.ledger().set_stats_source(nullptr, nullptr);
         client_.leave();
         core_.close_threads();
+        core_.check_handles();
         detail::report_leaks(core_.heaps(), core_.huge(), name(), core::set_name(), leaks_);
         core_.huge().drop();
         core_.heaps().delete_all();
@@ -158,7 +160,7 @@ template <class Set> class row_manager {
     }
 
     /// Returns: a handle for one thread, the fastest way to allocate and release; to be destroyed before the manager.
-    local_rows<Set> local() noexcept { return local_rows<Set>(core_); }
+    local_rows<Set> local() noexcept { return local_rows<Set>(*this); }
 
     // ---- memory ---------------------------------------------------------------------------------------------
 

@@ -95,9 +95,13 @@ TEST_CASE("many handles of one shared heap, and many heaps open at once", "[row_
     auto& [first, second] = open[500];
     const auto* const heap = &first.heap();
     void* const row = first.allocate();
-    { const auto gone = std::move(first); }
+    {
+        const auto gone = std::move(first);
+    }
     CHECK(second.live_rows() == 1);
-    { const auto gone = std::move(second); }
+    {
+        const auto gone = std::move(second);
+    }
     CHECK(walked(rows) == 1000); // its row lives
     auto again = rows.heap(allot::as<allot::size::packed>, 40, *std::next(types.begin(), 500));
     CHECK(&again.heap() == heap);
