@@ -59,7 +59,7 @@ template <class Set> class local_rows {
     /// As row_manager::allocate.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(bytes, type.name);
+        return core_.refuse(bytes, type);
     }
     /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>

@@ -153,6 +153,20 @@ template <class Set> class row_core {
         pages_.record(watch_event::out_of_memory, bytes, what);
         return nullptr;
     }
+    // The same for a request with a row type, which may have no number.
+    ALLOT_COLD void* refuse(std::size_t bytes, const row_type& type) {
+        if constexpr (policies::oom::raises)
+            if (type_number(type) == type_table::none) raise_no_type_number(type);
+        return refuse(bytes, type.name);
+    }
+    [[noreturn]] ALLOT_COLD void raise_no_type_number(const row_type& type) {
+        char line[out_of_memory::line_bytes];
+        text_writer text{line};
+        text.put("allot: out of memory: row type ").put(type.name).put(" refused by ").put(set_name());
+        if (*name_ != 0) text.put(" ").put(name_);
+        text.put(": ").put(context_.types.why_none(type));
+        raise(out_of_memory(text.view(), text.view()));
+    }
     [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
         pages_.record(watch_event::out_of_memory, bytes, what);
         char line[out_of_memory::line_bytes];
@@ -203,7 +217,7 @@ template <class Set> class row_core {
         const std::uint32_t number = type_number(type);
         if ((type.align & (type.align - 1)) != 0 || type.align > 64)
             context_.report(misuse::bad_alignment, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
-        if (number == type_table::none) raise_out_of_memory(bytes, type.name);
+        if (number == type_table::none) raise_no_type_number(type);
         if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
             context_.report(misuse::size_too_large, "", &type, nullptr), raise_out_of_memory(bytes, type.name);
         bytes = with_check(bytes, type);
