@@ -4,15 +4,17 @@
 // A walk keeps its position in an object on its caller's stack. remove() corrects walks that would go on at the removed
 // object.
 // Invariant: a walk visits each object once that is on the list all the time, and none that is added meanwhile. An
-// object that is removed may still be visited: its owner lets it live until then.
+// object may be removed during a visit of it: its owner lets it live until is_visited_elsewhere() is false.
 // Cost: 24 bytes and 16 per object; a lock per visit. Threads: any.
-// Source: the list of an arena's clients (page/arena_client.hpp).
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -32,6 +34,17 @@ template <class Node, list_hook<Node> Node::* Place> class walked_list {
         for (walk* w = walks_; w != nullptr; w = w->next)
             if (w->following == &node) w->following = nodes_.after(node);
         nodes_.remove(node);
+    }
+    // Whether another thread visits the object.
+    bool is_visited_elsewhere(const Node& node) const noexcept {
+        const detail::lock_guard hold(lock_);
+        for (const walk* w = walks_; w != nullptr; w = w->next)
+            if (w->current == &node && w->thread != sys::thread_token()) return true;
+        return false;
+    }
+    bool empty() const noexcept {
+        const detail::lock_guard hold(lock_);
+        return nodes_.empty();
     }
     // A visit may also destroy the object without remove(), if no other thread walks.
     template <class Visit> void for_each(Visit visit) const {
@@ -57,11 +70,13 @@ template <class Node, list_hook<Node> Node::* Place> class walked_list {
         }
         Node* step() noexcept {
             const detail::lock_guard hold(all.lock_);
-            Node* const node = following;
-            if (node != nullptr) following = all.nodes_.after(*node);
-            return node;
+            current = following;
+            if (current != nullptr) following = all.nodes_.after(*current);
+            return current;
         }
         const walked_list& all;
+        const std::uintptr_t thread = sys::thread_token();
+        Node* current = nullptr;
         Node* following = nullptr;
         walk* next = nullptr;
     };
