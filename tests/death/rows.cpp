@@ -4,8 +4,10 @@
 #include <support/row_sets.hpp>
 
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -242,4 +244,75 @@ TEST_CASE("what is right does not die", "[death]") {
     });
     INFO(end.said);
     CHECK(end.survived());
+}
+
+TEST_CASE("a manager that ends under a living handle is told, whatever the handle", "[death]") {
+    const auto told = [](auto set, auto open, const char* heap, const char* type) {
+        const death end = death_of([&] {
+            std::optional<allot::row_manager<decltype(set)>> rows{std::in_place, allot::limit{8_MiB}};
+            [[maybe_unused]] const auto handle = open(*rows);
+            rows.reset();
+        });
+        INFO(end.said);
+        CHECK(end.aborted());
+        for (const char* const text : {"outlives its manager", "sets::", heap, type})
+            CHECK_THAT(end.said, ContainsSubstring(text));
+    };
+    told(sets::plain{}, [](auto& rows) { return rows.local(); }, "", "");
+    told(sets::per_thread{}, [](auto& rows) { return rows.local(); }, "", "");
+    told(sets::plain{}, [](auto& rows) { return rows.heap(48, order); }, "heap rows", "");
+    told(
+        sets::plain{}, [](auto& rows) { return rows.heap(allot::as<allot::heap::unique>, 48, order); }, "heap order",
+        "row type order");
+    told(
+        sets::plain{}, [](auto& rows) { return rows.heap(allot::as<allot::size::packed>, 48, order); }, "heap order",
+        "");
+    told(
+        sets::plain{}, [](auto& rows) { return rows.heap(allot::as<allot::heap::shared_by<4>>, 48, order); },
+        "heap shared", "");
+    told(
+        sets::plain{}, [](auto& rows) { return rows.heap(allot::as<allot::heap::unique>, 48, order).local(); },
+        "heap order", "row type order");
+    told(sets::plain{}, [](auto& rows) { return rows.heap(48, order).local(); }, "heap rows", "");
+    const death arena = death_of([] {
+        struct borrowing : allot::policies<allot::page::of<allot::arena<>>> {};
+        std::optional<allot::arena<>> pages{std::in_place, allot::limit{8_MiB}, allot::name{"pages"}};
+        allot::row_manager<borrowing> rows{*pages};
+        pages.reset();
+    });
+    INFO(arena.said);
+    CHECK(arena.aborted());
+    CHECK_THAT(arena.said, ContainsSubstring("outlives its manager or arena"));
+    CHECK_THAT(arena.said, ContainsSubstring("arena pages"));
+}
+
+TEST_CASE("a manager ends under handles that are empty, and after its threads' caches", "[death]") {
+    const death end = death_of([] {
+        std::optional<allot::row_manager<sets::per_thread>> rows{std::in_place, allot::limit{8_MiB}};
+        for (int i = 0; i < 100; ++i) rows->release(rows->allocate(100));
+        auto heap = rows->heap(allot::as<allot::heap::unique>, 48, order);
+        {
+            const auto moved = std::move(heap);
+        }
+        {
+            static_cast<void>(rows->local());
+        }
+        rows.reset();
+    });
+    INFO(end.said);
+    CHECK(end.survived());
+}
+
+TEST_CASE("the type of a row of many is told", "[death]") {
+    dies([](fixture& f) { f.rows.release(static_cast<char*>(f.rows.allocate(30, order)) + 4); }, "inside of a row",
+         "heap rows", "row type order");
+    dies([](fixture& f) { f.rows.release(static_cast<char*>(f.rows.allocate(5_MiB, order)) + 8); }, "inside of a row",
+         "heap huge", "row type order");
+    dies(
+        [](fixture& f) {
+            auto local = f.rows.local();
+            local.release(local.allocate(8));
+            std::thread([&] { static_cast<void>(local.allocate(8, order)); }).join();
+        },
+        "used by another thread", "", "row type order");
 }

@@ -96,6 +96,7 @@ enum class misuse {
     reservation_closed,     // a reservation that is used up or closed
     not_a_row,         // an address in a page where no row starts: freed before, never allocated, or inside a huge row
     use_after_release, // a row was used after its last release
+    living_handle,     // an object ends before a handle or client of it
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
@@ -125,6 +126,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a reservation that is used up or closed",
         "an address in a page where no row starts: freed before, never allocated, or inside a huge row",
         "a row was used after its last release",
+        "a handle or client that outlives its manager or arena: end it first",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",

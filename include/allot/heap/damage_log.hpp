@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -26,6 +27,11 @@ class damage_log {
     }
     // A hint: an entry added meanwhile is seen by a later call.
     bool empty() const noexcept { return !any_.load(std::memory_order_relaxed); }
+    // Whether it is empty, and no entry is being reported.
+    bool is_idle() noexcept {
+        const detail::lock_guard hold(lock_);
+        return n_ == 0 && reporting_.load(std::memory_order_acquire) == 0;
+    }
     // Removes all entries, then calls report(kind, type, row) for each with lock_ released.
     template <class Report> void take(Report report) noexcept {
         std::array<entry, 8> found;
@@ -35,8 +41,10 @@ class damage_log {
             found = entries_;
             n = std::exchange(n_, 0);
             any_.store(false, std::memory_order_relaxed);
+            reporting_.fetch_add(1, std::memory_order_relaxed);
         }
         for (std::size_t i = 0; i < n; ++i) report(found[i].kind, found[i].type, found[i].row);
+        reporting_.fetch_sub(1, std::memory_order_release);
     }
 
   private:
@@ -48,8 +56,11 @@ class damage_log {
     std::array<entry, 8> entries_;
     std::size_t n_ = 0;
     std::atomic<bool> any_{false};
+    std::atomic<std::uint32_t> reporting_{0}; // calls of take() that report
     spin_lock lock_;
 };
-struct no_damage_log {};
+struct no_damage_log {
+    static constexpr bool is_idle() noexcept { return true; }
+};
 
 } // namespace allot::inline ALLOT_ABI

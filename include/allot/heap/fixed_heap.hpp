@@ -40,12 +40,22 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     using external_cache = external_slot_cache<deferred_type>;
 
     fixed_heap(page_provider& provider, const heap_config& config) noexcept : supply(provider, config, this) {
-        const std::size_t fit = provider.page_bytes() / 16 / cut_.stride; // a batch is at most 1/16 of a page
-        batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
+        set_batch();
         for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
         provider.heaps().add(*this);
     }
     ~fixed_heap() override = default;
+    // Makes it a heap of another config. False: another thread is in a reclaim() of it, and nothing has changed.
+    // Requires: the heap is unused.
+    bool configure(const heap_config& config) noexcept {
+        if (!walk_lock_.try_lock()) return false;
+        const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
+        const detail::lock_guard hold(lock_);
+        this->set_config(config);
+        set_batch();
+        for (auto& shared : shared_.all()) limit(shared.cache, shared.cache.capacity);
+        return true;
+    }
 
     // The most slots that a cache with an array of `capacity` slots may hold: two batches.
     std::uint32_t cache_limit(std::size_t capacity) const noexcept {
@@ -57,8 +67,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         provider_.record(watch_event::handle_opened, cut_.stride, config_.name);
     }
     void join(user_cache& cache, std::size_t capacity) noexcept {
-        cache.limit = cache_limit(capacity);
-        cache.batch = cache.limit / 2;
+        limit(cache, capacity);
         const detail::lock_guard hold(lock_);
         caches_.add(cache);
         ++users_;
@@ -69,6 +78,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         const detail::lock_guard hold(lock_);
         caches_.remove(cache);
         --users_;
+        if (abandoned_.load(std::memory_order_relaxed)) provider_.heaps().note(*this); // it may be idle now
     }
 
     // Fills an empty cache with a batch; false if out of memory.
@@ -163,11 +173,11 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
 
     heap_usage usage() noexcept override {
         heap_usage u;
+        const detail::lock_guard hold(lock_);
         u.name = config_.name;
         u.type = config_.type;
         u.row_bytes = config_.row_bytes;
         u.slot_bytes = cut_.stride;
-        const detail::lock_guard hold(lock_);
         std::int64_t out = 0;
         pages_.for_each([&](page& p) { out += p.used(); });
         u.cached_rows = cached();
@@ -233,25 +243,14 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
 
     const row_ops* kind() const noexcept override { return config_.ops; }
 
-    // heap::shared_by: counts one more handle; false at `users` handles. Never call it from two threads at once.
-    bool open() noexcept {
-        const bool free = handles_.load(std::memory_order_relaxed) < config_.users;
-        if (free) handles_.fetch_add(1, std::memory_order_relaxed);
-        return free;
-    }
-    // Counts one fewer; true: it was the last one. Threads: any.
-    bool close() noexcept { return handles_.fetch_sub(1, std::memory_order_relaxed) == 1; }
-    std::size_t handles() const noexcept { return handles_.load(std::memory_order_relaxed); }
-
-    // heap::unique: the owner abandons the heap. From now on it keeps no empty page, and push() bypasses its caches.
-    void abandon() noexcept { abandoned_.store(true, std::memory_order_release); }
-    // Gives an abandoned heap without pages to a new owner; false: it is in use.
-    bool reuse() noexcept {
+    // Whether the heap has no handles: then it keeps no empty page, and push() bypasses its caches.
+    void set_abandoned(bool now) noexcept { abandoned_.store(now, std::memory_order_release); }
+    bool is_idle() noexcept override {
+        if (!abandoned_.load(std::memory_order_acquire)) return false;
         const detail::lock_guard hold(lock_);
-        const bool free = abandoned_.load(std::memory_order_relaxed) && pages_.size() == 0;
-        if (free) abandoned_.store(false, std::memory_order_relaxed);
-        return free;
+        return pages_.size() == 0 && users_ == shared_caches<deferred_type>::count && this->damage_is_reported();
     }
+    bool has_users() noexcept override { return this->handles.load(std::memory_order_relaxed) != 0 || users() != 0; }
 
     std::size_t drop_pages() noexcept override {
         this->drain_quarantine(lock_, [](std::byte* const*, std::size_t) {});
@@ -287,6 +286,14 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
   private:
+    void set_batch() noexcept {
+        const std::size_t fit = provider_.page_bytes() / 16 / cut_.stride; // a batch is at most 1/16 of a page
+        batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
+    }
+    void limit(user_cache& cache, std::size_t capacity) noexcept {
+        cache.limit = cache_limit(capacity);
+        cache.batch = cache.limit / 2;
+    }
     // Takes one slot, bypassing the caller's caches.
     ALLOT_NOINLINE std::byte* take_one() noexcept {
         std::byte* row = nullptr;
@@ -341,8 +348,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
     std::uint32_t batch_ = 1;
-    std::atomic<std::uint32_t> handles_{0}; // counted by open() and close()
-    spin_lock walk_lock_;                   // held by a forced reclaim and by `emptying`; taken before lock_
+    spin_lock walk_lock_; // held by a forced reclaim and by `emptying`; taken before lock_
 
     std::size_t users_ = 0; // users_ and caches_ are protected by lock_
     intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;

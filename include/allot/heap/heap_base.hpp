@@ -4,6 +4,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/watch/type_histogram.hpp>
 
@@ -66,7 +67,19 @@ class heap_base {
     // The operations of the heap's rows; heaps of different types have different ones.
     virtual const row_ops* kind() const noexcept = 0;
 
-    heap_base* next = nullptr;                   // in heap_group's list of all heaps; set once
+    // No handle, row, page or cache of a user, and no damage to report: closed, and not needed any more.
+    virtual bool is_idle() noexcept = 0;
+    // A handle of it, or a cache of a local handle, exists.
+    virtual bool has_users() noexcept = 0;
+
+    // Members of heap_group:
+    list_hook<heap_base> in_group;
+    heap_base* chained = nullptr;
+    heap_base* next_kind = nullptr;
+    std::uint64_t index_key = 0;
+    std::atomic<std::uint32_t> handles{0};
+    bool indexed = false;
+    bool unused = false;
     std::atomic<heap_base*> empty_link{nullptr}; // in heap_group's list of heaps with empty pages
     std::atomic<bool> noted{false};              // on the list of heaps with empty pages
 };

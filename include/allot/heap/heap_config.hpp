@@ -1,6 +1,6 @@
 // The configuration of a heap: its name, its row type, the layout of its slots, its sharing rule, and callbacks.
 //
-// Invariant: constant after construction; two heaps with equal configs are interchangeable unless `exclusive`.
+// Invariant: constant while the heap is in use; two heaps with equal configs are interchangeable unless `exclusive`.
 // Cost: 104 bytes per heap.
 #pragma once
 

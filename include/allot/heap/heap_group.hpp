@@ -1,19 +1,33 @@
-// The heaps of one row manager, and a list of those that have reported an empty page (noted heaps).
+// The heaps of one row manager: those in use, those that have reported an empty page (noted heaps), and unused ones.
 //
-// Invariant: a heap is on the list of all heaps from add() on, and at most once on the list of noted heaps.
-// Cost: O(1) for note() and add(); collect() visits noted heaps only, reclaim() visits all heaps.
-// Threads: any. note() never waits. The caller of collect() and reclaim() holds no heap lock.
+//   open() --> in use, with handles --close()--> closed --retire(): no row, page, handle--> unused --open()--> in use
+//
+// A closed heap is in use as long as it has pages. An unused one is no longer walked; its memory serves the next heap
+// of its kind, and is freed with the group: threads that released its last rows may still note it.
+// Invariant: a heap is on the list of all heaps from add() to retire(), and at most once on the list of noted heaps.
+// Cost: O(1) for note(), add(), and open() expected; collect() visits noted heaps only, reclaim() visits the heaps in
+// use. 1.5 KiB per heap, of the most that were in use at once.
+// Threads: any. note() never waits. The caller of other members holds no heap lock.
 // Source: HPCC roxiemem's checkLimit, 2010, without its walk over every heap.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
+#include <allot/heap/heap_config.hpp>
+#include <allot/heap/heap_index.hpp>
+#include <allot/sync/lock_guard.hpp>
 #include <allot/sync/mpsc_stack.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/sync/walked_list.hpp>
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <new>
 
 namespace allot::inline ALLOT_ABI {
+
+class page_provider;
 
 class heap_group {
   public:
@@ -21,17 +35,39 @@ class heap_group {
     heap_group(const heap_group&) = delete;
     heap_group& operator=(const heap_group&) = delete;
 
-    void add(heap_base& heap) noexcept {
-        heap.next = heaps_.load(std::memory_order_relaxed);
-        while (!heaps_.compare_exchange_weak(heap.next, &heap, std::memory_order_release, std::memory_order_relaxed)) {
+    void add(heap_base& heap) noexcept { all_.add(heap); }
+    template <class Visit> void for_each(Visit visit) const { all_.for_each(visit); }
+
+    // Counts one more handle of a heap with this config: one with room for it, an unused or a new one. Null: no memory.
+    template <class Heap> Heap* open(page_provider& provider, const heap_config& config) noexcept {
+        const std::uint64_t key = key_of(config);
+        const detail::lock_guard hold(open_lock_);
+        heap_base* found = index_.find(key, [&](heap_base& heap) {
+            return heap.kind() == config.ops && static_cast<Heap&>(heap).config() == config;
+        });
+        if (found == nullptr) {
+            found = make<Heap>(provider, config);
+            if (found == nullptr) return nullptr;
+            found->index_key = key;
+            set_indexed(*found, !config.exclusive);
         }
+        const std::uint32_t handles = found->handles.fetch_add(1, std::memory_order_relaxed) + 1;
+        if (handles == config.users) set_indexed(*found, false);
+        auto& heap = static_cast<Heap&>(*found);
+        heap.set_abandoned(false);
+        return &heap;
     }
-    template <class Visit> void for_each(Visit visit) const {
-        for (heap_base* heap = heaps_.load(std::memory_order_acquire); heap != nullptr;) {
-            heap_base* const following = heap->next; // the visitor may delete it
-            visit(*heap);
-            heap = following;
+    // Counts one fewer. After the last one the heap keeps no empty page.
+    template <class Heap> void close(Heap& heap) noexcept {
+        {
+            const detail::lock_guard hold(open_lock_);
+            if (!heap.config().exclusive) set_indexed(heap, true);
+            if (heap.handles.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+            heap.set_abandoned(true);
         }
+        heap.reclaim(true);
+        heap.report_found_damage();
+        retire(heap);
     }
 
     // Puts the heap on the list of noted heaps; call when one of its pages became empty.
@@ -48,6 +84,7 @@ class heap_group {
             // later puts the heap on the list again.
             heap->noted.exchange(false, std::memory_order_acq_rel);
             pages += heap->reclaim(false);
+            retire(*heap);
             heap = following;
         }
         return pages;
@@ -55,13 +92,62 @@ class heap_group {
     // Reclaims every heap. Returns the number of pages returned to the arena.
     std::size_t reclaim(bool forced) noexcept {
         std::size_t pages = 0;
-        for_each([&](heap_base& heap) { pages += heap.reclaim(forced); });
+        for_each([&](heap_base& heap) {
+            pages += heap.reclaim(forced);
+            retire(heap);
+        });
         return pages;
+    }
+    // Returns all pages, live rows included, and deletes all heaps. No other thread may use the group.
+    void delete_all() noexcept {
+        for_each([](heap_base& heap) {
+            heap.drop_pages();
+            delete &heap;
+        });
+        unused_.delete_all();
     }
 
   private:
-    std::atomic<heap_base*> heaps_{nullptr};
+    static std::uint64_t key_of(const heap_config& config) noexcept {
+        const auto kind = reinterpret_cast<std::uintptr_t>(config.ops);
+        return (std::uint64_t{config.type_id} << 40 ^ std::uint64_t{config.row_bytes} << 16 ^ kind) + config.align;
+    }
+    // Requires open_lock_.
+    template <class Heap> Heap* make(page_provider& provider, const heap_config& config) noexcept {
+        if (heap_base* const unused = unused_.pop(config.ops)) {
+            auto& heap = static_cast<Heap&>(*unused);
+            if (heap.configure(config)) {
+                heap.unused = false;
+                all_.add(heap);
+                return &heap;
+            }
+            unused_.push(heap); // another thread is still walking over it
+        }
+        return new (std::nothrow) Heap(provider, config);
+    }
+    // Requires open_lock_.
+    void set_indexed(heap_base& heap, bool now) noexcept {
+        if (heap.indexed == now) return;
+        heap.indexed = now;
+        if (now) index_.add(heap);
+        else index_.remove(heap);
+    }
+    // Takes a closed heap without pages off the list of all heaps.
+    void retire(heap_base& heap) noexcept {
+        if (!heap.is_idle()) return;
+        const detail::lock_guard hold(open_lock_);
+        if (heap.unused || !heap.is_idle()) return;
+        heap.unused = true;
+        set_indexed(heap, false);
+        all_.remove(heap);
+        unused_.push(heap);
+    }
+
+    walked_list<heap_base, &heap_base::in_group> all_; // those in use
     mpsc_stack<heap_base, &heap_base::empty_link> noted_;
+    spin_lock open_lock_; // the members below, and handles being opened and closed
+    detail::heap_index index_;
+    detail::unused_heaps unused_;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -52,6 +52,10 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
         if constexpr (has_canary<Guard>) canary_.secret = static_cast<std::uint32_t>(sys::object_secret(this));
     }
 
+    // Call when the heap gets another config. Requires that it has no pages.
+    void set_slots_of_page(std::size_t slots) noexcept { quarantine_.set_most(slots); }
+    bool damage_is_reported() noexcept { return damage_.is_idle(); }
+
     // ---- pages and slots; requires the heap's lock ----------------------------------------------------------
 
     void begin_page([[maybe_unused]] page& p) const noexcept {

@@ -20,7 +20,9 @@ namespace allot::inline ALLOT_ABI {
 template <std::size_t Rows> class quarantine_ring {
   public:
     // Depth: the smaller of `Rows` and `most`; neither is 0.
-    explicit quarantine_ring(std::size_t most) noexcept : depth_(most < Rows ? most : Rows) {}
+    explicit quarantine_ring(std::size_t most) noexcept { set_most(most); }
+    // Requires that it is empty, and that no other thread uses it.
+    void set_most(std::size_t most) noexcept { depth_ = most < Rows ? most : Rows; }
 
     // Puts `row` in and returns the row it displaces; null while the ring fills.
     std::byte* exchange(std::byte* row) noexcept {
@@ -62,7 +64,7 @@ template <std::size_t Rows> class quarantine_ring {
         return got;
     }
 
-    const std::size_t depth_;
+    std::size_t depth_ = 0;
     std::atomic<std::size_t> next_{0};
     std::size_t leaving_ = 0; // rows that drain() has taken out and not put; written with its lock
     std::array<std::atomic<std::byte*>, Rows> places_{};
@@ -70,6 +72,7 @@ template <std::size_t Rows> class quarantine_ring {
 template <> class quarantine_ring<0> {
   public:
     explicit quarantine_ring(std::size_t) noexcept {}
+    void set_most(std::size_t) noexcept {}
     static constexpr std::size_t size() noexcept { return 0; }
 };
 

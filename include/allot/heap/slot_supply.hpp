@@ -129,10 +129,18 @@ class slot_supply : public heap_base,
         provider_.give(memory, 1);
     }
 
-    const heap_config config_;
+    // For another config. Requires that the heap has no pages and no users, and lock_.
+    void set_config(const heap_config& config) noexcept {
+        config_ = config;
+        cut_ = cut_for(config, provider_.page_bytes());
+        this->set_slots_of_page(cut_.capacity);
+        scans_ = {};
+    }
+
+    heap_config config_; // config_ and cut_ change only while the heap is unused
     page_provider& provider_;
-    const slot_geometry cut_;
-    std::atomic<bool> abandoned_{false};     // abandoned by its owner: keeps no empty page
+    slot_geometry cut_;
+    std::atomic<bool> abandoned_{false};     // without handles: keeps no empty page
     std::atomic<bool> releasing_all_{false}; // its owner is releasing all rows
 
     alignas(64) spin_lock lock_; // protects the members below, and users_ and caches_ of fixed_heap

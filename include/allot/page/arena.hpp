@@ -62,6 +62,7 @@ template <class Set> class built_arena : public arena_base {
         open(request, SIZE_MAX, name);
     }
     ~built_arena() {
+        check_clients();
         if (begin() != nullptr) arenas.leave(*this);
     }
 
@@ -107,7 +108,8 @@ template <class Set> class built_arena : public arena_base {
 /// std::span<std::byte>, instead of reserve_bytes; under page::on_device the api and a device_id. Without reserve_bytes
 /// it reserves twice its limit and 16 MiB, or the size of the machine's memory if that is less; while very many arenas
 /// are alive, or address space is short, less.
-/// Requires: every client has ended before the destructor runs; the name outlives the arena.
+/// Requires: every client has ended before the destructor runs, otherwise checked builds report misuse; the name
+/// outlives the arena.
 /// Throws: out_of_memory if not even one page can be reserved (without exceptions: writes the report and aborts).
 template <class Set = policies<>> class arena : public detail::built_arena<Set> {
     using detail::built_arena<Set>::built_arena;

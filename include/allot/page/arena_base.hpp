@@ -14,6 +14,8 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_metadata.hpp>
@@ -27,6 +29,7 @@
 #include <allot/page/system_pages.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sync/walked_list.hpp>
 #include <allot/sys/map.hpp>
 
 #include <atomic>
@@ -40,7 +43,12 @@ class arena_client; // page/arena_client.hpp, with what needs it: ask_clients() 
 class text_writer;
 namespace detail {
 class arena_table;
-struct client_walk;
+
+// An arena_client's place in its arena's list.
+struct arena_client_link {
+    list_hook<arena_client_link> in_arena;
+};
+
 } // namespace detail
 
 /// The public functions of every arena<Set>.
@@ -220,6 +228,10 @@ class arena_base : detail::arena_pages {
         own_metadata_ = begin_ = nullptr;
         mapping_ = front_ = bytes_ = limit_pages_ = 0;
     }
+    // Call at the end. Reports a client that is still there.
+    void check_clients() const noexcept {
+        if (!clients_.empty()) report_misuse({.kind = misuse::living_handle, .arena = name_});
+    }
     // Sets up the tables for a range. False: no memory for them, and the arena is empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
         name_ = name;
@@ -272,9 +284,7 @@ class arena_base : detail::arena_pages {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
     }
 
-    mutable spin_lock clients_lock_; // the two lists
-    arena_client* clients_ = nullptr;
-    detail::client_walk* walks_ = nullptr; // calls of ask_clients() that are running
+    walked_list<detail::arena_client_link, &detail::arena_client_link::in_arena> clients_;
 };
 
 } // namespace allot::inline ALLOT_ABI

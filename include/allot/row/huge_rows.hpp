@@ -278,7 +278,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     static bool is_row(page_header& p, std::byte* row) noexcept {
         if (row == row_of(header(p))) return true;
-        header(p).context->report(misuse::interior_pointer, "huge", nullptr, row);
+        header(p).context->report(misuse::interior_pointer, "huge", type_of(header(p)), row);
         return false;
     }
     static void link(page_header& p, std::byte* row) noexcept {
@@ -292,7 +292,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         huge_header& h = header(p);
         switch (Counts ? word(h, row).drop() : link_word::drop_result::freed) {
         case link_word::drop_result::still_linked: return;
-        case link_word::drop_result::was_free: return h.context->report(misuse::double_release, "huge", nullptr, row);
+        case link_word::drop_result::was_free:
+            return h.context->report(misuse::double_release, "huge", type_of(h), row);
         case link_word::drop_result::needs_destroy: owner_of(h).check_and_destroy(h); [[fallthrough]];
         case link_word::drop_result::freed: static_cast<void>(owner_of(h).is_intact(h)); owner_of(h).free(h);
         }

@@ -8,6 +8,7 @@
 #include <allot/config.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/row/buckets.hpp>
+#include <allot/row/living_handles.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_policies.hpp>
@@ -32,7 +33,9 @@ template <class Set> class local_rows {
     using heap_type = typename rows::heap;
 
   public:
-    explicit local_rows(row_manager<Set>& owner) noexcept : local_rows(detail::row_access::core(owner)) {}
+    explicit local_rows(row_manager<Set>& owner) noexcept
+        : arena_(owner.arena().view()), core_(detail::row_access::core(owner)), living_(core_.handles()) {}
+    // A thread's cache: the manager closes it at its end, and does not count it as a handle.
     explicit local_rows(detail::row_core<Set>& core) noexcept : arena_(core.arena().view()), core_(core) {}
     local_rows(const local_rows&) = delete;
     local_rows& operator=(const local_rows&) = delete;
@@ -40,7 +43,7 @@ template <class Set> class local_rows {
 
     /// As row_manager::try_allocate.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
-        thread_check_.check_thread(core_.context(), "", nullptr);
+        thread_check_.check_thread(core_.context(), "", &type);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = core_.buckets().index(bytes);
         if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::first_checked))
@@ -62,7 +65,7 @@ template <class Set> class local_rows {
     /// As row_manager::allocate.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(bytes, type.name);
+        return core_.refuse(bytes, type);
     }
     /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
@@ -177,6 +180,7 @@ template <class Set> class local_rows {
     detail::row_core<Set>& core_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
     ALLOT_NO_UNIQUE_ADDRESS detail::row_sampler<policies::watch::every_nth_row> sampler_;
+    ALLOT_NO_UNIQUE_ADDRESS detail::living_handles::count living_;
     bin none_; // always empty
 };
 

@@ -18,13 +18,13 @@
 #include <allot/page/private_arena.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/huge_rows.hpp>
+#include <allot/row/living_handles.hpp>
 #include <allot/row/local_rows.hpp>
 #include <allot/row/row_heap.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_rows.hpp>
-#include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -154,6 +154,21 @@ template <class Set> class row_core {
         pages_.record(watch_event::out_of_memory, bytes, what);
         return nullptr;
     }
+    // The same for a request with a row type, which may have no number.
+    ALLOT_COLD void* refuse(std::size_t bytes, const row_type& type) {
+        if constexpr (policies::oom::raises)
+            if (type_number(type) == type_table::none) raise_no_type_number(type);
+        return refuse(bytes, type.name);
+    }
+    [[noreturn]] ALLOT_COLD void raise_no_type_number(const row_type& type) {
+        char line[out_of_memory::line_bytes];
+        text_writer text{line};
+        text.put("allot: out of memory: row type ").put(type.name).put(" refused by ").put(set_name());
+        if (*name_ != 0) text.put(" ").put(name_);
+        text.put(": ").put(context_.types.why_none(type));
+        static_cast<void>(detail::take_refusal(0));
+        raise(out_of_memory(text.view(), text.view()));
+    }
     [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
         const charge_status why = detail::take_refusal(bytes);
         pages_.record(watch_event::out_of_memory, bytes, what);
@@ -203,34 +218,42 @@ template <class Set> class row_core {
 
     // ---- heaps of one size --------------------------------------------------------------------------------------
 
+    // A handle of it shares the manager's own heap for rows of the size class, which lives as long as the manager.
+    template <class Changed>
+    static constexpr bool is_bucket =
+        !Changed::one_type && !Changed::limited && Changed::bucketed && std::is_same_v<typename Changed::rows, rows>;
+
     // Finds or creates the heap for rows of this size and type, with the policies of `Changed`.
     template <class Changed> fixed<Changed> heap_for(std::size_t bytes, const row_type& type) {
         using changed = row_policies<Changed>;
         using changed_rows = typename changed::rows;
         using heap_type = typename changed_rows::heap;
-        constexpr bool unique = changed::unique;
         constexpr bool one_type = changed::one_type;
 
         const std::uint32_t number = type_number(type);
         if ((type.align & (type.align - 1)) != 0 || type.align > 64) raise_misuse(misuse::bad_alignment, bytes, type);
-        if (number == type_table::none)
-            detail::note_refusal(charge_outcome::no_memory, bytes), raise_out_of_memory(bytes, type.name);
+        if (number == type_table::none) raise_no_type_number(type);
         if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) raise_misuse(misuse::size_too_large, bytes, type);
         bytes = with_check(bytes, type);
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
         const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
-        if constexpr (!one_type && !changed::limited && changed::bucketed && std::is_same_v<changed_rows, rows>) {
+        if constexpr (is_bucket<changed>) {
             if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
                 found = buckets_.at(index, align);
+            else detail::note_refusal(charge_outcome::misused, bytes);
+            if (found != nullptr) found->handles.fetch_add(1, std::memory_order_relaxed);
         } else {
             constexpr bool by_type = one_type || !changed::limited;
             heap_config plan = changed_rows::plan(context_, by_type ? type.name : "shared", one_type ? &type : nullptr,
                                                   round_to_class<changed>(bytes), align);
             plan.type_id = by_type ? number : 0;
-            plan.exclusive = unique;
+            plan.exclusive = changed::unique;
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
-            found = find_or_create<heap_type>(plan);
+            const bool fits = heap_type::rows_per_page(plan, pages_.page_bytes()) != 0;
+            if (fits) found = heaps().template open<heap_type>(pages_, plan);
+            if (found == nullptr)
+                detail::note_refusal(fits ? charge_outcome::no_memory : charge_outcome::misused, bytes);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
         pages_.record(watch_event::handle_opened, found->cut().stride, found->config().name);
@@ -242,18 +265,24 @@ template <class Set> class row_core {
                 return buckets_.row_bytes(index);
         return bytes;
     }
-    // The handle of a unique heap is destroyed. The heap is used again for an equal heap_config once it has no pages.
-    template <class Heap> void close_unique_handle(Heap& heap) noexcept {
+    // A handle is destroyed.
+    template <class Changed, class Heap> void close_handle(Heap& heap) noexcept {
         pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
-        heap.abandon();
-        heap.reclaim(true);
-        heap.report_found_damage();
+        if constexpr (is_bucket<Changed>) heap.handles.fetch_sub(1, std::memory_order_relaxed);
+        else heaps().close(heap);
     }
-    // A handle of a heap::shared_by heap is destroyed.
-    template <class Heap> void close_limited_handle(Heap& heap) noexcept {
-        pages_.record(watch_event::handle_closed, heap.cut().stride, heap.config().name);
-        if (heap.close()) heap.reclaim(true);
+
+    // Checked builds: call at the manager's end. Reports a handle that is still there, by its heap.
+    void check_handles() noexcept {
+        if constexpr (ALLOT_CHECKED == 0) return;
+        heaps().for_each([&](heap_base& heap) {
+            if (!heap.has_users()) return;
+            const heap_usage u = heap.usage();
+            context_.report(misuse::living_handle, u.name, u.type, nullptr);
+        });
+        if (handles_.any()) context_.report(misuse::living_handle, "", nullptr, nullptr);
     }
+    living_handles& handles() noexcept { return handles_; }
 
     // ---- threads ------------------------------------------------------------------------------------------------
 
@@ -305,25 +334,6 @@ template <class Set> class row_core {
         if (!policies::counts || bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return bytes;
         return bytes + type.check_bytes();
     }
-    // A heap with the same heap_config: one with room for a handle, an orphan without pages, or a new one. Null if none
-    // can be allocated, or no row fits a page.
-    template <class Heap> Heap* find_or_create(const heap_config& plan) {
-        if (Heap::rows_per_page(plan, pages_.page_bytes()) == 0)
-            return detail::note_refusal(charge_outcome::misused, plan.row_bytes), nullptr;
-        const lock_guard hold(create_lock_);
-        Heap* found = nullptr;
-        heaps().for_each([&](heap_base& base) {
-            if (found != nullptr || base.kind() != plan.ops) return;
-            auto& heap = static_cast<Heap&>(base);
-            if (heap.config() == plan && (!plan.exclusive || heap.reuse()) && (plan.users == 0 || heap.open()))
-                found = &heap;
-        });
-        if (found != nullptr) return found;
-        found = new (std::nothrow) Heap(pages_, plan);
-        if (found == nullptr) detail::note_refusal(charge_outcome::no_memory, sizeof(Heap));
-        if (found != nullptr && plan.users != 0) found->open();
-        return found;
-    }
 
     const char* name_;
     row_context context_;
@@ -332,8 +342,8 @@ template <class Set> class row_core {
     mutable ledger_pages<ledger_type> pages_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
-    thread_rows<Set>* threads_ = nullptr; // heap::per_thread; null if it could not be allocated
-    spin_lock create_lock_;
+    thread_rows<Set>* threads_ = nullptr;            // heap::per_thread; null if it could not be allocated
+    ALLOT_NO_UNIQUE_ADDRESS living_handles handles_; // local_rows
     ALLOT_NO_UNIQUE_ADDRESS shared_row_sampler<policies::watch::every_nth_row> sampler_;
 };
 

@@ -125,7 +125,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 };
 
 /// A handle of a heap for rows of one size, from row_manager::heap(). A moved-from handle may only be destroyed or
-/// assigned to. Rows outlive the handle; then a unique heap returns its pages as they become empty.
+/// assigned to. Rows outlive the handle. A heap without handles returns its pages as they become empty, and serves
+/// another handle after its last row.
 /// Requires: destroyed before the manager.
 template <class Set, class Heap> class row_heap {
     using policies = Heap;
@@ -155,10 +156,7 @@ template <class Set, class Heap> class row_heap {
     }
     ~row_heap() {
         close();
-        if constexpr (unique)
-            if (heap_ != nullptr) core_->close_unique_handle(*heap_);
-        if constexpr (policies::limited)
-            if (heap_ != nullptr) core_->close_limited_handle(*heap_);
+        if (heap_ != nullptr) core_->template close_handle<policies>(*heap_);
     }
 
     /// As row_manager::try_allocate, for a row of the heap's size and type.

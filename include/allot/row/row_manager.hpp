@@ -75,16 +75,15 @@ template <class Set> class row_manager {
 
     /// Reports rows that were not released to the leak_sink and frees their pages, without calling destructors.
     /// Requires: no thread uses the manager or a row; all handles are destroyed (those of heap::per_thread end here).
+    /// Checked builds report a handle that is not, as misuse.
     ~row_manager() {
         if constexpr (policies::in_tree) core_.ledger().set_stats_source(nullptr, nullptr);
         client_.leave();
         core_.close_threads();
+        core_.check_handles();
         detail::report_leaks(core_.heaps(), core_.huge(), name(), core::set_name(), leaks_);
         core_.huge().drop();
-        core_.heaps().for_each([](heap_base& heap) {
-            heap.drop_pages();
-            delete &heap;
-        });
+        core_.heaps().delete_all();
     }
 
     // ---- rows of any size -----------------------------------------------------------------------------------
@@ -97,7 +96,7 @@ template <class Set> class row_manager {
     /// Throws: out_of_memory under oom::raise.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(bytes, type.name);
+        return core_.refuse(bytes, type);
     }
     /// As allocate(), but returns null if it fails. `why`: where it is not null, the status of the request, with what
     /// refused it.
@@ -170,7 +169,7 @@ template <class Set> class row_manager {
     }
 
     /// Returns: a handle for one thread, the fastest way to allocate and release; to be destroyed before the manager.
-    local_rows<Set> local() noexcept { return local_rows<Set>(core_); }
+    local_rows<Set> local() noexcept { return local_rows<Set>(*this); }
 
     // ---- memory ---------------------------------------------------------------------------------------------
 

@@ -159,13 +159,17 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static void report_damage(page& p, misuse kind, std::byte* row) noexcept {
         context_of(p).report_damage(kind, heap_of(p).config().name, type_of(p, row), row);
     }
-    // The type of a row that lives, or of the last one at its address; null: none is known.
-    static const row_type* last_type_of(page& p, std::byte* row) noexcept {
+    // The type of the row that lives around an address, or of the last one; null: none is known.
+    static const row_type* last_type_of(page& p, const std::byte* address) noexcept {
         if (p.type != nullptr) return p.type;
-        if constexpr (counting::counts)
-            if (is_start(p, row))
+        if constexpr (counting::counts) {
+            const auto offset = static_cast<std::size_t>(address - p.base());
+            if (offset < p.cut.first) return nullptr;
+            const std::uint32_t slot = p.cut.index_of(offset);
+            if (slot < p.fresh.load(std::memory_order_relaxed))
                 return context_of(p).types.find(
-                    std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed));
+                    std::atomic_ref(*counting::type_number(p, p.row(slot))).load(std::memory_order_relaxed));
+        }
         return nullptr;
     }
     static void report(page& p, misuse kind, std::byte* row) noexcept {

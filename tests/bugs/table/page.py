@@ -16,12 +16,12 @@ BUGS = {
         "const std::uint64_t was = words_[w].load();" + wait(512, 20) + "words_[w].store(was & ~mask); ok = (was & mask) == mask && ok;"),
     "holders_asked_with_the_lock": bug(
         "unit/chunk/chunk_accounts.cpp",
-        "clients_lock_.unlock(); pages += walk.current->reclaim(); clients_lock_.lock();",
-        "pages += walk.current->reclaim();"),
+        "walk here(*this); while (Node* const node = here.step()) visit(*node);",
+        "static spin_lock one; const detail::lock_guard hold(one); walk here(*this); while (Node* const node = here.step()) visit(*node);"),
     "holder_waits_for_its_own_thread": bug(
         "threads/arena.cpp",
-        "w->current == this && w->thread != sys::thread_token()",
-        "w->current == this"),
+        "w->current == &node && w->thread != sys::thread_token()",
+        "w->current == &node"),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",
         "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages);",

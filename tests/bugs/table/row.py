@@ -2,6 +2,14 @@
 from .bug import bug, wait
 
 BUGS = {
+    "type_index_forgets_when_it_grows": bug(
+        "unit/row/row_types.cpp",
+        "if (old[i] != 0) *find_entry(*(*this)[old[i]]) = old[i];",
+        ";"),
+    "manager_ends_under_its_handles": bug(
+        "death/rows.cpp",
+        "core_.close_threads(); core_.check_handles();",
+        "core_.close_threads();"),
     "double_release_not_seen": bug(
         "death/rows.cpp",
         "if (!is_row(was)) return drop_result::was_free;",

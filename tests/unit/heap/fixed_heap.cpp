@@ -130,16 +130,17 @@ TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is em
     one_heap<TestType> h(300);
     std::byte* const p = h.heap->pop();
     std::byte* const q = h.heap->pop();
-    CHECK_FALSE(h.heap->reuse());
-    h.heap->abandon();
+    CHECK_FALSE(h.heap->is_idle());
+    h.heap->set_abandoned(true);
     h.heap->reclaim(true);
-    CHECK_FALSE(h.heap->reuse());
+    CHECK_FALSE(h.heap->is_idle());
     h.heap->push(p);
     h.heap->push(q);
     h.provider.heaps().collect();
     CHECK(h.heap->pages() == 0);
-    CHECK(h.heap->reuse());
-    CHECK_FALSE(h.heap->reuse()); // it has an owner now
+    CHECK(h.heap->is_idle());
+    h.heap->set_abandoned(false);
+    CHECK_FALSE(h.heap->is_idle()); // it has an owner now
     h.heap->push(h.heap->pop());
 }
 

@@ -81,7 +81,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
     h.give({rows.begin(), rows.end() - 1}); // one slot short of what would be told
     auto& page = h.page_of_row(rows[0]);
     REQUIRE(page.locked_frees.slots == rows.size() - 1);
-    h.heap->abandon(); // slots go straight to their page now, without the lock
+    h.heap->set_abandoned(true); // slots go straight to their page now, without the lock
     h.heap->push(rows.back());
     CHECK_FALSE(page.state.is_noted()); // nobody could see that it is empty
     h.provider.heaps().collect();

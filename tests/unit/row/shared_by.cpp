@@ -30,15 +30,15 @@ TEST_CASE("eight handles share a heap unless the set says otherwise, the ninth o
     for (int i = 0; i < 24; ++i) handles.push_back(open()); // they are moved as the vector grows
     auto users = users_of(handles);
     CHECK(users.size() == 3);
-    for (const auto& h : handles) CHECK(h.heap().handles() == users[&h.heap()]);
+    for (const auto& h : handles) CHECK(h.heap().handles == users[&h.heap()]);
     for (const auto& [heap, n] : users) CHECK(n <= 8);
     const auto* const first = &handles.front().heap();
     handles.erase(handles.begin());
-    CHECK(first->handles() == 7);
+    CHECK(first->handles == 7);
     handles.push_back(open());
     CHECK(&handles.back().heap() == first); // the place that became free
     handles.clear();
-    CHECK(first->handles() == 0);
+    CHECK(first->handles == 0);
     CHECK(users.count(&open().heap()) == 1);
     CHECK(rows.valid());
 }
@@ -101,7 +101,7 @@ TEST_CASE("never more users a heap, and every row finds its heap, under threads"
             for (int round = 0; round < (ALLOT_TSAN ? 40 : 300); ++round) {
                 auto one = rows.heap(64, order);
                 auto two = rows.heap(64, line);
-                if (one.heap().handles() > most || two.heap().handles() > most) good = false;
+                if (one.heap().handles > most || two.heap().handles > most) good = false;
                 std::vector<void*> mine;
                 {
                     auto local = two.local();
