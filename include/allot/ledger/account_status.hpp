@@ -15,6 +15,10 @@ namespace allot::inline ALLOT_ABI {
 
 class account;
 
+namespace detail {
+inline constexpr std::size_t most_charged = PTRDIFF_MAX; // bytes that an account can count
+}
+
 /// Bytes that an account charges to its parent from its start, used or not.
 struct reservation {
     std::size_t bytes;
@@ -26,13 +30,14 @@ struct grace {
 };
 
 /// A leaf is granted credit in steps of this many bytes; 4 times as many once it uses 16 steps, 8 times from 64 steps
-/// on.
+/// on. 0: no credit. An account with a larger step than `most` is refused.
 struct credit_step {
+    static constexpr std::size_t most = std::size_t{1} << 26;
     std::size_t bytes = std::size_t{1} << 20;
 };
 
 /// Only one thread charges and refunds the account, so its credit needs no locked operation. Such an account has no
-/// children.
+/// children. Others need its credit at times: its thread returns it with its next request, refund(0) for example.
 struct one_thread {};
 
 enum class charge_outcome : std::uint8_t {

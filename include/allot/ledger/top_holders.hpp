@@ -21,7 +21,9 @@ inline void write(text_writer& out, const charge_status& s) noexcept {
     out.put(": ").put(s.at->name());
     if (s.outcome == charge_outcome::closed) return;
     out.put(" uses ").bytes(s.used).put(" of ");
-    if (s.limit == SIZE_MAX) out.put("no limit");
+    if (s.outcome == charge_outcome::over_limit && s.limit >= detail::most_charged)
+        out.put("2^63 - 1 bytes, which no sum may exceed");
+    else if (s.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(s.limit);
 }
 
@@ -92,6 +94,15 @@ inline void write_top_holders(text_writer& out, const account& root) noexcept {
         out.newline();
         write_top_holders(out, root());
     }));
+}
+
+[[noreturn]] ALLOT_COLD inline void account::raise_not_opened() const {
+    if (refusal_.outcome != charge_outcome::misused || refusal_.at != this) raise_refused(refusal_);
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: the credit step of account ").put(name()).put(" is ").bytes(refusal_.requested);
+    text.put("; pass at most ").bytes(refusal_.limit);
+    raise(out_of_memory(text.view(), [&](text_writer& out) { out.put(text.view()).newline(); }));
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -191,10 +191,11 @@ inline bool tree_node::may_hold_credit() const noexcept {
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
-    std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below `n`: a charge within them does not climb
+    std::size_t most = most_charged, unused = 0; // of reservations below `n`: a charge within them does not climb
     for (const tree_node* n = this; n != nullptr; n = n->parent_) {
         const level_totals& t = n->totals_;
-        const std::size_t here = t.limit() > t.total() ? t.limit() - t.total() : 0;
+        const std::size_t bound = t.limit() < most_charged ? t.limit() : most_charged,
+                          here = bound > t.total() ? bound - t.total() : 0;
         if (here < most && here + unused < most) most = here + unused;
         unused += t.subtree_charge() - t.total();
     }
