@@ -78,6 +78,7 @@ enum class misuse {
     reservation_closed,     // a reservation that is used up or closed
     not_a_row,         // an address in a page where no row starts: freed before, never allocated, or inside a huge row
     use_after_release, // a row was used after its last release
+    too_many_views,    // more buffers of an account, or views of one, than can be counted
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
@@ -107,6 +108,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a reservation that is used up or closed",
         "an address in a page where no row starts: freed before, never allocated, or inside a huge row",
         "a row was used after its last release",
+        "too many buffers of an account, or views of a buffer: they cannot be counted",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",

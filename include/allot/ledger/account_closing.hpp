@@ -111,7 +111,7 @@ inline charge_status account::why_closed(std::size_t bytes) const noexcept {
 }
 ALLOT_COLD inline void account::count_closing(unsigned at, int by) noexcept {
     const locked scope(*this); // its destructor may end the account
-    life_.counts().add_left(at, by);
+    if (!life_.counts().add_left(at, by)) report_misuse({.kind = misuse::too_many_views, .heap = name()});
     end_if_drained();
 }
 // Requires the lock.
