@@ -195,10 +195,10 @@ inline void account::end_reservation(const account_reservation& gone) noexcept {
         release_reservation();
     } else if (!life_.is_closed()) {
         scope.tree.recall_credit(*this, false);
-        const std::size_t used = tree_node::used(), charged = used > gone.used_before_ ? used - gone.used_before_ : 0,
-                          back = gone.bytes_ > charged ? gone.bytes_ - charged : 0,
+        const std::size_t used = tree_node::used(), charged = detail::max(used, gone.used_before_) - gone.used_before_,
+                          stays = detail::min(gone.bytes_, charged),
                           most = detail::max(used, totals().reserved_at_start()) + promised_;
-        reserve(detail::min(totals().reserved() - back, most));
+        reserve(detail::min(totals().reserved() - gone.bytes_ + stays, most));
     }
     life_.counts().add_locked(detail::open_counts::users, -1);
     end_if_drained();

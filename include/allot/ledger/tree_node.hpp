@@ -140,8 +140,17 @@ class tree_node {
     std::size_t begin_change() noexcept;
     std::size_t at_most_held(std::size_t bytes) const noexcept;
     template <class Node, class Visit> static void walk_from(Node& top, Visit& visit) {
-        visit(top);
-        for (Node* c = top.below_.first(); c != nullptr; c = top.below_.after(*c)) walk_from(*c, visit);
+        for (Node* n = &top; n != nullptr;) {
+            visit(*n);
+            if (Node* const child = n->below_.first()) n = child;
+            else n = next_after(n, top);
+        }
+    }
+    // The node that a walk of `top` visits after all below `n`; null if none.
+    static tree_node* next_after(const tree_node* n, const tree_node& top) noexcept {
+        for (; n != &top; n = n->parent_)
+            if (tree_node* const next = n->parent_->below_.after(*n)) return next;
+        return nullptr;
     }
     void decrement_depths() noexcept;
     void report_over_refunded() const noexcept {

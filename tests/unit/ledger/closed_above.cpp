@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace allot::literals;
 using allot::account;
@@ -179,4 +181,20 @@ TEST_CASE("a closed root with a credit step keeps what was charged, not its cred
     CHECK(root.verify());
     root.refund(10);
     CHECK(root.used() == 0);
+}
+
+TEST_CASE("a deep tree closes", "[accounts][closing]") {
+    constexpr std::size_t levels = 50'000;
+    account root{name{"root"}};
+    account query{root, name{"query"}, no_report};
+    std::vector<std::unique_ptr<account>> below;
+    for (std::size_t i = 0; i != levels; ++i)
+        below.push_back(std::make_unique<account>(i == 0 ? query : *below.back(), name{"below"}));
+    std::thread{[&] { CHECK_FALSE(query.close_when_drained([](account&, void*) noexcept {})); }}.join();
+    CHECK(is_closed_by(query, below.back()->try_charge(1)));
+    CHECK(is_closed_by(query, below[levels / 2]->try_charge(1)));
+    CHECK(root.try_charge(1));
+    root.refund(1);
+    while (!below.empty()) below.pop_back();
+    CHECK(query.has_ended());
 }

@@ -112,8 +112,7 @@ TEST_CASE("the credit of a leaf of one thread is bounded, and its thread returns
         const std::size_t bytes = (random >> 16) % 200;
         if ((random >> 8) % 2 == 0 && mine.try_charge(bytes)) charged += bytes;
         else if (bytes <= charged) mine.refund(bytes), charged -= bytes;
-        const std::size_t steps = charged < 16 * step ? 4 : 8; // 1, 4 or 8; less used since
-        REQUIRE(mine.stats().credit <= steps * step);
+        REQUIRE(mine.stats().credit <= 8 * step);
         if (i % 100 != 0) continue;
         REQUIRE(mine.try_charge(1)); // takes credit
         const std::size_t kept = mine.stats().credit, free = root.limit() - root.used();
