@@ -4,6 +4,7 @@
 
 #include <allot/ledger/account.hpp>
 
+#include <climits>
 #include <thread>
 
 using allot::account;
@@ -66,4 +67,10 @@ TEST_CASE("more confirmed or given up than is held", "[death][accounts]") {
         f.other.cancel(11);
     });
     reported("more refunded than was charged", "other", [](fixture& f) { f.other.confirm(1); });
+}
+
+TEST_CASE("more buffers than an account can count", "[death][accounts]") {
+    reported("too many buffers of an account", "other query", [](fixture& f) {
+        for (const int more : {INT_MAX, 1, 1}) f.other.count(allot::counted::buffers, more);
+    });
 }

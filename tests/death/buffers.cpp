@@ -5,6 +5,7 @@
 
 #include <allot/buffers.hpp>
 
+#include <cstring>
 #include <thread>
 
 using allot::account;
@@ -125,4 +126,13 @@ TEST_CASE("an account that ends before its views tells them", "[death][buffer]")
     });
     CHECK(end.survived());
     CHECK_THAT(end.said, ContainsSubstring("account early closed with 0 bytes not refunded, 1 buffers"));
+}
+
+TEST_CASE("more views of a buffer than can be counted", "[death][buffer]") {
+    reported("too many buffers of an account, or views of a buffer", "scan", [](fixture& f) {
+        allot::detail::buffer_ledger* its = nullptr;
+        std::memcpy(&its, &f.x, sizeof its); // a view begins with the address of its ledger
+        its->views = UINT32_MAX;
+        static_cast<void>(f.x.slice());
+    });
 }

@@ -18,11 +18,17 @@ namespace {
 using allot::account;
 using allot::charge_outcome;
 
+struct promise {
+    allot::account_reservation real;
+    std::size_t used_before;
+};
+
 struct node {
     int parent = -1, closed_by = -1;
     std::size_t own = 0, reserved = 0, first_reserved = 0, limit = 0, grace = 0, peak = 0;
     bool steps = false, parent_once = false, closing = false;
     std::unique_ptr<account> real;
+    std::vector<promise> promises;
     bool live() const { return real != nullptr; }
 };
 
@@ -123,6 +129,7 @@ class trace {
         for (node& c : nodes_)
             if (c.live() && c.parent == n) return true;
         gone.real->refund(gone.own);
+        gone.promises.clear();
         gone.real.reset();
         if (n == static_cast<int>(nodes_.size()) - 1) nodes_.pop_back();
         return true;
@@ -137,10 +144,21 @@ class trace {
         at(n).real->close_when_drained([](account&, void*) noexcept {});
         end_drained();
     }
+    void end_promise(int n, std::size_t which) {
+        node& it = at(n);
+        const promise gone = std::move(it.promises[which]);
+        it.promises.erase(it.promises.begin() + static_cast<std::ptrdiff_t>(which));
+        std::size_t others = 0;
+        for (const promise& p : it.promises) others += p.real.bytes();
+        const std::size_t now = used(n), charged = std::max(now, gone.used_before) - gone.used_before;
+        it.reserved = std::min(it.reserved - gone.real.bytes() + std::min(gone.real.bytes(), charged),
+                               std::max(it.first_reserved, now) + others);
+        if (others == 0) it.reserved = it.first_reserved;
+    }
     void end_drained() {
         for (int n = static_cast<int>(nodes_.size()) - 1; n > 0; --n) { // children first
             node& it = at(n);
-            bool drained = it.live() && it.closing && it.own == 0;
+            bool drained = it.live() && it.closing && it.own == 0 && it.promises.empty();
             for (const node& c : nodes_) drained = drained && !(c.live() && c.parent == n);
             if (!drained) continue;
             good_ = good_ && it.real->has_ended();
@@ -198,18 +216,20 @@ class trace {
             break;
         }
         case 6: {
-            const std::size_t whole = std::max(it.reserved, used(n) + bytes), was = it.reserved;
-            bool fits = it.closed_by == -1 && used(n) + bytes <= it.limit;
-            if (fits && whole > std::max(was, used(n)) && it.parent != -1)
-                fits = outcome(it.parent, static_cast<std::ptrdiff_t>(whole - std::max(was, used(n)))) ==
+            const std::size_t before = used(n), was = std::max(it.reserved, before);
+            bool fits = it.closed_by == -1 && was + bytes <= it.limit;
+            if (fits && bytes != 0 && it.parent != -1)
+                fits = outcome(it.parent, static_cast<std::ptrdiff_t>(was + bytes - std::max(it.reserved, before))) ==
                        charge_outcome::fits;
-            if (it.real->maybe_reserve(bytes).charged() != fits) return false;
-            if (fits) it.reserved = whole;
+            allot::account_reservation made = it.real->maybe_reserve(bytes);
+            if (static_cast<bool>(made) != fits) return false;
+            if (!fits) break;
+            it.promises.push_back({std::move(made), before});
+            it.reserved = was + bytes;
             break;
         }
         case 7:
-            it.real->release_reservation();
-            it.reserved = it.first_reserved;
+            if (!it.promises.empty()) end_promise(n, below(it.promises.size()));
             break;
         case 8:
         case 9: {

@@ -130,3 +130,21 @@ TEST_CASE("accounts: what opens below while an account closes is closed, too", "
     }
     CHECK(good);
 }
+
+TEST_CASE("accounts: parent() while the parent closes", "[accounts][threads]") {
+    account root{name{"root"}};
+    for (int round = 0; round != 100; ++round) {
+        account query{root, name{"query"}, no_report}, leaf{query, name{"leaf"}};
+        std::atomic<bool> started{false};
+        bool good = true;
+        std::thread looks{[&] {
+            started = true;
+            const account* above = leaf.parent();
+            for (; above != &root; above = leaf.parent()) good = good && above == &query;
+        }};
+        while (!started) std::this_thread::yield();
+        query.close();
+        looks.join();
+        REQUIRE(good);
+    }
+}

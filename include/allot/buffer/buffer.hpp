@@ -69,6 +69,7 @@ class buffer {
     ALLOT_ALWAYS_INLINE buffer slice(std::size_t offset, std::size_t bytes) const noexcept {
         if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);
         if (bytes == 0) return {};
+        if constexpr (ALLOT_CHECKED != 0) ledger_->check_views();
         ledger_->views.fetch_add(1, std::memory_order_relaxed);
         return {ledger_, data_ + offset, bytes};
     }

@@ -53,6 +53,11 @@ struct buffer_ledger {
     buffer_block* block;
     buffer_ledger* next = nullptr; // the next to arrive
 
+    void check_views() const noexcept {
+        constexpr std::uint32_t most = UINT32_MAX - (1 << 16); // other threads may add views meanwhile
+        if (views.load(std::memory_order_relaxed) > most)
+            report_misuse({.kind = misuse::too_many_views, .heap = by->name()});
+    }
     bool alive() const noexcept { return views.load(std::memory_order_relaxed) != 0; }
     bool add_view() noexcept {
         std::uint32_t n = views.load(std::memory_order_relaxed);

@@ -74,7 +74,9 @@ constexpr void write(text_writer& out, const charge_status& s) noexcept {
     else out.put(kinds[kind]).put(s.name);
     if (s.outcome == charge_outcome::closed) return;
     out.put(" uses ").bytes(s.used);
-    if (s.limit == SIZE_MAX) out.put(", without a limit");
+    if (s.by == refuser::account && s.outcome == charge_outcome::over_limit && s.limit >= PTRDIFF_MAX)
+        out.put(" of 2^63 - 1 bytes, which no sum may exceed");
+    else if (s.limit == SIZE_MAX) out.put(", without a limit");
     else out.put(" of ").bytes(s.limit);
 }
 

@@ -37,6 +37,7 @@
 #include <allot/ledger/account_lifetime.hpp>
 #include <allot/ledger/account_listener.hpp>
 #include <allot/ledger/account_log.hpp>
+#include <allot/ledger/account_reservation.hpp>
 #include <allot/ledger/account_status.hpp>
 #include <allot/ledger/account_tree.hpp>
 #include <allot/ledger/charge_request.hpp>
@@ -59,10 +60,14 @@ class alignas(64) account : detail::tree_node {
   public:
     /// Makes a root. Takes in any order: limit, grace, credit_step, one_thread, leak_sink.
     /// Requires: the name outlives the account.
+    /// Throws: out_of_memory if the credit step is larger than credit_step::max_bytes. With std::nothrow the account is
+    /// closed instead: see refusal().
     template <class... Values>
-    explicit account(allot::name who, const Values&... values) noexcept
+    explicit account(allot::name who, const Values&... values) noexcept(!detail::may_refuse_step<Values...>)
         : account(nullptr, detail::account_arguments(who, values...)) {
         detail::check_account_values<Values...>();
+        if constexpr (detail::may_refuse_step<Values...>)
+            if (!refusal_) raise_not_opened();
         static_assert(!given<allot::reservation, const Values&...>,
                       "allot: a root account takes no reservation, since it has no parent; give it a limit, or make it "
                       "a child: account{parent, name{...}, reservation{...}}");
@@ -70,13 +75,14 @@ class alignas(64) account : detail::tree_node {
     /// Makes a child. Takes the same values, and a reservation, which is charged to the parent at once. The child's
     /// limit may exceed its parent's; both apply.
     /// Requires: the parent outlives the child, and is not one_thread.
-    /// Throws: out_of_memory if the parent refuses. With std::nothrow the account is closed instead: see refusal().
+    /// Throws: out_of_memory if the parent refuses, or for its credit step. With std::nothrow the account is closed
+    /// instead: see refusal().
     template <class... Values>
     account(account& parent, allot::name who, const Values&... values) noexcept(given<std::nothrow_t, const Values&...>)
         : account(&parent, detail::account_arguments(who, values...)) {
         detail::check_account_values<Values...>();
         if constexpr (!given<std::nothrow_t, const Values&...>)
-            if (!refusal_) raise_refused(refusal_);
+            if (!refusal_) raise_not_opened();
     }
     /// Rejected at compile time: the first argument must be a name.
     template <detail::account_value First, class... Values>
@@ -137,11 +143,11 @@ class alignas(64) account : detail::tree_node {
         return move(from, to, bytes, mode::checked);
     }
 
-    /// Reserves: this account can charge as many bytes more without asking its parent.
-    /// Returns: false if refused; nothing has changed then.
-    [[nodiscard]] charge_status maybe_reserve(std::size_t bytes) noexcept;
-    /// Returns the unused part of maybe_reserve() to the parent. The constructor's reservation stays.
-    void release_reservation() noexcept;
+    /// Reserves bytes of the parent: until the result ends, the account can charge as many bytes more without asking
+    /// its parent. They are added to what is reserved already, or to what is used, if that is more.
+    /// Returns: a false reservation, whose status says why, if refused; nothing has changed then. Reserved bytes count
+    /// as used in the status.
+    account_reservation maybe_reserve(std::size_t bytes) noexcept;
 
     // ---- limits and statistics ------------------------------------------------------------------------------
 
@@ -163,7 +169,8 @@ class alignas(64) account : detail::tree_node {
     account_stats stats() const noexcept;
 
     const char* name() const noexcept { return tree_node::name(); }
-    account* parent() const noexcept { return of(tree_node::parent()); }
+    /// The parent; null for a root. When the parent ends, this is its parent.
+    account* parent() const noexcept;
     account& root() const noexcept { return tree_node::root(); }
     /// False once this account or one above has begun to close: charges are refused for good.
     bool is_open() const noexcept { return life_.accepts_charges(); }
@@ -283,6 +290,9 @@ class alignas(64) account : detail::tree_node {
     static charge_status move(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept;
     static charge_status move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept;
+    friend class account_reservation;
+    charge_status reserve_more(account_reservation& made) noexcept;
+    void end_reservation(const account_reservation& gone) noexcept;
     static bool stays_below_closed(const account& from, const account& to) noexcept;
     bool may_take_credit() const noexcept;
     void charged_beyond(const limit_check& found) noexcept;
@@ -294,12 +304,14 @@ class alignas(64) account : detail::tree_node {
         return status(why, requested, tree_node::used(), limit());
     }
     [[noreturn]] void raise_refused(const charge_status& s) const; // top_holders.hpp
+    [[noreturn]] void raise_not_opened() const;
     void log_event(const char* what, std::size_t bytes) noexcept {
         if (account_log* const to = log()) to->record(what, bytes, used());
     }
 
     // ---- account_closing.hpp
     bool try_open_below(account& parent, std::size_t reserved) noexcept;
+    void refuse_to_open(const charge_status& why) noexcept;
     limit_check check_parent(account& parent, std::size_t reserved) noexcept;
     ALLOT_ALWAYS_INLINE void count_at(unsigned at, int by) noexcept {
         if (ALLOT_UNLIKELY(!life_.counts().add(at, by))) count_closing(at, by);
@@ -332,7 +344,8 @@ class alignas(64) account : detail::tree_node {
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
 
     alignas(64) detail::account_tree tree_; // used in the root only
-    leak_sink leaks_;                       // last, where the tree leaves space
+    leak_sink leaks_;                       // last, where the tree leaves space, as what follows
+    std::size_t promised_ = 0;              // by maybe_reserve(); requires the lock
 };
 
 // Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller

@@ -29,6 +29,9 @@ struct account_arguments {
     bool one_thread;
     leak_sink leaks;
 
+    // False: the account cannot open.
+    bool has_valid_step() const noexcept { return step <= credit_step::max_bytes; }
+
     template <class... Values>
     explicit account_arguments(allot::name who, const Values&... values) noexcept
         : name(who.text), limit(value_or<allot::limit>({SIZE_MAX}, values...).bytes),
@@ -38,6 +41,11 @@ struct account_arguments {
           one_thread(given<allot::one_thread, const Values&...>),
           leaks(value_or<leak_sink>({&leaks_to_stderr}, values...)) {}
 };
+
+// Whether the constructor of a root must check the credit step.
+template <class... Values>
+inline constexpr bool may_refuse_step =
+    given<credit_step, const Values&...> && !given<std::nothrow_t, const Values&...>;
 
 template <class... Values> constexpr void check_account_values() noexcept {
     []<class... Known>(types<Known...>) {

@@ -1,11 +1,13 @@
 // Charges, refunds, holds and reservations of an account that its own credit does not cover. Part of account.hpp.
 #pragma once
 
+#include <allot/core/min_max.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -41,8 +43,6 @@ inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noe
     return s;
 }
 inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
-    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX))
-        return status(charge_outcome::over_limit, bytes, used(), limit());
     const locked scope(*this);
     detail::charge_request request{scope.tree, *this, how};
     const bool held = how == mode::held;
@@ -81,7 +81,6 @@ inline void account::charged_beyond(const limit_check& found) noexcept {
 }
 inline bool account::fits(std::size_t bytes) noexcept {
     if (bytes != 0 && has_credit(bytes)) return true;
-    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) return false;
     const locked scope(*this);
     for (unsigned recalls = 0;; ++recalls) {
         const std::size_t unused = credit().unused();
@@ -158,28 +157,55 @@ inline void account::cancel(std::size_t bytes) noexcept {
 
 // ---- reservation and limit ---------------------------------------------------------------------------------------
 
-inline charge_status account::maybe_reserve(std::size_t bytes) noexcept {
+inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
+    account_reservation made{*this, bytes};
+    made.status_ = reserve_more(made);
+    if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
+    return made;
+}
+inline charge_status account::reserve_more(account_reservation& made) noexcept {
+    const std::size_t bytes = made.bytes_;
     const locked scope(*this);
     detail::charge_request request{scope.tree, *this, mode::checked};
     for (;;) {
         scope.tree.recall_credit(*this, false); // the credit of leaves below counts in used()
-        const std::size_t now = tree_node::used();
         if (!is_open()) return refused_closed(bytes);
-        if (bytes > SIZE_MAX / 2 || now > SIZE_MAX / 2 - bytes || now + bytes > limit())
-            return totals().count_refusal(), refused_here(charge_outcome::over_limit, bytes);
-        const std::size_t whole = now + bytes > totals().reserved() ? now + bytes : totals().reserved();
-        limit_check found = check_levels(tree_node::parent(), (whole > totals().total() ? whole : totals().total()) -
-                                                                  totals().subtree_charge());
+        made.used_before_ = tree_node::used();
+        const std::size_t now = detail::max(made.used_before_, totals().reserved());
+        if (bytes > detail::max_charged - now || now + bytes > limit()) {
+            totals().count_refusal();
+            return status(charge_outcome::over_limit, bytes, now, limit());
+        }
+        limit_check found =
+            check_levels(tree_node::parent(), detail::max(now + bytes, totals().total()) - totals().subtree_charge());
         found.without_grace();
         if (request.retry(found)) continue;
         if (!found.charged()) return status_of(found, bytes);
-        reserve(whole);
+        reserve(now + bytes);
+        promised_ += bytes;
+        life_.counts().add_locked(detail::open_counts::users, 1);
         return {};
     }
 }
-inline void account::release_reservation() noexcept {
-    const locked scope(*this);
-    tree_node::release_reservation();
+// The part that was charged since the reservation began stays reserved for others: they promise bytes beyond it.
+inline void account::end_reservation(const account_reservation& gone) noexcept {
+    const locked scope(*this); // its destructor may end the account
+    promised_ -= gone.bytes_;
+    if (promised_ == 0) {
+        release_reservation();
+    } else if (!life_.is_closed()) {
+        scope.tree.recall_credit(*this, false);
+        const std::size_t used = tree_node::used(), charged = detail::max(used, gone.used_before_) - gone.used_before_,
+                          stays = detail::min(gone.bytes_, charged),
+                          most = detail::max(used, totals().reserved_at_start()) + promised_;
+        reserve(detail::min(totals().reserved() - gone.bytes_ + stays, most));
+    }
+    life_.counts().add_locked(detail::open_counts::users, -1);
+    end_if_drained();
+}
+inline void account_reservation::release() noexcept {
+    if (account* const by = std::exchange(by_, nullptr)) by->end_reservation(*this);
+    bytes_ = 0;
 }
 inline void account::set_limit(std::size_t bytes) noexcept {
     const locked scope(*this);

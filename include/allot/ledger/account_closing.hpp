@@ -18,8 +18,12 @@ namespace allot::inline ALLOT_ABI {
 
 inline account::account(account* parent, const detail::account_arguments& requested) noexcept
     : detail::tree_node(requested.name, parent != nullptr ? parent->root() : *this, parent, requested.limit,
-                        requested.grace, requested.step, requested.one_thread),
+                        requested.grace, requested.has_valid_step() ? requested.step : 0, requested.one_thread),
       leaks_(requested.leaks) {
+    if (!requested.has_valid_step()) {
+        refuse_to_open(status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
+        return;
+    }
     if (parent == nullptr) {
         if (credit().has_step()) tree_.leaves.add(*this);
         return;
@@ -43,14 +47,17 @@ inline bool account::try_open_below(account& parent, std::size_t reserved) noexc
                 return false;
             found.at->totals().count_refusal();
         }
-        refusal_ = status_of(found, reserved);
-        life_.set_closed_by(*this);
-        life_.close();
+        refuse_to_open(status_of(found, reserved));
         return true;
     }
     attach(reserved);
     if (credit().has_step()) scope.tree.leaves.add(*this);
     return true;
+}
+inline void account::refuse_to_open(const charge_status& why) noexcept {
+    refusal_ = why;
+    life_.set_closed_by(*this);
+    life_.close();
 }
 inline account::limit_check account::check_parent(account& parent, std::size_t reserved) noexcept {
     const auto refused = [](charge_outcome why, account& at) {
@@ -58,7 +65,7 @@ inline account::limit_check account::check_parent(account& parent, std::size_t r
     };
     if (parent.credit().one_thread()) return refused(charge_outcome::misused, parent);
     if (!parent.is_open()) return refused(charge_outcome::closed, *parent.life_.closed_by());
-    if (reserved > SIZE_MAX / 2 || reserved > limit()) return refused(charge_outcome::over_limit, *this);
+    if (reserved > detail::max_charged || reserved > limit()) return refused(charge_outcome::over_limit, *this);
     limit_check found = check_levels(&parent, reserved);
     found.without_grace();
     return found;
@@ -104,7 +111,7 @@ inline charge_status account::why_closed(std::size_t bytes) const noexcept {
 }
 ALLOT_COLD inline void account::count_closing(unsigned at, int by) noexcept {
     const locked scope(*this); // its destructor may end the account
-    life_.counts().add_left(at, by);
+    if (!life_.counts().add_left(at, by)) report_misuse({.kind = misuse::too_many_views, .heap = name()});
     end_if_drained();
 }
 // Requires the lock.
@@ -132,7 +139,7 @@ inline void account::end_by_itself() noexcept {
 // Keeps the parent from ending by itself until unpin(); returns it, null for a root.
 inline account* account::pin_parent() noexcept {
     const locked scope(*this);
-    account* const above = parent();
+    account* const above = of(tree_node::parent());
     if (above != nullptr) above->life_.counts().add_locked(detail::open_counts::users, 1);
     return above;
 }
@@ -205,7 +212,7 @@ inline bool account::end(text_writer& leaks) noexcept {
     if (life_.is_closed()) return false;
     refuse_charges();
     write_leaks(leaks);
-    if (parent() == nullptr && has_children()) report_misuse({.kind = misuse::use_after_destruction, .heap = name()});
+    if (this == &root() && has_children()) report_misuse({.kind = misuse::use_after_destruction, .heap = name()});
     return leave_tree();
 }
 // Requires the mutex and the lock.
@@ -214,7 +221,7 @@ inline bool account::leave_tree() noexcept {
     set_closed_by(*this);
     if (credit().has_step()) tree().leaves.remove(*this);
     take_back(true, false);
-    account* const above = parent();
+    account* const above = of(tree_node::parent());
     if (above == nullptr) return true;
     detach();
     above->end_if_drained();

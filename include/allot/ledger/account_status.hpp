@@ -11,6 +11,10 @@
 
 namespace allot::inline ALLOT_ABI {
 
+namespace detail {
+inline constexpr std::size_t max_charged = PTRDIFF_MAX; // bytes that an account can count
+}
+
 /// Bytes that an account charges to its parent from its start, used or not.
 struct reservation {
     std::size_t bytes;
@@ -22,13 +26,14 @@ struct grace {
 };
 
 /// A leaf is granted credit in steps of this many bytes; 4 times as many once it uses 16 steps, 8 times from 64 steps
-/// on.
+/// on. 0: no credit. An account with a larger step than `max_bytes` is refused.
 struct credit_step {
+    static constexpr std::size_t max_bytes = std::size_t{1} << 26;
     std::size_t bytes = std::size_t{1} << 20;
 };
 
 /// Only one thread charges and refunds the account, so its credit needs no locked operation. Such an account has no
-/// children.
+/// children. Others need its credit at times: its thread returns it with its next request, refund(0) for example.
 struct one_thread {};
 
 /// An account's statistics at one moment, in bytes unless said otherwise.
@@ -41,7 +46,7 @@ struct account_stats {
     std::size_t peak = 0;           // the largest `used` of requests that succeeded
     std::size_t limit = 0;
     std::size_t grace = 0;
-    std::size_t reservation = 0; // the constructor's, or more after maybe_reserve()
+    std::size_t reservation = 0; // the constructor's, and what maybe_reserve() added
     std::size_t committed = 0;   // of its own items, as they report: promised by the system
     std::size_t resident = 0;    // of its own items, as they report: in memory now
     unsigned depth = 0;          // 0: the root

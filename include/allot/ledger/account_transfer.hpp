@@ -31,12 +31,7 @@ inline charge_status account::move_and_notify(account& from, account& to, std::s
     const charge_status s = move_locked(from, to, bytes, how);
     if (!s.charged()) return s;
     const auto notify = [&](account_listener& l, const tree_node&) { return l.transferred(from, to, bytes, s), true; };
-    const tree_node* top = nullptr;
-    {
-        const detail::lock_guard hold(tree.lock);
-        top = &from.common_ancestor(to);
-    }
-    calls.each(from, notify, top);
+    calls.each(from, notify, &to);
     calls.each(to, notify);
     return s;
 }

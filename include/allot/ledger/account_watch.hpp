@@ -25,6 +25,10 @@ inline std::size_t account::headroom() const noexcept {
     const locked scope(*this, false);
     return is_open() ? tree_node::headroom() : 0;
 }
+inline account* account::parent() const noexcept {
+    const locked scope(*this, false);
+    return of(tree_node::parent());
+}
 inline bool account::over_limit() const noexcept {
     const locked scope(*this, false);
     return first_over_limit(this) != nullptr;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/ledger/account_status.hpp>
 #include <allot/ledger/credit_word.hpp>
 
 #include <atomic>
@@ -24,9 +25,9 @@ namespace detail {
 
 class leaf_credit {
   public:
-    // `step` in bytes: 0 for none; larger ones count as 64 MiB.
+    // `step` in bytes; 0 for none. Requires at most credit_step::max_bytes.
     leaf_credit(std::size_t step, bool one_thread) noexcept
-        : step_(static_cast<std::uint32_t>(step < longest_step ? step : longest_step)), one_thread_(one_thread) {}
+        : step_(static_cast<std::uint32_t>(step)), one_thread_(one_thread) {}
 
     bool one_thread() const noexcept { return one_thread_; }
     bool has_step() const noexcept { return step_ != 0; }
@@ -150,7 +151,7 @@ class leaf_credit {
     }
 
   private:
-    static constexpr std::size_t longest_step = std::size_t{1} << 26;
+    static_assert(8 * credit_step::max_bytes <= credit_word::most);
 
     // 1, 4 or 8 steps, in bytes.
     std::size_t step_at(std::size_t used) const noexcept {

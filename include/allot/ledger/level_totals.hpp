@@ -35,6 +35,7 @@ class level_totals {
     std::size_t held() const noexcept { return held_; }
     std::size_t confirmed() const noexcept { return total_ - held_; }
     std::size_t reserved() const noexcept { return reserved_; }
+    std::size_t reserved_at_start() const noexcept { return reserved_at_start_; }
     std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
     std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
     // The subtree charge if the total had `more` bytes more; 0 - n for n fewer.
@@ -44,12 +45,11 @@ class level_totals {
 
     struct check_result {
         charge_outcome outcome;
-        bool overflows; // the sum exceeds SIZE_MAX / 2: refused even by force
+        bool overflows; // the sum exceeds max_charged: refused even by force
     };
     // Checks whether the total may grow by `more`.
     check_result check(std::size_t more) const noexcept {
-        constexpr std::size_t most = SIZE_MAX / 2;
-        if (total_ > most || more > most - total_) return {charge_outcome::over_limit, true};
+        if (total_ > max_charged || more > max_charged - total_) return {charge_outcome::over_limit, true};
         const std::size_t limit = this->limit();
         if (ALLOT_LIKELY(total_ + more <= limit)) return {charge_outcome::fits, false};
         const bool lenient = total_ + more - limit <= grace_;

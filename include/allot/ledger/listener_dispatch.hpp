@@ -86,13 +86,13 @@ class listener_dispatch::round {
         while (*at != this) at = &(*at)->next_;
         *at = next_;
     }
-    // Calls what(listener, home) for the listeners of `from` and all above, up to and without `end`, until one returns
-    // false.
-    template <class What> void each(tree_node& from, What what, const tree_node* end = nullptr) noexcept {
+    // Calls what(listener, home) for the listeners of `from` and all above, until one returns false; with `beside` up
+    // to and without the first node that is above that one, too. A call may change the tree.
+    template <class What> void each(tree_node& from, What what, const tree_node* beside = nullptr) noexcept {
         if (nested_) return;
         const lock_guard hold(lock_);
         bool more = true;
-        for (tree_node* n = &from; n != end && more; n = n->parent_)
+        for (tree_node* n = &from; n != nullptr && more && !(beside != nullptr && beside->is_below(*n)); n = n->parent_)
             for (account_listener* l = n->listeners_.first(); l != nullptr;) {
                 account_listener& it = *l;
                 if (!it.removed_ && more) more = call(it, [&] { return what(it, *n); });

@@ -110,4 +110,13 @@ inline void write_top_holders(text_writer& out, const account& root, const charg
         s));
 }
 
+[[noreturn]] ALLOT_COLD inline void account::raise_not_opened() const {
+    if (refusal_.outcome != charge_outcome::misused || refusal_.at != this) raise_refused(refusal_);
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: the credit step of account ").put(name()).put(" is ").bytes(refusal_.requested);
+    text.put("; pass at most ").bytes(refusal_.limit);
+    raise(out_of_memory(text.view(), [&](text_writer& out) { out.put(text.view()).newline(); }));
+}
+
 } // namespace allot::inline ALLOT_ABI

@@ -140,8 +140,17 @@ class tree_node {
     std::size_t begin_change() noexcept;
     std::size_t at_most_held(std::size_t bytes) const noexcept;
     template <class Node, class Visit> static void walk_from(Node& top, Visit& visit) {
-        visit(top);
-        for (Node* c = top.below_.first(); c != nullptr; c = top.below_.after(*c)) walk_from(*c, visit);
+        for (Node* n = &top; n != nullptr;) {
+            visit(*n);
+            if (Node* const child = n->below_.first()) n = child;
+            else n = next_after(n, top);
+        }
+    }
+    // The node that a walk of `top` visits after all below `n`; null if none.
+    static tree_node* next_after(const tree_node* n, const tree_node& top) noexcept {
+        for (; n != &top; n = n->parent_)
+            if (tree_node* const next = n->parent_->below_.after(*n)) return next;
+        return nullptr;
     }
     void decrement_depths() noexcept;
     void report_over_refunded() const noexcept {
@@ -191,10 +200,11 @@ inline bool tree_node::may_hold_credit() const noexcept {
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
-    std::size_t most = SIZE_MAX / 2, unused = 0; // of reservations below `n`: a charge within them does not climb
+    std::size_t most = max_charged, unused = 0; // of reservations below `n`: a charge within them does not climb
     for (const tree_node* n = this; n != nullptr; n = n->parent_) {
         const level_totals& t = n->totals_;
-        const std::size_t here = t.limit() > t.total() ? t.limit() - t.total() : 0;
+        const std::size_t bound = t.limit() < max_charged ? t.limit() : max_charged,
+                          here = bound > t.total() ? bound - t.total() : 0;
         if (here < most && here + unused < most) most = here + unused;
         unused += t.subtree_charge() - t.total();
     }

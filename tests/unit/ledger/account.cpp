@@ -4,6 +4,7 @@
 #include <allot/core/units.hpp>
 #include <allot/ledger/account.hpp>
 
+#include <climits>
 #include <cstdint>
 #include <new>
 #include <string>
@@ -258,7 +259,8 @@ TEST_CASE("maybe_reserve makes later charges sure, until it is released", "[acco
     account root{name{"root"}, limit{100}};
     account leaf{root, name{"leaf"}, reservation{10}}, other{root, name{"other"}};
     REQUIRE(leaf.try_charge(5));
-    CHECK(leaf.maybe_reserve(45));
+    allot::account_reservation sure = leaf.maybe_reserve(40); // beside the constructor's 10
+    CHECK(sure);
     CHECK(root.used() == 50);
     CHECK(leaf.used() == 5);
     CHECK_FALSE(leaf.maybe_reserve(96));
@@ -268,7 +270,7 @@ TEST_CASE("maybe_reserve makes later charges sure, until it is released", "[acco
     CHECK_FALSE(leaf.try_charge(1));
     leaf.refund(48);
     CHECK(root.used() == 100);
-    leaf.release_reservation();
+    sure.release();
     CHECK(root.used() == 60);
     CHECK(root.verify());
     leaf.refund(2);
@@ -337,3 +339,25 @@ TEST_CASE("a charge that is refused raises, with the top holders", "[accounts]")
     scan.refund(5_MiB);
 }
 #endif
+
+TEST_CASE("more buffers than an account can count are counted, and none is retained", "[accounts]") {
+    if (ALLOT_CHECKED != 0) return; // reported there, by abort
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}, allot::leak_sink{[](void*, std::string_view) noexcept {}, nullptr}};
+    constexpr auto buffers = allot::counted::buffers;
+    leaf.count(buffers, INT_MAX);
+    CHECK(leaf.stats().buffers == INT_MAX);
+    leaf.count(buffers, 1);
+    CHECK_FALSE(leaf.count_if_open(buffers)); // as if the host had no memory for it
+    for (int i = 0; i != 5; ++i) leaf.count(buffers, 1);
+    CHECK(leaf.stats().buffers == std::uint32_t{INT_MAX} + 6);
+    CHECK(leaf.is_open());
+    int ended = 0;
+    CHECK_FALSE(leaf.close_when_drained([](account&, void* n) noexcept { ++*static_cast<int*>(n); }, &ended));
+    CHECK(leaf.stats().buffers == std::uint32_t{INT_MAX} + 6);
+    for (int i = 0; i != 8; ++i) leaf.count(buffers, -(1 << 28));
+    leaf.count(buffers, -4);
+    CHECK(ended == 0);
+    leaf.count(buffers, -1);
+    CHECK(ended == 1);
+}

@@ -7,6 +7,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace allot::literals;
 using allot::account;
@@ -59,7 +61,7 @@ TEST_CASE("a closed account refuses charges below it, and is named", "[accounts]
             CHECK(is_closed_by(t.query, a.try_charge(1)));
             CHECK(is_closed_by(t.query, a.force_charge(1)));
             CHECK(is_closed_by(t.query, a.try_hold(1)));
-            CHECK(is_closed_by(t.query, a.maybe_reserve(1)));
+            CHECK(is_closed_by(t.query, a.maybe_reserve(1).status()));
             CHECK(is_closed_by(t.query, account::transfer(t.beside, a, 1)));
             CHECK_FALSE(a.fits(1));
             CHECK(a.headroom() == 0);
@@ -179,4 +181,20 @@ TEST_CASE("a closed root with a credit step keeps what was charged, not its cred
     CHECK(root.verify());
     root.refund(10);
     CHECK(root.used() == 0);
+}
+
+TEST_CASE("a deep tree closes", "[accounts][closing]") {
+    constexpr std::size_t levels = 50'000;
+    account root{name{"root"}};
+    account query{root, name{"query"}, no_report};
+    std::vector<std::unique_ptr<account>> below;
+    for (std::size_t i = 0; i != levels; ++i)
+        below.push_back(std::make_unique<account>(i == 0 ? query : *below.back(), name{"below"}));
+    std::thread{[&] { CHECK_FALSE(query.close_when_drained([](account&, void*) noexcept {})); }}.join();
+    CHECK(is_closed_by(query, below.back()->try_charge(1)));
+    CHECK(is_closed_by(query, below[levels / 2]->try_charge(1)));
+    CHECK(root.try_charge(1));
+    root.refund(1);
+    while (!below.empty()) below.pop_back();
+    CHECK(query.has_ended());
 }

@@ -212,8 +212,9 @@ TEST_CASE("who refunds to an account that was closed with it changes nothing", "
 TEST_CASE("a closed account's reservation does not come back", "[accounts][closing]") {
     account root{name{"root"}, limit{1000}};
     account query{root, name{"query"}, allot::reservation{100}};
+    allot::account_reservation more = query.maybe_reserve(10);
     query.close();
-    query.release_reservation();
+    more.release();
     CHECK_FALSE(query.maybe_reserve(10));
     CHECK(root.used() == 0);
     CHECK(root.verify());

@@ -99,3 +99,30 @@ TEST_CASE("a leaf of one thread", "[accounts]") {
     CHECK(mine.peak() == 64);
     CHECK(root.verify());
 }
+
+TEST_CASE("the credit of a leaf of one thread is bounded, and its thread returns it when others need it",
+          "[accounts]") {
+    constexpr std::size_t step = 64;
+    account root{name{"root"}, limit{100'000}};
+    account mine{root, name{"mine"}, credit_step{step}, allot::one_thread{}}, other{root, name{"other"}};
+    std::size_t charged = 0;
+    std::uint32_t random = 1;
+    for (int i = 0; i != 5000; ++i) {
+        random = random * 1664525 + 1013904223;
+        const std::size_t bytes = (random >> 16) % 200;
+        if ((random >> 8) % 2 == 0 && mine.try_charge(bytes)) charged += bytes;
+        else if (bytes <= charged) mine.refund(bytes), charged -= bytes;
+        REQUIRE(mine.stats().credit <= 8 * step);
+        if (i % 100 != 0) continue;
+        REQUIRE(mine.try_charge(1)); // takes credit
+        const std::size_t kept = mine.stats().credit, free = root.limit() - root.used();
+        CHECK(other.try_charge(free + kept).charged() == (kept == 0)); // asks for it
+        mine.refund(0);
+        CHECK(mine.stats().credit == 0);
+        CHECK(other.try_charge(free + kept).charged());
+        other.refund(other.used());
+        mine.refund(1);
+    }
+    mine.refund(charged);
+    CHECK(root.verify());
+}

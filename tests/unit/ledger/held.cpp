@@ -40,12 +40,12 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     SECTION("one that is asked for later") {
         REQUIRE(leaf.try_hold(60));
         charge_outcome got = charge_outcome::vetoed;
-        std::thread other{[&] { got = later.maybe_reserve(50).outcome; }};
+        std::thread other{[&] { got = later.maybe_reserve(50).status().outcome; }};
         a_moment();
         leaf.cancel(60);
         other.join();
         CHECK(got == charge_outcome::fits);
-        later.release_reservation();
+        CHECK(root.used() == 0);
     }
     SECTION("what is had in the end refuses it") {
         REQUIRE(leaf.try_hold(60));

@@ -280,3 +280,27 @@ TEST_CASE("who charges or transfers inside a call does not wait for what its own
     root.remove(listener);
     other.refund(50), leaf.refund(1), sure.refund(30);
 }
+
+TEST_CASE("an account above both ends in a call about a transfer", "[accounts][listeners]") {
+    struct closer : allot::account_listener {
+        account* ends = nullptr;
+        int heard = 0;
+        void transferred(const account&, const account&, std::size_t, const allot::charge_status&) noexcept override {
+            ++heard;
+            if (ends != nullptr) std::exchange(ends, nullptr)->close();
+        }
+    } first, above;
+    account root{name{"root"}};
+    account query{root, name{"query"}, allot::leak_sink{[](void*, std::string_view) noexcept {}, nullptr}};
+    account from{query, name{"from"}}, to{query, name{"to"}};
+    REQUIRE(from.try_charge(10));
+    from.add(first), root.add(above);
+    first.ends = &query;
+    CHECK(account::transfer(from, to, 10));
+    CHECK(query.has_ended());
+    CHECK(first.heard == 1);
+    CHECK(above.heard == 1);
+    from.remove(first), root.remove(above);
+    to.refund(10);
+    CHECK(root.verify());
+}
