@@ -53,7 +53,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
             take_back(true, false); // refunds deferred into a closed credit, or a recalled one
             continue;
         }
-        if (!is_open()) return refused_closed(bytes);
+        if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
         const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
         const bool opens = !held && may_take_credit();
         if (opens) // whole steps, if they fit
@@ -169,7 +169,7 @@ inline charge_status account::reserve_more(account_reservation& made) noexcept {
     detail::charge_request request{scope.tree, *this, mode::checked};
     for (;;) {
         scope.tree.recall_credit(*this, false); // the credit of leaves below counts in used()
-        if (!is_open()) return refused_closed(bytes);
+        if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
         made.used_before_ = tree_node::used();
         const std::size_t now = detail::max(made.used_before_, totals().reserved());
         if (bytes > detail::max_charged - now || now + bytes > limit()) {

@@ -102,7 +102,7 @@ inline account::~account() {
         if (account& a = *of(&n); a.life_.closed_by() == this) a.set_closed_by(a);
     });
 }
-inline charge_status account::refused_closed(std::size_t requested) const noexcept {
+ALLOT_COLD inline charge_status account::refused_closed(std::size_t requested) const noexcept {
     return life_.closed_by()->refused_here(charge_outcome::closed, requested);
 }
 inline charge_status account::why_closed(std::size_t bytes) const noexcept {

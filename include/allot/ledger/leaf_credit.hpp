@@ -114,7 +114,7 @@ class leaf_credit {
             }
         return w;
     }
-    void shrink(std::size_t bytes) noexcept {
+    ALLOT_ALWAYS_INLINE void shrink(std::size_t bytes) noexcept {
         granted_.store(granted() - bytes, std::memory_order_relaxed);
         if (const std::size_t kept = keep_.load(std::memory_order_relaxed); kept > granted()) keep_at_most(kept);
     }

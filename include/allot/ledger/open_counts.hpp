@@ -2,8 +2,8 @@
 //
 // While the account is open, counting is one atomic addition. close() moves the counts to numbers under the tree's
 // lock; the atomic words then only mark it. So the thread that counts down to 0 knows that, and may end the account.
-// Invariant: a count is in its word or in `left_`: a word from `closed` on says that it is in `left_`. A word that too many
-// buffers bring beyond `too_many` counts on. Cost: 24 bytes.
+// Invariant: a count is in its word or in `left_`; a word from `closed` on says that it is in `left_`. A word below
+// counts on, also from `too_many` on. Cost: 24 bytes.
 // Threads: add and add_if_open by any; the rest requires the tree's lock.
 #pragma once
 
