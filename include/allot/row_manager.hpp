@@ -16,7 +16,9 @@
 //     arena_base::take                                page/arena_base.hpp            arena's spin lock
 //     system_pages::commit                            page/system_pages.hpp          system call, for new pages only
 //   refused: heap_group::reclaim, ask_clients, retry  page/arena_client.hpp          each heap's spin lock in turn
-//     page_queues::scrape, then row_core::refuse      row/row_core.hpp               any free slot; the oom policy
+//     page_queues::claim_any, waiting_slots           heap/fixed_heap.hpp            any free slot, also in caches
+//     pages_in_transit::request::retry                heap/pages_in_transit.hpp      waits for pages of other threads
+//     row_core::refuse                                row/row_core.hpp               the oom policy
 //   slot_rows::start                                  row/slot_rows.hpp              one or two stores: link count 1
 // release: never waits, no system call
 //   row_core::release; by address: allot::release     row/row.hpp                    no lock

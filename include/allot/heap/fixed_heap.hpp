@@ -12,6 +12,7 @@
 #include <allot/heap/slot_cache.hpp>
 #include <allot/heap/slot_sampler.hpp>
 #include <allot/heap/slot_supply.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -120,8 +121,8 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
     // Frees one slot. Never waits: if the shared caches it tries are in use, it frees the slot to its heaplet.
     void push(std::byte* row) noexcept {
-        if (ALLOT_UNLIKELY(abandoned_.load(std::memory_order_relaxed))) return put_one(row);
-        if (auto borrowed = shared_.borrow()) {
+        // abandoned_ is read with the cache borrowed: return_all() borrows each cache after it was set.
+        if (auto borrowed = shared_.borrow(); borrowed && ALLOT_LIKELY(!abandoned_.load(std::memory_order_relaxed))) {
             if (borrowed->push(row)) return;
             spill(*borrowed, borrowed->batch);
             borrowed->push(row);
@@ -134,8 +135,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     void hold(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
-        if (ALLOT_UNLIKELY(abandoned_.load(std::memory_order_relaxed))) return push(row);
-        if (std::byte* const out = this->enter_quarantine(row)) push(out);
+        this->enter_quarantine(row, abandoned_, [this](std::byte* out) { push(out); });
         report_found_damage();
     }
     void report_found_damage() noexcept override { this->report_logged_damage(); }
@@ -149,8 +149,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         if (!lock_walk()) return 0;
         const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
         this->drain_quarantine(lock_, [this](std::byte* const* rows, std::size_t n) { put_locked(rows, n); });
-        for (auto& shared : shared_.all())
-            if (auto borrowed = shared_.borrow(shared)) flush_locked(*borrowed);
+        for (auto& shared : shared_.all()) static_cast<void>(flush_shared(shared));
         lock_.lock();
         return collect(false);
     }
@@ -243,8 +242,16 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
 
     const row_ops* kind() const noexcept override { return config_.ops; }
 
-    // Whether the heap has no handles: then it keeps no empty page, and push() bypasses its caches.
+    // Whether the heap has no handles: then it keeps no empty page, and releases go past its caches and quarantine.
     void set_abandoned(bool now) noexcept { abandoned_.store(now, std::memory_order_release); }
+    // Call when it was abandoned: returns empty pages. Waits for threads that release a row into a cache of it.
+    void return_all() noexcept {
+        for (auto& shared : shared_.all())
+            while (!flush_shared(shared)) yield();
+        full_fence(); // as in enter_quarantine()
+        reclaim(true);
+        report_found_damage();
+    }
     bool is_idle() noexcept override {
         if (!abandoned_.load(std::memory_order_acquire)) return false;
         const detail::lock_guard hold(lock_);
@@ -311,12 +318,15 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
             return got;
         };
     }
-    // As flush(), with the lock, so that usage() finds each slot in the cache or free.
-    template <class Cache> void flush_locked(Cache& cache) noexcept {
+    // Flushes a shared cache, with the lock, so that usage() finds each slot in the cache or free. False: it is in use.
+    bool flush_shared(typename shared_caches<deferred_type>::place& shared) noexcept {
+        auto borrowed = shared_.borrow(shared);
+        if (!borrowed) return false;
         const detail::lock_guard hold(lock_);
-        if (cache.size() != 0) put_locked(cache.slots(), cache.size());
-        cache.set_size(0);
-        cache.deferred.flush(locked_count_callback());
+        if (borrowed->size() != 0) put_locked(borrowed->slots(), borrowed->size());
+        borrowed->set_size(0);
+        borrowed->deferred.flush(locked_count_callback());
+        return true;
     }
     // Waits for walk_lock_. False: the owner is releasing all rows.
     bool lock_walk() noexcept {

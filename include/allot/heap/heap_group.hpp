@@ -65,8 +65,7 @@ class heap_group {
             if (heap.handles.fetch_sub(1, std::memory_order_relaxed) != 1) return;
             heap.set_abandoned(true);
         }
-        heap.reclaim(true);
-        heap.report_found_damage();
+        heap.return_all();
         retire(heap);
     }
 

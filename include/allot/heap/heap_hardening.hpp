@@ -14,10 +14,12 @@
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heaplet.hpp>
 #include <allot/heap/quarantine.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sys/poison.hpp>
 #include <allot/sys/secret.hpp>
 #include <allot/sys/wipe.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -92,15 +94,21 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
 
     // ---- quarantine -----------------------------------------------------------------------------------------
 
-    // Fills a released row and puts it into the quarantine. Returns the row that leaves, inspected, or null.
-    std::byte* enter_quarantine(std::byte* row) noexcept
+    // Fills a released row and puts it into the quarantine, and calls leave(row) for the row that it displaces. If
+    // `closed` is set, for the row itself, too, unless the thread that set it finds the row by drain_quarantine().
+    template <class Leave>
+    void enter_quarantine(std::byte* row, const std::atomic<bool>& closed, Leave leave) noexcept
         requires(Guard::waits != 0)
     {
         std::memset(row, quarantine_byte<Guard>, usable());
         sys::poison(row, usable());
-        std::byte* const out = quarantine_.exchange(row);
-        if (out != nullptr) inspect(out);
-        return out;
+        std::size_t at = 0;
+        std::byte* out = quarantine_.exchange(row, at);
+        full_fence(); // either this thread sees `closed`, or drain_quarantine() sees the row
+        if (closed.load(std::memory_order_relaxed) && quarantine_.remove(row, at)) leave(row);
+        if (out == nullptr) return;
+        inspect(out);
+        leave(out);
     }
     // Takes up to n rows out of the quarantine, inspected. Returns their number.
     std::size_t leave_quarantine([[maybe_unused]] std::byte** out, [[maybe_unused]] std::size_t n) noexcept {

@@ -24,10 +24,14 @@ template <std::size_t Rows> class quarantine_ring {
     // Requires that it is empty, and that no other thread uses it.
     void set_most(std::size_t most) noexcept { depth_ = most < Rows ? most : Rows; }
 
-    // Puts `row` in and returns the row it displaces; null while the ring fills.
-    std::byte* exchange(std::byte* row) noexcept {
-        const std::size_t at = next_.fetch_add(1, std::memory_order_relaxed) % depth_;
+    // Puts `row` in and returns the row it displaces; null while the ring fills. `at`: its place.
+    std::byte* exchange(std::byte* row, std::size_t& at) noexcept {
+        at = next_.fetch_add(1, std::memory_order_relaxed) % depth_;
         return places_[at].exchange(row, std::memory_order_acq_rel);
+    }
+    // Takes the row out of its place; false: it is not there any more.
+    bool remove(std::byte* row, std::size_t at) noexcept {
+        return places_[at].compare_exchange_strong(row, nullptr, std::memory_order_acq_rel);
     }
     // Takes up to n rows out; returns their number.
     std::size_t take(std::byte** out, std::size_t n) noexcept {

@@ -38,8 +38,8 @@ BUGS = {
         "got = claim_with_page(out, n, waiting);"),
     "caches_flushed_without_the_lock": bug(
         "threads/short_of_memory.cpp",
-        "flush_locked(*borrowed);",
-        "flush(*borrowed);"),
+        "if (borrowed->size() != 0) put_locked(borrowed->slots(), borrowed->size()); borrowed->set_size(0);",
+        "lock_.unlock(); flush(*borrowed); lock_.lock();"),
     "row_waits_in_two_steps": bug(
         "threads/guards.cpp",
         "return places_[at].exchange(row, std::memory_order_acq_rel);",

@@ -133,7 +133,7 @@ TEST_CASE("a local handle keeps a closed heap until it ends", "[row_heap]") {
 
 TEST_CASE("heaps open and close while other threads release their rows and count", "[row_heap][threads]") {
     struct waiting : allot::policies<allot::guard::quarantine<16>> {};
-    const auto run = [](auto set) {
+    const auto run = [](auto set, bool reclaims) {
         allot::row_manager<decltype(set)> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
         std::mutex lock;
         std::vector<void*> left; // released by another thread
@@ -156,19 +156,23 @@ TEST_CASE("heaps open and close while other threads release their rows and count
                 --busy;
             });
         while (busy != 0) {
-            rows.release_empty_pages();
+            if (reclaims) rows.release_empty_pages();
             static_cast<void>(rows.live_rows());
             rows.usage([](const allot::heap_usage& u) { CHECK(u.slot_bytes != 0); });
         }
         for (auto& t : all) t.join();
         for (void* row : left) rows.release(row);
         CHECK(rows.live_rows() == 0);
+        rows.release(rows.allocate(8));
+        CHECK(walked(rows) == 1); // without any reclaim under pressure
         rows.release_empty_pages();
         CHECK(rows.used() == 0);
-        CHECK(walked(rows) == 0);
+        CHECK(walked(rows) == 1);
         CHECK(rows.valid());
     };
-    run(sets::plain{});
-    run(sets::delayed{});
-    run(waiting{});
+    for (const bool reclaims : {false, true}) {
+        run(sets::plain{}, reclaims);
+        run(sets::delayed{}, reclaims);
+        run(waiting{}, reclaims);
+    }
 }
