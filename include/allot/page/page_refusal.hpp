@@ -6,7 +6,6 @@
 #include <allot/config.hpp>
 
 #include <cstddef>
-#include <iterator>
 #include <string_view>
 
 namespace allot::inline ALLOT_ABI {
