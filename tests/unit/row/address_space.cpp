@@ -92,10 +92,10 @@ TEST_CASE("a manager without a limit says that its address space is full, and ho
     };
     allot::row_manager<raises> rows{allot::page_bytes{64_KiB}, allot::reserve_bytes{2_MiB}};
     allot::chunk_arena<raises> blocks{allot::page_bytes{64_KiB}, allot::reserve_bytes{2_MiB}};
-    const std::string of_rows = page_of(
-        rows, [](auto& m) { return m.allocate(5000); }, [](auto& m, void* p) { m.release(p); });
-    const std::string of_blocks = page_of(
-        blocks, [](auto& m) { return m.allocate(5000).address; }, [](auto& m, void* p) { m.deallocate(p); });
+    const std::string of_rows =
+        page_of(rows, [](auto& m) { return m.allocate(5000); }, [](auto& m, void* p) { m.release(p); });
+    const std::string of_blocks =
+        page_of(blocks, [](auto& m) { return m.allocate(5000).address; }, [](auto& m, void* p) { m.deallocate(p); });
     for (const std::string& page : {of_rows, of_blocks}) {
         CHECK_THAT(page, ContainsSubstring("limit none"));
         CHECK_THAT(page, ContainsSubstring("address space exhausted: pass reserve_bytes for more"));
