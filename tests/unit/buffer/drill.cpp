@@ -125,7 +125,7 @@ TEST_CASE("buffers of use::drill charge their accounts once, by the block", "[bu
 }
 
 TEST_CASE("under use::drill accounts refuse and the pool does not, if its limit is as documented", "[buffer][drill]") {
-    for (const std::size_t threads : {1, 4}) {
+    for (const std::size_t threads : {std::size_t{1}, std::size_t{4}}) {
         INFO(threads << " threads");
         const refusals small = fill(256_MiB + 8 * drill::chunk.bytes, 256_MiB, 4_KiB, 1_MiB, threads);
         CHECK(small.by_pool == 0);
