@@ -42,8 +42,8 @@ TEST_CASE("buffers over a device allocator, at a stream", "[buffer]") {
         CHECK(why.at == &query);
         query.set_limit(SIZE_MAX);
         CHECK_FALSE(memory.try_allocate(scan, 100_MiB, &why));
-        CHECK(why.outcome == allot::charge_outcome::over_limit); // the device allocator's own
-    CHECK(why.by == allot::refuser::limit); // now the device does
+        CHECK(why.outcome == allot::charge_outcome::over_limit);
+        CHECK(why.by == allot::refuser::limit); // now the device allocator does
         CHECK(query.peak() <= 4096);
     }
     CHECK(query.used() == 0);
