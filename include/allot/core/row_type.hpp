@@ -1,9 +1,10 @@
 // The type of a row: its name in reports, destructor, alignment and check.
 //
 // A row_type is identified by its address, and must outlive every manager that it was passed to (docs/rules.md, Row
-// types); `row_type_of<T>` lives until the program ends. `destroy` is called at the last release of a finalized row; it must not throw, and may release other
-// rows. Rows of packed heaps are aligned to 4 bytes, others to 8, and to at most 64 on request. A check appends 4 bytes
-// to each row: seal(row) writes them; check(row) and the last release compare the row with them.
+// types); `row_type_of<T>` lives until the program ends. `destroy` is called at the last release of a finalized row; it
+// must not throw, and may release other rows. Rows of packed heaps are aligned to 4 bytes, others to 8, and to at most
+// 64 on request. A check appends 4 bytes to each row: seal(row) writes them; check(row) and the last release compare
+// the row with them.
 // Source: IRowAllocatorCache (HPCC roxiemem, 2010), with the functions in the type itself; thorhelper's row checks.
 #pragma once
 
