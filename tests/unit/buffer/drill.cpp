@@ -55,7 +55,7 @@ refusals fill(std::size_t pool_limit, std::size_t account_limit, std::size_t sma
                     if (random() % 8 == 0) release_one();
                     continue;
                 }
-                if (why.outcome == allot::charge_outcome::no_memory) {
+                if (why.by == allot::refuser::limit) { // the pool's
                     ++of[t].by_pool;
                     of[t].least_used = std::min(of[t].least_used, query.used());
                 } else {
@@ -148,14 +148,15 @@ TEST_CASE("of an account and a pool that both would refuse, the account is asked
     const auto why = [&](account& by, std::size_t bytes) {
         allot::charge_status s;
         CHECK_FALSE(memory.try_allocate(by, bytes, &s));
-        return s.outcome;
+        CHECK(s.outcome == allot::charge_outcome::over_limit);
+        return s.by;
     };
-    CHECK(why(none, 128_KiB) == allot::charge_outcome::over_limit);
-    CHECK(why(any, 128_KiB) == allot::charge_outcome::no_memory);
+    CHECK(why(none, 128_KiB) == allot::refuser::account);
+    CHECK(why(any, 128_KiB) == allot::refuser::limit);
     CHECK(pool.used() == 0);
-    CHECK(why(none, 1_KiB) == allot::charge_outcome::over_limit); // after the pool has taken a chunk
+    CHECK(why(none, 1_KiB) == allot::refuser::account); // after the pool has taken a chunk
     CHECK(pool.used() == 64_KiB);
     buffer all = memory.allocate(any, 32_KiB), rest = memory.allocate(any, 32_KiB);
-    CHECK(why(none, 1_KiB) == allot::charge_outcome::no_memory);
+    CHECK(why(none, 1_KiB) == allot::refuser::limit);
     CHECK(any.used() == 64_KiB);
 }

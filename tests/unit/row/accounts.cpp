@@ -99,7 +99,7 @@ TEST_CASE("a manager whose reservation is refused cannot be made", "[accounts][r
     } catch (const allot::out_of_memory& e) {
         page = e.report();
     }
-    CHECK(page.find("2 MiB for account rows refused: over the limit: query uses 0 bytes of 1 MiB") !=
+    CHECK(page.find("2 MiB for account rows refused: over the limit: account query uses 0 bytes of 1 MiB") !=
           std::string::npos);
     CHECK(page.find("no account holds bytes") != std::string::npos);
     CHECK(query.used() == 0);
