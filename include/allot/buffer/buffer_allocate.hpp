@@ -94,12 +94,16 @@ inline std::size_t buffer::capacity() const noexcept {
 inline bool buffer::reallocate_if_needed(std::size_t bytes, charge_status* why) noexcept {
     if (why != nullptr) *why = {};
     if (bytes <= size_) return true;
-    if (ledger_ == nullptr) return false; // the empty buffer
+    const auto misused = [&] {
+        if (why != nullptr) *why = {.outcome = charge_outcome::misused, .requested = bytes};
+        return false;
+    };
+    if (ledger_ == nullptr) return misused(); // the empty buffer
     if (bytes <= capacity()) {
         size_ = bytes;
         return true;
     }
-    if (ledger_->block->is_foreign) return false;
+    if (ledger_->block->is_foreign) return misused();
     buffer fresh = ledger_->block->source.memory.try_allocate(*ledger_->by, bytes, why);
     if (!fresh) return false;
     swap(fresh);

@@ -311,9 +311,9 @@ template <class Set> class chunk_arena {
 
     ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes()))
-            return report_misused(misuse::bad_alignment, nullptr), refused_as_misuse(bytes);
+            return refused_as_misuse(misuse::bad_alignment, bytes);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
-            return report_misused(misuse::size_too_large, nullptr), refused_as_misuse(bytes);
+            return refused_as_misuse(misuse::size_too_large, bytes);
         const std::size_t n = bytes != 0 ? bytes : 1;
         if (const unsigned c = class_for(n, align); c != no_class) {
             std::byte* const p = core_.take(c, align, n);
@@ -325,8 +325,9 @@ template <class Set> class chunk_arena {
         std::byte* const p = core_.heap().take_pages(pages);
         return p != nullptr ? block{p, pages << arena().page_shift()} : refused();
     }
-    block refused_as_misuse(std::size_t bytes) noexcept {
-        detail::note_refusal(charge_outcome::misused, bytes);
+    block refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
+        report_misused(kind, nullptr);
+        detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
         return refused();
     }
     block refused() noexcept {

@@ -55,8 +55,8 @@ template <class Blocks>
     const charge_status why = take_refusal(bytes);
     char line[out_of_memory::line_bytes];
     text_writer text{line};
-    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(set);
-    if (*blocks.name() != 0) text.put(" ").put(blocks.name());
+    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").brief(set);
+    if (*blocks.name() != 0) text.put(" ").brief(blocks.name());
     text.put(": ");
     write(text, why);
     raise(out_of_memory(

@@ -55,7 +55,8 @@ struct charge_status {
     std::size_t requested = 0;   // bytes requested of what refused: of an arena or its limit whole pages
     std::size_t used = 0;
     std::size_t limit = 0; // SIZE_MAX: none
-    const char* name = ""; // of what refused; as long-lived as the caller that gave the name makes it
+    const char* name =
+        ""; // of what refused, as long-lived as its giver makes it; without a refuser, a text: the misuse
 
     constexpr bool charged() const noexcept { return is_charged(outcome); }
     constexpr bool fitted() const noexcept { return outcome == charge_outcome::fits; }
@@ -67,17 +68,21 @@ constexpr void write(text_writer& out, const charge_status& s) noexcept {
     constexpr std::string_view kinds[] = {"", "account ", "", "arena ", "the device of "};
     constexpr std::string_view nameless[] = {"", "an account", "it", "its arena", "its device"};
     out.put(text_of(s.outcome));
-    if (s.by == refuser::none) return;
+    if (s.by == refuser::none) {
+        if (*s.name != 0) out.put(": ").put(s.name);
+        return;
+    }
     const auto kind = static_cast<std::size_t>(s.by);
     out.put(": ");
     if (*s.name == 0) out.put(nameless[kind]);
-    else out.put(kinds[kind]).put(s.name);
+    else out.put(kinds[kind]).brief(s.name);
     if (s.outcome == charge_outcome::closed) return;
     out.put(" uses ").bytes(s.used);
     if (s.by == refuser::account && s.outcome == charge_outcome::over_limit && s.limit >= PTRDIFF_MAX)
         out.put(" of 2^63 - 1 bytes, which no sum may exceed");
     else if (s.limit == SIZE_MAX) out.put(", without a limit");
     else out.put(" of ").bytes(s.limit);
+    if (s.outcome == charge_outcome::no_address_space) out.put("; pass a larger reserve_bytes");
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -18,9 +18,9 @@ namespace detail {
 inline constinit thread_local charge_status last_refusal{};
 
 ALLOT_COLD inline void note_refusal(const charge_status& s) noexcept { last_refusal = s; }
-// A refusal without numbers: a misuse, or no memory of the host.
-ALLOT_COLD inline void note_refusal(charge_outcome why, std::size_t bytes) noexcept {
-    last_refusal = {.outcome = why, .requested = bytes};
+// A refusal without numbers: a misuse, which `what` describes, or no memory of the host.
+ALLOT_COLD inline void note_refusal(charge_outcome why, std::size_t bytes, const char* what = "") noexcept {
+    last_refusal = {.outcome = why, .requested = bytes, .name = what};
 }
 // The status of the request that has just been refused.
 ALLOT_COLD inline charge_status take_refusal(std::size_t bytes) noexcept {

@@ -33,6 +33,11 @@ class text_writer {
         return *this;
     }
     constexpr text_writer& put(char c) noexcept { return put(std::string_view{&c, 1}); }
+    /// Writes a name, cut to 64 characters, so that what follows fits.
+    constexpr text_writer& brief(std::string_view name) noexcept {
+        constexpr std::size_t most = 64;
+        return name.size() <= most ? put(name) : put(name.substr(0, most - 3)).put("...");
+    }
     constexpr text_writer& newline() noexcept { return put('\n'); }
 
     constexpr text_writer& number(std::uint64_t n) noexcept { return digits(n, 10); }

@@ -118,11 +118,12 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         if (ALLOT_UNLIKELY(bytes == 0)) return nullptr;
         if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
             diagnostics_.report_misused(misuse::bad_alignment, nullptr);
-            return refused_as_misuse(bytes);
+            return refused_as_misuse(misuse::bad_alignment, bytes);
         }
         caller who;
-        if (ALLOT_UNLIKELY(bytes > max_block_bytes || align > max_block_bytes || !identify(stream, who)))
-            return refused_as_misuse(bytes);
+        if (ALLOT_UNLIKELY(bytes > max_block_bytes || align > max_block_bytes))
+            return refused_as_misuse(misuse::size_too_large, bytes);
+        if (ALLOT_UNLIKELY(!identify(stream, who))) return growth::note_device_error(bytes), refused();
         if constexpr (policies::idle::enabled)
             if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) (void)growth::scan_idle();
         run r;
@@ -314,8 +315,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
-    void* refused_as_misuse(std::size_t bytes) noexcept {
-        detail::note_refusal(charge_outcome::misused, bytes);
+    void* refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
+        detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
         return refused();
     }
     void* refused() noexcept {

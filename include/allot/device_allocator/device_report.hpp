@@ -59,8 +59,8 @@ template <class Gpu>
     text.put("allot: out of device memory: ")
         .bytes(bytes)
         .put(" refused by ")
-        .put(type_name_c_str<typename Gpu::set>());
-    if (*gpu.name() != 0) text.put(" ").put(gpu.name());
+        .brief(type_name_c_str<typename Gpu::set>());
+    if (*gpu.name() != 0) text.put(" ").brief(gpu.name());
     text.put(": ");
     write(text, why);
     raise(out_of_memory(

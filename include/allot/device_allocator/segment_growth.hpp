@@ -82,6 +82,12 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         const std::size_t step = segments_.granularity(), need = align_up(bytes, step);
         return can_place(need, align) ? need : align_up(bytes + align, step);
     }
+    // The device refused a call about the stream: a wrong handle, or a device that fails.
+    void note_device_error(std::size_t bytes) const noexcept {
+        if (diagnostics_.last_error().kind == device::failure::invalid_handle)
+            return note_refusal(charge_outcome::misused, bytes, "the stream is not a live one");
+        (void)refuse(charge_outcome::no_memory, bytes, 0, SIZE_MAX, refuser::device);
+    }
     run refuse(charge_outcome why, std::size_t bytes, std::size_t used, std::size_t limit, refuser by) const noexcept {
         return note_refusal({why, by, nullptr, bytes, used, limit, diagnostics_.name()}), run{};
     }
@@ -95,12 +101,13 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             }
             const std::size_t held = runs_.bytes(), most = limit_now(), need = piece_for(bytes, align);
             if (need >= refused) return {};
-            if (need > most || held > most - need)
-                return refuse(charge_outcome::over_limit, need, held, most, refuser::limit);
+            const bool over = need > most || held > most - need;
+            // An account refuses by itself: it has listeners and a grace.
+            if (over && !policies::in_tree) return refuse(charge_outcome::over_limit, need, held, most, refuser::limit);
             std::size_t want = align_up(held / 4, step);
             want = want > max_growth_step ? max_growth_step : want;
-            if (want > most - held) want = (most - held) / step * step;
-            if (want < need || want >= refused || !can_place(want, align)) want = need;
+            if (!over && want > most - held) want = (most - held) / step * step;
+            if (over || want < need || want >= refused || !can_place(want, align)) want = need;
             if (want > transaction.charged()) {
                 if (!transaction.charge(want)) refused = want;
                 continue;

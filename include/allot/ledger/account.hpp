@@ -158,7 +158,7 @@ class alignas(64) account : detail::tree_node {
     /// What the limit bounds: own charges, and the subtree charges of the children. In bytes.
     std::size_t used() const noexcept;
     std::size_t peak() const noexcept;
-    /// The largest charge that would fit now, without the credit of other leaves.
+    /// The largest charge that would fit now, without grace and the credit of other leaves.
     std::size_t headroom() const noexcept;
     /// Whether a limit is exceeded, here or above.
     bool over_limit() const noexcept;

@@ -103,7 +103,11 @@ inline account::~account() {
     });
 }
 ALLOT_COLD inline charge_status account::refused_closed(std::size_t requested) const noexcept {
-    return life_.closed_by()->refused_here(charge_outcome::closed, requested);
+    if (refusal_.outcome != charge_outcome::closed)
+        return life_.closed_by()->refused_here(charge_outcome::closed, requested);
+    charge_status never_opened = refusal_; // names the account that was closed then
+    never_opened.requested = requested;
+    return never_opened;
 }
 inline charge_status account::why_closed(std::size_t bytes) const noexcept {
     const locked scope(*this, false);
@@ -177,16 +181,17 @@ inline bool account::close(time_span most) noexcept {
     life_.wait_for_refunds();
     const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
     const std::uint64_t end = now + (most.ms < longest ? most.ms : longest) * 1'000'000;
+    bool drained = false;
     for (unsigned turn = 0;; ++turn) {
         {
             const locked scope(*this);
-            if (is_drained()) break;
+            drained = is_drained();
         }
-        if (sys::fine_clock::now() >= end) break;
+        if (drained || sys::fine_clock::now() >= end) break;
         if (turn < 64) yield();
         else sys::sleep_thread(turn < 256 ? 50'000 : 1'000'000);
     }
-    return close();
+    return close() && drained;
 }
 inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept, void* context) noexcept {
     {

@@ -19,7 +19,7 @@ namespace allot::inline ALLOT_ABI {
 class top_holders {
   public:
     void add(const account_stats& f) noexcept {
-        if (f.own == 0 && f.reservation == 0) return;
+        if (f.own == 0 && f.reservation == 0 && f.credit == 0) return;
         ++all_;
         std::size_t at = n_ < kept_.size() ? n_++ : kept_.size();
         const std::size_t bytes = weight(f);
@@ -33,6 +33,7 @@ class top_holders {
         for (std::size_t i = 0; i != n_; ++i) {
             const account_stats& f = kept_[i].stats;
             out.put("    ").put(static_cast<const char*>(kept_[i].name)).put(": ").bytes(f.own).put(" charged");
+            if (f.credit != 0) out.put(", ").bytes(f.credit).put(" credit");
             if (f.reservation != 0) out.put(", ").bytes(f.reservation).put(" reserved");
             out.put(", peak ").bytes(f.peak);
             if (f.limit != SIZE_MAX) out.put(", limit ").bytes(f.limit);
@@ -46,7 +47,8 @@ class top_holders {
   private:
     // Bytes that become free when the account ends: its own charges, or its reservation if that is larger.
     static std::size_t weight(const account_stats& f) noexcept {
-        return f.children == 0 && f.reservation > f.own ? f.reservation : f.own;
+        const std::size_t held = f.own + f.credit;
+        return f.children == 0 && f.reservation > held ? f.reservation : held;
     }
     struct entry {
         account_stats stats;
@@ -111,12 +113,15 @@ inline void write_top_holders(text_writer& out, const account& root, const charg
 }
 
 [[noreturn]] ALLOT_COLD inline void account::raise_not_opened() const {
-    if (refusal_.outcome != charge_outcome::misused || refusal_.at != this) raise_refused(refusal_);
+    charge_status why = refusal_;
+    const bool own_step = why.outcome == charge_outcome::misused && why.at == this;
+    if (why.at == this) why.at = nullptr; // it ends with the exception
+    if (!own_step) raise_refused(why);
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     text.put("allot: the credit step of account ").put(name()).put(" is ").bytes(refusal_.requested);
     text.put("; pass at most ").bytes(refusal_.limit);
-    raise(out_of_memory(text.view(), [&](text_writer& out) { out.put(text.view()).newline(); }));
+    raise(out_of_memory(text.view(), [&](text_writer& out) { out.put(text.view()).newline(); }, why));
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -84,7 +84,7 @@ class arena_base : detail::arena_pages {
     }
     std::byte* take(std::size_t pages, charge_status* why) noexcept {
         std::byte* const p = take(pages);
-        detail::report_status(why, p != nullptr, pages << shift_);
+        detail::report_status(why, p != nullptr, pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_);
         return p;
     }
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.

@@ -63,11 +63,7 @@ inline void arena_base::report(text_writer& out) const noexcept {
     out.put("  arena ").put(name_).put(" (").put(page_kind_).put(" pages of ").bytes(page_bytes()).put("): taken ");
     out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
     out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
-    const char* const full = f.free > f.largest_free_run ? "fragmented" : f.free == 0 ? "exhausted" : nullptr;
-    const bool can_reserve_more = range_is_limit_ && own_metadata_ != nullptr; // the range is not lent
-    if (full != nullptr) out.put(can_reserve_more ? ", address space " : ", ").put(full);
-    if (full != nullptr && can_reserve_more) out.put(": pass reserve_bytes for more");
-    out.newline();
+    out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
     std::size_t n = 0;
     clients_.for_each([&](detail::arena_client_link& link) {
         const auto& client = static_cast<const arena_client&>(link);

@@ -88,12 +88,14 @@ class arena_pages {
         }
         return n == 0 || commit_or_put_back(first, n);
     }
-    // An arena without a limit ends where its address space does.
+    // An arena without a limit ends where its address space does, or the bytes that it was lent.
     ALLOT_COLD void note_refused(charge_outcome why, std::size_t pages) const noexcept {
-        if (why == charge_outcome::over_limit && range_is_limit_) why = charge_outcome::no_address_space;
+        const bool lent = own_metadata_ == nullptr; // their size is its limit
+        if (why == charge_outcome::over_limit && range_is_limit_ && !lent) why = charge_outcome::no_address_space;
         const std::size_t most = why == charge_outcome::over_limit ? limit_pages_ : page_count();
+        const std::size_t bytes = pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_;
         const std::size_t taken = taken_.load(std::memory_order_relaxed);
-        note_refusal({why, refuser::arena, nullptr, pages << shift_, taken << shift_, most << shift_, name_});
+        note_refusal({why, refuser::arena, nullptr, bytes, taken << shift_, most << shift_, name_});
     }
     // Makes picked pages usable and counts them in the peak; puts them back where the system refuses memory.
     bool commit_or_put_back(std::size_t first, std::size_t n) noexcept {

@@ -33,15 +33,14 @@ struct borrowed {
         const std::size_t page = detail::page_size_for(sized, detail::max_page_bytes);
         range.page_shift = log2_floor(page);
         const auto start = reinterpret_cast<std::uintptr_t>(request.lent.data());
-        const std::uintptr_t first = align_up(start, page);
-        const std::uintptr_t end = start + request.lent.size();
-        if (first >= end) return range;
-        for (std::size_t pages = (end - first) >> range.page_shift; pages != 0; --pages) {
-            const std::uintptr_t behind = align_up(first + (pages << range.page_shift), std::size_t{8});
-            if (behind > end || end - behind < out_of_band_bytes(pages)) continue;
-            range.begin = request.lent.data() + (first - start);
+        const std::size_t lent = request.lent.size(), tables = align_up(start, std::size_t{8}) - start;
+        // The tables are in front of the pages, so that the count in front of a page's first address can be read.
+        for (std::size_t pages = lent >> range.page_shift; pages != 0; --pages) {
+            const std::size_t first = align_up(start + tables + out_of_band_bytes(pages), page) - start;
+            if (first > lent || (lent - first) >> range.page_shift < pages) continue;
+            range.begin = request.lent.data() + first;
             range.bytes = pages << range.page_shift;
-            range.out_of_band = request.lent.data() + (behind - start);
+            range.out_of_band = request.lent.data() + tables;
             std::memset(range.out_of_band, 0, out_of_band_bytes(pages));
             break;
         }

@@ -78,7 +78,9 @@ template <class Rows, class List> class buckets {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         plan.index = align <= 8 ? index : heap_config::no_index;
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0)
-            return note_refusal(charge_outcome::misused, plan.row_bytes), nullptr;
+            return note_refusal(charge_outcome::misused, plan.row_bytes,
+                                "no row of this size and alignment fits a page"),
+                   nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {

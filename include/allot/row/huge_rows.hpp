@@ -80,7 +80,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
             Place::out_of_band ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
         std::size_t total = 0;
         if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total))
-            return detail::note_refusal(charge_outcome::misused, bytes), nullptr;
+            return detail::note_refusal(charge_outcome::misused, bytes, text_of(misuse::size_too_large).data()),
+                   nullptr;
         const std::size_t pages = Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
         entry_type* const entry = enter();
         if (entry == nullptr) return detail::note_refusal(charge_outcome::no_memory, sizeof(chunk)), nullptr;
@@ -308,14 +309,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     static void finalize(page_header& p, std::byte* row) noexcept {
         if constexpr (Place::out_of_band) return report_no_host_access(p, row);
-        if (Counts && is_row(p, row) && type_of(header(p))->destroy != nullptr) word(header(p), row).construct();
+        if (is_row(p, row) && Counts && type_of(header(p))->destroy != nullptr) word(header(p), row).construct();
     }
     static void report_no_host_access(page_header& p, std::byte* row) noexcept {
         header(p).context->report(misuse::no_host_access, "huge", type_of(header(p)), row);
     }
     static void seal(page_header& p, std::byte* row) noexcept {
         if constexpr (Place::out_of_band) return report_no_host_access(p, row);
-        if (!Counts || !is_row(p, row) || type_of(header(p))->check == row_check::none) return;
+        if (!is_row(p, row) || !Counts || type_of(header(p))->check == row_check::none) return;
         write_seal(*type_of(header(p)), row, owner_of(header(p)).usable_bytes(header(p)));
         word(header(p), row).seal();
     }

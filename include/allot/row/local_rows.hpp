@@ -46,8 +46,9 @@ template <class Set> class local_rows {
         thread_check_.check_thread(core_.context(), "", &type);
         const std::uint32_t number = type_number(type);
         const std::uint32_t index = core_.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(index == heap_config::no_index || type.align > 8 || number >= type_table::first_checked))
-            return core_.try_allocate_shared(bytes, type, number);
+        if (ALLOT_UNLIKELY(index == heap_config::no_index || !core_.has_slot_alignment(type) ||
+                           number >= type_table::first_checked))
+            return try_allocate_shared(bytes, type, number);
         std::byte* row;
         if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {
             row = pop_slow(index);
@@ -65,7 +66,7 @@ template <class Set> class local_rows {
     /// As row_manager::allocate.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(bytes, type);
+        return core_.refuse(bytes, type.name);
     }
     /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
@@ -154,7 +155,19 @@ template <class Set> class local_rows {
         bin& b = bins_[index];
         if (b.heap == nullptr && !open(b, index)) return nullptr;
         std::byte* row;
-        return b.heap->refill(b) && b.pop(row) ? row : nullptr;
+        if (b.heap->refill(b) && b.pop(row)) return row;
+        return flush_held() && b.heap->refill(b) && b.pop(row) ? row : nullptr;
+    }
+    ALLOT_NOINLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+        void* const row = core_.try_allocate_shared(bytes, type, number);
+        return row != nullptr || !flush_held() ? row : core_.try_allocate_shared(bytes, type, number);
+    }
+    // Before a refusal: free slots in these caches may keep pages that the request needs. False: there are none.
+    ALLOT_COLD bool flush_held() noexcept {
+        bool held = false;
+        for_each_used([&](bin& b) { held = held || b.size() != 0; });
+        if (held) flush();
+        return held;
     }
     bool make_bins() noexcept {
         const std::uint32_t n = std::bit_ceil(core_.buckets().count());

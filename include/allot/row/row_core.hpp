@@ -79,18 +79,23 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
                                                   std::uint32_t number) noexcept {
         const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_config::no_index && type.align <= 8 && number < type_table::first_checked))
+        if (ALLOT_LIKELY(index != heap_config::no_index && has_slot_alignment(type) &&
+                         number < type_table::first_checked))
             if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
         return try_allocate_slow(bytes, type, number);
+    }
+    // Whether each slot is aligned for the type. Where rows count links, a type with a wrong alignment has no number.
+    ALLOT_ALWAYS_INLINE static bool has_slot_alignment(const row_type& type) noexcept {
+        return type.align <= 8 && (policies::counts || (type.align & (type.align - 1)) == 0);
     }
     // A huge row, an alignment above 8, a type with a check, or misuse.
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
-            context_.report(misuse::bad_alignment, "", &type, nullptr);
-            return detail::note_refusal(charge_outcome::misused, bytes), nullptr;
+            note_misuse(misuse::bad_alignment, bytes, type);
+            return nullptr;
         }
         if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
-            if (number == type_table::none) return detail::note_refusal(charge_outcome::no_memory, bytes), nullptr;
+            if (number == type_table::none) return context_.types.note_none(type, bytes), nullptr;
             bytes = with_check(bytes, type);
         }
         const std::uint32_t index = buckets_.index(bytes);
@@ -98,8 +103,8 @@ template <class Set> class row_core {
             if (auto* const heap = buckets_.at(index, type.align))
                 return start(*heap, heap->pop(), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
-            context_.report(misuse::size_too_large, "", &type, nullptr);
-            return detail::note_refusal(charge_outcome::misused, bytes), nullptr;
+            note_misuse(misuse::size_too_large, bytes, type);
+            return nullptr;
         }
         return huge_.allocate(bytes, type.align, number);
     }
@@ -154,28 +159,13 @@ template <class Set> class row_core {
         pages_.record(watch_event::out_of_memory, bytes, what);
         return nullptr;
     }
-    // The same for a request with a row type, which may have no number.
-    ALLOT_COLD void* refuse(std::size_t bytes, const row_type& type) {
-        if constexpr (policies::oom::raises)
-            if (type_number(type) == type_table::none) raise_no_type_number(type);
-        return refuse(bytes, type.name);
-    }
-    [[noreturn]] ALLOT_COLD void raise_no_type_number(const row_type& type) {
-        char line[out_of_memory::line_bytes];
-        text_writer text{line};
-        text.put("allot: out of memory: row type ").put(type.name).put(" refused by ").put(set_name());
-        if (*name_ != 0) text.put(" ").put(name_);
-        text.put(": ").put(context_.types.why_none(type));
-        static_cast<void>(detail::take_refusal(0));
-        raise(out_of_memory(text.view(), text.view()));
-    }
     [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
         const charge_status why = detail::take_refusal(bytes);
         pages_.record(watch_event::out_of_memory, bytes, what);
         char line[out_of_memory::line_bytes];
         text_writer text{line};
-        text.put("allot: out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused by ").put(set_name());
-        if (*name_ != 0) text.put(" ").put(name_);
+        text.put("allot: out of memory: ").bytes(bytes).put(" for ").brief(what).put(" refused by ").brief(set_name());
+        if (*name_ != 0) text.put(" ").brief(name_);
         text.put(": ");
         write(text, why);
         raise(out_of_memory(
@@ -190,19 +180,23 @@ template <class Set> class row_core {
             },
             why));
     }
-    [[noreturn]] ALLOT_COLD void raise_misuse(misuse kind, std::size_t bytes, const row_type& type) {
+    ALLOT_COLD void note_misuse(misuse kind, std::size_t bytes, const row_type& type) const noexcept {
         context_.report(kind, "", &type, nullptr);
-        detail::note_refusal(charge_outcome::misused, bytes);
+        detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
+    }
+    [[noreturn]] ALLOT_COLD void raise_misuse(misuse kind, std::size_t bytes, const row_type& type) {
+        note_misuse(kind, bytes, type);
         raise_out_of_memory(bytes, type.name);
     }
     // Whether a T may be constructed in such a row. False is reported as misuse.
     template <class T> bool can_hold(const heap_config& plan, const row_type& type) const noexcept {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
-        if (!room) context_.report(misuse::size_too_large, plan.name, &type, nullptr);
-        else if (!ends) context_.report(misuse::null_type, plan.name, &type, nullptr);
-        if (!room || !ends) detail::note_refusal(charge_outcome::misused, sizeof(T));
-        return room && ends;
+        if (room && ends) return true;
+        const misuse kind = room ? misuse::null_type : misuse::size_too_large;
+        context_.report(kind, plan.name, &type, nullptr);
+        detail::note_refusal(charge_outcome::misused, sizeof(T), text_of(kind).data());
+        return false;
     }
     template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {
         if (row == nullptr) return nullptr;
@@ -232,7 +226,7 @@ template <class Set> class row_core {
 
         const std::uint32_t number = type_number(type);
         if ((type.align & (type.align - 1)) != 0 || type.align > 64) raise_misuse(misuse::bad_alignment, bytes, type);
-        if (number == type_table::none) raise_no_type_number(type);
+        if (number == type_table::none) context_.types.note_none(type, bytes), raise_out_of_memory(bytes, type.name);
         if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) raise_misuse(misuse::size_too_large, bytes, type);
         bytes = with_check(bytes, type);
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
@@ -241,7 +235,7 @@ template <class Set> class row_core {
         if constexpr (is_bucket<changed>) {
             if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
                 found = buckets_.at(index, align);
-            else detail::note_refusal(charge_outcome::misused, bytes);
+            else note_no_fit(bytes);
             if (found != nullptr) found->handles.fetch_add(1, std::memory_order_relaxed);
         } else {
             constexpr bool by_type = one_type || !changed::limited;
@@ -252,12 +246,15 @@ template <class Set> class row_core {
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
             const bool fits = heap_type::rows_per_page(plan, pages_.page_bytes()) != 0;
             if (fits) found = heaps().template open<heap_type>(pages_, plan);
-            if (found == nullptr)
-                detail::note_refusal(fits ? charge_outcome::no_memory : charge_outcome::misused, bytes);
+            if (found == nullptr && fits) detail::note_refusal(charge_outcome::no_memory, bytes);
+            if (!fits) note_no_fit(bytes);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
         pages_.record(watch_event::handle_opened, found->cut().stride, found->config().name);
         return fixed<Changed>(*this, *found, type, number);
+    }
+    static void note_no_fit(std::size_t bytes) noexcept {
+        detail::note_refusal(charge_outcome::misused, bytes, "no row of this size and alignment fits a page");
     }
     template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
         if constexpr (Changed::bucketed && !Changed::unique)

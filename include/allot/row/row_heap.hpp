@@ -203,6 +203,12 @@ template <class Set, class Heap> class row_heap {
         return core_->template construct<T>(row, std::forward<Args>(args)...);
     }
 
+    /// Returns the free slots of this handle to the heap.
+    void flush() noexcept
+        requires(blocked)
+    {
+        if (local_ != nullptr) local_->flush();
+    }
     /// Returns: a handle for the calling thread.
     local_row_heap<Set, Heap> local() noexcept { return {*core_, *heap_, number_}; }
 

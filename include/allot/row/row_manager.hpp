@@ -96,7 +96,7 @@ template <class Set> class row_manager {
     /// Throws: out_of_memory under oom::raise.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
         if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(bytes, type);
+        return core_.refuse(bytes, type.name);
     }
     /// As allocate(), but returns null if it fails. `why`: where it is not null, the status of the request, with what
     /// refused it.

@@ -230,14 +230,16 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static void finalize(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
+        if (!is_live(p, row)) return;
         if constexpr (counting::counts)
-            if (is_live(p, row) && type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
+            if (type_of(p, row)->destroy != nullptr) counting::word(p, row).construct();
     }
     static void seal(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if constexpr (Place::out_of_band) return report(p, misuse::no_host_access, row);
+        if (!is_live(p, row)) return;
         if constexpr (counting::counts) {
-            if (!is_live(p, row) || type_of(p, row)->check == row_check::none) return;
+            if (type_of(p, row)->check == row_check::none) return;
             write_seal(*type_of(p, row), row, usable_bytes(p.cut));
             counting::word(p, row).seal();
         }

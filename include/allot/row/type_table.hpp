@@ -9,6 +9,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -55,20 +56,21 @@ class type_table {
         return number < end ? (*this)[number] : nullptr;
     }
 
-    // Why number(type) returns `none`, as a part of a sentence.
-    const char* why_none(const row_type& type) const noexcept {
-        if (!is_alignment(type)) return "its alignment is not a power of two up to 64";
+    // Notes why number(type) returns `none`.
+    ALLOT_COLD void note_none(const row_type& type, std::size_t bytes) const noexcept {
+        const auto note = [bytes](charge_outcome why, const char* what) { detail::note_refusal(why, bytes, what); };
+        if (!is_alignment(type)) return note(charge_outcome::misused, "the alignment is no power of two up to 64");
         const bool is_checked = type.check != row_check::none;
         if (is_checked && end_checked_.load(std::memory_order_relaxed) == first_checked + max_checked)
-            return "the manager has 4,096 row types with a check, the maximum";
+            return note(charge_outcome::misused, "the manager has 4,096 row types with a check, the maximum");
         if (!is_checked && end_.load(std::memory_order_relaxed) == max_types)
-            return "the manager has 65,535 row types, the maximum";
-        return "the system has no memory for its number";
+            return note(charge_outcome::misused, "the manager has 65,535 row types, the maximum");
+        note(charge_outcome::no_memory, "for the number of its row type");
     }
 
   private:
     using chunk = std::array<const row_type*, 256>;
-    static_assert(max_types == 65'536 && max_checked == 4'096, "why_none() names them");
+    static_assert(max_types == 65'536 && max_checked == 4'096, "note_none() names them");
 
     static std::size_t hash(const row_type& type) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(&type);

@@ -86,6 +86,21 @@ TEST_CASE("device allocator: its account takes a reservation and grace", "[accou
     CHECK(task.used() == 0);
 }
 
+TEST_CASE("device allocator: its own account refuses, after its grace", "[accounts]") {
+    allocator_machine m;
+    account task{name{"task"}};
+    allot::device_allocator<charged> gpu{m.api, name{"gpu"}, task, allot::limit{4_MiB}, allot::grace{4_MiB}};
+    void* const p = gpu.try_allocate(4_MiB, m.a);
+    void* const beyond = gpu.try_allocate(2_MiB, m.a);
+    CHECK(beyond != nullptr);
+    allot::charge_status why;
+    CHECK(gpu.try_allocate(8_MiB, m.a, &why) == nullptr);
+    CHECK(why.at == &gpu.account());
+    CHECK(gpu.account().stats().refused == 1);
+    gpu.deallocate(p, m.a);
+    gpu.deallocate(beyond, m.a);
+}
+
 TEST_CASE("device allocator: memory that the device refuses is in no peak", "[accounts]") {
     allocator_machine m{{.total_bytes = std::size_t{16} << 20}};
     account task{name{"task"}};

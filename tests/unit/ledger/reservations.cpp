@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <random>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -16,6 +17,7 @@ using allot::account_reservation;
 using allot::charge_outcome;
 using allot::limit;
 using allot::name;
+using namespace allot::literals;
 
 TEST_CASE("reservations of one account add up, and return by themselves", "[accounts][reservations]") {
     account root{name{"root"}, limit{10'000}};
@@ -169,4 +171,35 @@ TEST_CASE("reservations of many threads", "[accounts][reservations]") {
     CHECK(leaf.stats().reservation == 30);
     CHECK(root.used() <= 30 + 16);
     CHECK(root.verify());
+}
+
+TEST_CASE("a reservation that outlasts the wait of close() is reported by its result", "[accounts][reservations]") {
+    account root{name{"root"}}, query{root, name{"query"}};
+    auto promise = query.maybe_reserve(500);
+    CHECK_FALSE(query.close(1_ms));
+    promise.release();
+    account other{root, name{"other"}};
+    {
+        const auto gone = other.maybe_reserve(500);
+    }
+    CHECK(other.close(1_ms));
+}
+
+TEST_CASE("credit that only its own thread can return is among the holders", "[accounts]") {
+#if ALLOT_EXCEPTIONS
+    account root{name{"root"}, limit{4_MiB}}, leaf{root, name{"leaf"}, allot::credit_step{1_MiB}, allot::one_thread{}},
+        other{root, name{"other"}};
+    REQUIRE(leaf.try_charge(100));
+    leaf.refund(100);
+    std::string page;
+    std::thread{[&] {
+        try {
+            other.charge(3500_KiB);
+        } catch (const allot::out_of_memory& e) {
+            page = e.report();
+        }
+    }}.join();
+    CHECK(page.find("leaf: 0 bytes charged, 1 MiB credit") != std::string::npos);
+    leaf.refund(0);
+#endif
 }

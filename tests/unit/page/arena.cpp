@@ -167,11 +167,13 @@ TEST_CASE("preallocated OS pages are used when there are enough of them", "[aren
 TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
     struct lent : allot::policies<allot::page::borrowed> {};
     std::vector<std::byte> bytes(2_MiB + 12345);
-    for (const std::size_t shift : {0u, 1u, 4097u}) {
+    const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
+    for (const std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{4097},
+                                    static_cast<std::size_t>(allot::align_up(at, 64_KiB) - at)}) {
         const std::span<std::byte> part(bytes.data() + shift, bytes.size() - shift);
         allot::arena<lent> pages{part};
         CHECK(std::string(pages.page_kind()) == "borrowed");
-        CHECK(pages.begin() >= part.data());
+        CHECK(pages.begin() >= part.data() + sizeof(std::uint64_t)); // what could be a count there can be read
         CHECK(pages.end() <= part.data() + part.size());
         CHECK(pages.page_count() >= 20);
         std::vector<std::byte*> all;

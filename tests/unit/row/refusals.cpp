@@ -8,6 +8,8 @@
 
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using namespace allot::literals;
 using allot::charge_outcome;
@@ -23,6 +25,7 @@ constexpr allot::page_bytes small{64_KiB};
 constexpr allot::leak_sink unheard{[](void*, std::string_view) noexcept {}, nullptr}; // rows stay where it is full
 struct counter : allot::policies<> {};
 struct per_thread : allot::policies<allot::heap::per_thread> {};
+struct uncounted : allot::policies<allot::count::none> {};
 struct in_tree : allot::policies<allot::ledger::tree> {};
 struct borrowing : allot::policies<allot::page::of<allot::arena<>>> {};
 struct charges_nothing : allot::policies<allot::ledger::none> {};
@@ -93,7 +96,7 @@ TEST_CASE("an arena says whether its limit, its address space or the system refu
         CHECK(rows.try_allocate(512_KiB, untyped, &why) == nullptr);
         CHECK(why.outcome == charge_outcome::no_address_space);
         CHECK(why.by == refuser::arena);
-        CHECK(text_of(why) == "no address space: arena orders uses 64 KiB of 256 KiB");
+        CHECK(text_of(why) == "no address space: arena orders uses 64 KiB of 256 KiB; pass a larger reserve_bytes");
         rows.release(row);
     }
 }
@@ -166,10 +169,58 @@ TEST_CASE("a misuse is no lack of memory", "[row][refusal]") {
     CHECK(rows.try_allocate(10, aligned, &why) == nullptr); // not the refusal before it
     CHECK(why.outcome == charge_outcome::misused);
     CHECK(rows.try_allocate(SIZE_MAX, untyped, &why) == nullptr);
-    CHECK(why.outcome == charge_outcome::misused);
     CHECK(why.by == refuser::none);
+    CHECK(text_of(why) == "misused: " + std::string{text_of(allot::misuse::size_too_large)});
+    allot::row_manager<uncounted> plain{limit{1_MiB}};
+    auto local = plain.local();
+    for (const std::uint32_t align : {3u, 5u, 6u, 7u, 12u, 65u}) {
+        const allot::row_type wrong{"wrong", nullptr, align};
+        CHECK(plain.try_allocate(10, wrong, &why) == nullptr);
+        CHECK(text_of(why) == "misused: " + std::string{text_of(allot::misuse::bad_alignment)});
+        CHECK(local.try_allocate(10, wrong) == nullptr);
+    }
+#if ALLOT_EXCEPTIONS
+    try {
+        static_cast<void>(rows.heap(1_MiB));
+        FAIL("it was not refused");
+    } catch (const allot::out_of_memory& e) {
+        CHECK_THAT(e.what(), ContainsSubstring("misused: no row of this size and alignment fits a page"));
+    }
+#endif
 }
 #endif
+
+TEST_CASE("a thread is not refused for free slots in its own caches", "[row][refusal]") {
+    allot::row_manager<per_thread> rows{name{"query"}, small, limit{2_MiB}};
+    allot::row_manager<counter> others{name{"other"}, small, limit{2_MiB}};
+    auto local = others.local();
+    const auto fill_and_release = [](auto& handle, std::size_t size) {
+        std::vector<void*> held;
+        while (void* const row = handle.try_allocate(size)) held.push_back(row);
+        for (std::size_t i = 0; i != held.size(); ++i) std::swap(held[i], held[i * 7919 % held.size()]);
+        for (void* const row : held) handle.release(row);
+        return held.size();
+    };
+    for (const std::size_t size : {100u, 1000u, 5000u, 40u, 20u, 100'000u}) { // no row lives in between
+        INFO(size);
+        CHECK(fill_and_release(rows, size) * size > 900_KiB);
+        CHECK(fill_and_release(local, size) * size > 900_KiB);
+    }
+}
+
+TEST_CASE("a manager made in a closed query says which account was closed", "[row][refusal]") {
+    allot::account engine{name{"engine"}}, query{engine, name{"query 7"}, unheard};
+    allot::row_manager<in_tree> before{query, name{"before"}, small};
+    query.close_when_drained([](allot::account&, void*) noexcept {}, nullptr);
+    allot::row_manager<in_tree> after{query, name{"after"}, small};
+    for (auto* const rows : {&before, &after}) {
+        charge_status why;
+        CHECK(rows->try_allocate(100, untyped, &why) == nullptr);
+        CHECK(text_of(why) == "closed: account query 7");
+        CHECK(why.at == &query);
+        CHECK(why.requested >= 100);
+    }
+}
 
 TEST_CASE("each thread reads its own refusal", "[row][refusal]") {
     const auto fill = [](const char* who, std::size_t most) {

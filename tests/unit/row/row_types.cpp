@@ -33,8 +33,8 @@ TEST_CASE("65,535 row types fit a manager, the next is a clear error", "[row_man
     auto local = rows.local();
     types[65'535].name = "one too many";
     const auto is_clear = [](const std::string& said) {
-        CHECK_THAT(said, ContainsSubstring("row type one too many refused by"));
-        CHECK_THAT(said, ContainsSubstring("many: the manager has 65,535 row types, the maximum"));
+        CHECK_THAT(said, ContainsSubstring("for one too many refused by"));
+        CHECK_THAT(said, ContainsSubstring("many: misused: the manager has 65,535 row types, the maximum"));
     };
     is_clear(refusal([&] { static_cast<void>(rows.allocate(8, types[65'535])); }));
     is_clear(refusal([&] { static_cast<void>(rows.allocate(5_MiB, types[65'535])); }));
