@@ -33,11 +33,11 @@ struct borrowed {
         const std::size_t page = detail::page_size_for(sized, detail::max_page_bytes);
         range.page_shift = log2_floor(page);
         const auto start = reinterpret_cast<std::uintptr_t>(request.lent.data());
-        const std::size_t lent = request.lent.size(), tables = align_up(start, std::size_t{8}) - start;
+        const std::size_t all = request.lent.size(), tables = align_up(start, std::size_t{8}) - start;
         // The tables are in front of the pages, so that the count in front of a page's first address can be read.
-        for (std::size_t pages = lent >> range.page_shift; pages != 0; --pages) {
+        for (std::size_t pages = all >> range.page_shift; pages != 0; --pages) {
             const std::size_t first = align_up(start + tables + out_of_band_bytes(pages), page) - start;
-            if (first > lent || (lent - first) >> range.page_shift < pages) continue;
+            if (first > all || (all - first) >> range.page_shift < pages) continue;
             range.begin = request.lent.data() + first;
             range.bytes = pages << range.page_shift;
             range.out_of_band = request.lent.data() + tables;
