@@ -4,6 +4,7 @@
 // Cost: that of the source. Threads: those of the source.
 #pragma once
 
+#include <allot/adapt/raise_refused.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>

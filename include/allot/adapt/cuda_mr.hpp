@@ -15,6 +15,7 @@
 #define LIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE
 
 #include <allot/adapt/device_memory.hpp>
+#include <allot/adapt/raise_refused.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>

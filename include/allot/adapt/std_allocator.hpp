@@ -5,6 +5,7 @@
 #pragma once
 
 #include <allot/adapt/bytes.hpp>
+#include <allot/adapt/raise_refused.hpp>
 #include <allot/core/units.hpp>
 
 #include <cstddef>

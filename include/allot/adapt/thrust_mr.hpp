@@ -12,6 +12,7 @@
 #pragma once
 
 #include <allot/adapt/device_memory.hpp>
+#include <allot/adapt/raise_refused.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>

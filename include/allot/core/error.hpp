@@ -27,8 +27,8 @@ class out_of_memory : public std::bad_alloc {
     static constexpr std::size_t report_bytes = 3072;
 
     out_of_memory() noexcept { set("allot: out of memory", ""); }
-    out_of_memory(std::string_view line, std::string_view page) noexcept { set(line, page); }
-    out_of_memory(std::string_view line, std::string_view page, const charge_status& why) noexcept : why_(why) {
+    out_of_memory(std::string_view line, std::string_view page, const charge_status& why = no_memory) noexcept
+        : why_(why) {
         set(line, page);
     }
 
@@ -66,15 +66,6 @@ class out_of_memory : public std::bad_alloc {
     std::fprintf(stderr, "%s\n%s\n", error.what(), error.report());
     std::abort();
 #endif
-}
-
-/// Raises an out_of_memory of one line: "allot: out of memory: 64 MiB refused by std::pmr: over the limit: ..".
-[[noreturn]] ALLOT_COLD inline void raise_refused(std::string_view by, std::size_t bytes, const charge_status& why) {
-    char line[out_of_memory::line_bytes];
-    text_writer text{line};
-    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(by).put(": ");
-    write(text, why);
-    raise(out_of_memory(text.view(), text.view(), why));
 }
 
 /// Kinds of misuse and damage.

@@ -31,6 +31,9 @@ ALLOT_COLD inline charge_status take_refusal(std::size_t bytes) noexcept {
 ALLOT_ALWAYS_INLINE void report_status(charge_status* why, bool granted, std::size_t bytes) noexcept {
     if (why != nullptr) *why = granted ? charge_status{} : take_refusal(bytes);
 }
+template <class T> ALLOT_ALWAYS_INLINE T* with_status(T* got, charge_status* why, std::size_t bytes) noexcept {
+    return report_status(why, got != nullptr, bytes), got;
+}
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -83,9 +83,7 @@ class arena_base : detail::arena_pages {
         }
     }
     std::byte* take(std::size_t pages, charge_status* why) noexcept {
-        std::byte* const p = take(pages);
-        detail::report_status(why, p != nullptr, pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_);
-        return p;
+        return detail::with_status(take(pages), why, pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_);
     }
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.
     /// Requires: all of them are taken. Checked builds abort otherwise.

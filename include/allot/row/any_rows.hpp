@@ -31,9 +31,7 @@ class any_rows {
         return calls_->try_allocate(manager_, bytes, type);
     }
     void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) const noexcept {
-        void* const row = try_allocate(bytes, type);
-        detail::report_status(why, row != nullptr, bytes);
-        return row;
+        return detail::with_status(try_allocate(bytes, type), why, bytes);
     }
     void release(const void* row) const noexcept { calls_->release(manager_, row); }
     void link(const void* row) const noexcept { calls_->link(manager_, row); }

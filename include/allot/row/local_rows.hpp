@@ -59,9 +59,7 @@ template <class Set> class local_rows {
         return row;
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
-        void* const row = try_allocate(bytes, type);
-        detail::report_status(why, row != nullptr, bytes);
-        return row;
+        return detail::with_status(try_allocate(bytes, type), why, bytes);
     }
     /// As row_manager::allocate.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {

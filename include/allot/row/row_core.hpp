@@ -180,8 +180,9 @@ template <class Set> class row_core {
             },
             why));
     }
-    ALLOT_COLD void note_misuse(misuse kind, std::size_t bytes, const row_type& type) const noexcept {
-        context_.report(kind, "", &type, nullptr);
+    ALLOT_COLD void note_misuse(misuse kind, std::size_t bytes, const row_type& type,
+                                const char* heap = "") const noexcept {
+        context_.report(kind, heap, &type, nullptr);
         detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
     }
     [[noreturn]] ALLOT_COLD void raise_misuse(misuse kind, std::size_t bytes, const row_type& type) {
@@ -193,9 +194,7 @@ template <class Set> class row_core {
         const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
         const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
         if (room && ends) return true;
-        const misuse kind = room ? misuse::null_type : misuse::size_too_large;
-        context_.report(kind, plan.name, &type, nullptr);
-        detail::note_refusal(charge_outcome::misused, sizeof(T), text_of(kind).data());
+        note_misuse(room ? misuse::null_type : misuse::size_too_large, sizeof(T), type, plan.name);
         return false;
     }
     template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {

@@ -53,9 +53,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         return row;
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why) noexcept {
-        void* const row = try_allocate();
-        detail::report_status(why, row != nullptr, heap_.config().row_bytes);
-        return row;
+        return detail::with_status(try_allocate(), why, heap_.config().row_bytes);
     }
     /// As row_manager::allocate, for a row of the heap's size and type.
     ALLOT_ALWAYS_INLINE void* allocate() {
@@ -170,9 +168,7 @@ template <class Set, class Heap> class row_heap {
         return row;
     }
     void* try_allocate(charge_status* why) noexcept {
-        void* const row = try_allocate();
-        detail::report_status(why, row != nullptr, heap_->config().row_bytes);
-        return row;
+        return detail::with_status(try_allocate(), why, heap_->config().row_bytes);
     }
     /// As row_manager::allocate, for a row of the heap's size and type.
     void* allocate() {

@@ -104,9 +104,7 @@ template <class Set> class row_manager {
         return core_.try_allocate(bytes, type);
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
-        void* const row = try_allocate(bytes, type);
-        detail::report_status(why, row != nullptr, bytes);
-        return row;
+        return detail::with_status(try_allocate(bytes, type), why, bytes);
     }
     /// Allocates a row and constructs a T in it; the last release destroys it. Needs a set whose rows have link counts.
     /// Returns: the row; null under oom::null if it cannot be allocated.

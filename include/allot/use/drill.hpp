@@ -8,7 +8,8 @@
 //
 // - Accounts are charged for buffers, by the bytes of their blocks. The pool's own limit counts pages, with the free
 //   bytes in its chunks and caches, and is in no account tree: set it to twice the engine's limit; to that limit and 8
-//   chunks if no buffer exceeds 1 MiB and sizes do not change with time. With less the pool refuses buffers that their accounts allow (docs/chunks.md).
+//   chunks if no buffer exceeds 1 MiB and sizes do not change with time. With less the pool refuses buffers that their
+//   accounts allow (docs/chunks.md).
 // - Do not replace its ledger by ledger::tree: the tree would charge everything twice.
 // - A request above a chunk takes whole pages of the pool, not a power of two; Drill asks the system.
 // - fit::runs in place of fit::buddy leaves at most a fifth of a block unused; fit::buddy up to a half.

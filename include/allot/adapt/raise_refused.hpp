@@ -1,0 +1,25 @@
+// The out_of_memory of an adapter, with the reason of what it adapts.
+//
+// Cost: none but where a request fails. Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
+
+#include <cstddef>
+#include <string_view>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Raises an out_of_memory of one line: "allot: out of memory: 64 MiB refused by std::pmr: over the limit: ..".
+[[noreturn]] ALLOT_COLD inline void raise_refused(std::string_view by, std::size_t bytes, const charge_status& why) {
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(by).put(": ");
+    write(text, why);
+    raise(out_of_memory(text.view(), text.view(), why));
+}
+
+} // namespace allot::inline ALLOT_ABI
