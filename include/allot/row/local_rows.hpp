@@ -48,7 +48,8 @@ template <class Set> class local_rows {
         const std::uint32_t index = core_.buckets().index(bytes);
         if (ALLOT_UNLIKELY(index == heap_config::no_index || !core_.has_slot_alignment(type) ||
                            number >= type_table::first_checked))
-            return try_allocate_shared(bytes, type, number);
+            return policies::per_thread ? core_.try_allocate_shared(bytes, type, number)
+                                        : try_allocate_shared(bytes, type, number);
         std::byte* row;
         if (ALLOT_UNLIKELY(!bins_[index & mask_].pop(row))) {
             row = pop_slow(index);
@@ -160,7 +161,8 @@ template <class Set> class local_rows {
         void* const row = core_.try_allocate_shared(bytes, type, number);
         return row != nullptr || !flush_held() ? row : core_.try_allocate_shared(bytes, type, number);
     }
-    // Before a refusal: free slots in these caches may keep pages that the request needs. False: there are none.
+    // Before a refusal: free slots in these caches may keep pages that the request needs. False: none do.
+    friend class detail::row_core<Set>;
     ALLOT_COLD bool flush_held() noexcept {
         bool held = false;
         for_each_used([&](bin& b) { held = held || b.size() != 0; });

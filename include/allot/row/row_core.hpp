@@ -90,6 +90,11 @@ template <class Set> class row_core {
     }
     // A huge row, an alignment above 8, a type with a check, or misuse.
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+        void* const row = try_allocate_slow_once(bytes, type, number);
+        local_rows<Set>* const mine = policies::per_thread && row == nullptr ? find_local_rows() : nullptr;
+        return mine != nullptr && mine->flush_held() ? try_allocate_slow_once(bytes, type, number) : row;
+    }
+    void* try_allocate_slow_once(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
             note_misuse(misuse::bad_alignment, bytes, type);
             return nullptr;
