@@ -5,7 +5,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/core/error.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
@@ -15,11 +15,8 @@ namespace allot::inline ALLOT_ABI {
 
 /// Raises an out_of_memory of one line: "allot: out of memory: 64 MiB refused by std::pmr: over the limit: ..".
 [[noreturn]] ALLOT_COLD inline void raise_refused(std::string_view by, std::size_t bytes, const charge_status& why) {
-    char line[out_of_memory::line_bytes];
-    text_writer text{line};
-    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").put(by).put(": ");
-    write(text, why);
-    raise(out_of_memory(text.view(), text.view(), why));
+    const auto request = [&](text_writer& out) { out.put("out of memory: ").bytes(bytes); };
+    detail::raise_refused(request, by, "", why, [](text_writer&) {});
 }
 
 } // namespace allot::inline ALLOT_ABI

@@ -53,24 +53,14 @@ template <class Blocks>
 [[noreturn]] ALLOT_COLD void raise_no_block(const Blocks& blocks, const char* set, std::size_t bytes,
                                             std::size_t align) {
     const charge_status why = take_refusal(bytes);
-    char line[out_of_memory::line_bytes];
-    text_writer text{line};
-    text.put("allot: out of memory: ").bytes(bytes).put(" refused by ").brief(set);
-    if (*blocks.name() != 0) text.put(" ").brief(blocks.name());
-    text.put(": ");
-    write(text, why);
-    raise(out_of_memory(
-        text.view(),
-        [&](text_writer& out) {
-            out.put("out of memory: ").bytes(bytes).put(", aligned to ").bytes(align).put(", refused: ");
-            write(out, why);
-            out.newline();
-            if constexpr (requires { blocks.account(); }) write_top_holders(out, blocks.account().root(), why);
-            blocks.report(out);
-            out.put("  tried: the caches of all threads, free pages of the chunks, other clients of the arena")
-                .newline();
-        },
-        why));
+    const auto request = [&](text_writer& out) {
+        out.put("out of memory: ").bytes(bytes).put(" aligned to ").bytes(align);
+    };
+    raise_refused(request, set, blocks.name(), why, [&](text_writer& out) {
+        if constexpr (requires { blocks.account(); }) write_top_holders(out, blocks.account().root(), why);
+        blocks.report(out);
+        out.put("  tried: the caches of all threads, free pages of the chunks, other clients of the arena").newline();
+    });
 }
 
 template <class Blocks>

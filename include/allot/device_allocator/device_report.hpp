@@ -54,25 +54,13 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
 template <class Gpu>
 [[noreturn]] ALLOT_COLD void raise_out_of_device_memory(const Gpu& gpu, std::size_t bytes, std::size_t align) {
     const charge_status why = take_refusal(bytes);
-    char line[out_of_memory::line_bytes];
-    text_writer text{line};
-    text.put("allot: out of device memory: ")
-        .bytes(bytes)
-        .put(" refused by ")
-        .brief(type_name_c_str<typename Gpu::set>());
-    if (*gpu.name() != 0) text.put(" ").brief(gpu.name());
-    text.put(": ");
-    write(text, why);
-    raise(out_of_memory(
-        text.view(),
-        [&](text_writer& out) {
-            out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align).put(" refused: ");
-            write(out, why);
-            out.newline();
-            if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root(), why);
-            write_device_report(out, gpu);
-        },
-        why));
+    const auto request = [&](text_writer& out) {
+        out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align);
+    };
+    raise_refused(request, type_name_c_str<typename Gpu::set>(), gpu.name(), why, [&](text_writer& out) {
+        if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root(), why);
+        write_device_report(out, gpu);
+    });
 }
 
 } // namespace detail

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heap_index.hpp>
@@ -47,7 +48,7 @@ class heap_group {
         });
         if (found == nullptr) {
             found = make<Heap>(provider, config);
-            if (found == nullptr) return nullptr;
+            if (found == nullptr) return detail::note_refusal(charge_outcome::no_memory, sizeof(Heap)), nullptr;
             found->index_key = key;
             set_indexed(*found, !config.exclusive);
         }

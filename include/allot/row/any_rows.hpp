@@ -27,11 +27,8 @@ class any_rows {
     void* allocate(std::size_t bytes, const row_type& type = untyped) const {
         return calls_->allocate(manager_, bytes, type);
     }
-    void* try_allocate(std::size_t bytes, const row_type& type = untyped) const noexcept {
-        return calls_->try_allocate(manager_, bytes, type);
-    }
-    void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) const noexcept {
-        return detail::with_status(try_allocate(bytes, type), why, bytes);
+    void* try_allocate(std::size_t bytes, const row_type& type = untyped, charge_status* why = nullptr) const noexcept {
+        return detail::with_status(calls_->try_allocate(manager_, bytes, type), why, bytes);
     }
     void release(const void* row) const noexcept { calls_->release(manager_, row); }
     void link(const void* row) const noexcept { calls_->link(manager_, row); }

@@ -22,6 +22,10 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+inline void note_no_fit(std::size_t bytes) noexcept {
+    note_refusal(charge_outcome::misused, bytes, "no row of this size and alignment fits a page");
+}
+
 template <class Rows, class List> class buckets {
   public:
     using heap = typename Rows::heap;
@@ -77,10 +81,7 @@ template <class Rows, class List> class buckets {
     ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align) noexcept {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         plan.index = align <= 8 ? index : heap_config::no_index;
-        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0)
-            return note_refusal(charge_outcome::misused, plan.row_bytes,
-                                "no row of this size and alignment fits a page"),
-                   nullptr;
+        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return note_no_fit(plan.row_bytes), nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {

@@ -91,14 +91,15 @@ template <class Set> class row_core {
     // A huge row, an alignment above 8, a type with a check, or misuse.
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         void* const row = try_allocate_slow_once(bytes, type, number);
-        local_rows<Set>* const mine = policies::per_thread && row == nullptr ? find_local_rows() : nullptr;
-        return mine != nullptr && mine->flush_held() ? try_allocate_slow_once(bytes, type, number) : row;
+        if constexpr (policies::per_thread)
+            if (row == nullptr)
+                if (auto* const mine = find_local_rows(); mine != nullptr && mine->flush_held())
+                    return try_allocate_slow_once(bytes, type, number);
+        return row;
     }
     void* try_allocate_slow_once(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
-        if (ALLOT_UNLIKELY(type.align > 64 || (type.align & (type.align - 1)) != 0)) {
-            note_misuse(misuse::bad_alignment, bytes, type);
-            return nullptr;
-        }
+        if (ALLOT_UNLIKELY(!type_table::is_alignment(type)))
+            return note_misuse(misuse::bad_alignment, bytes, type), nullptr;
         if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
             if (number == type_table::none) return context_.types.note_none(type, bytes), nullptr;
             bytes = with_check(bytes, type);
@@ -107,10 +108,8 @@ template <class Set> class row_core {
         if (ALLOT_LIKELY(index != heap_config::no_index))
             if (auto* const heap = buckets_.at(index, type.align))
                 return start(*heap, heap->pop(), number, bytes, type);
-        if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX))) {
-            note_misuse(misuse::size_too_large, bytes, type);
-            return nullptr;
-        }
+        if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
+            return note_misuse(misuse::size_too_large, bytes, type), nullptr;
         return huge_.allocate(bytes, type.align, number);
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
@@ -165,30 +164,21 @@ template <class Set> class row_core {
         return nullptr;
     }
     [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
-        const charge_status why = detail::take_refusal(bytes);
         pages_.record(watch_event::out_of_memory, bytes, what);
-        char line[out_of_memory::line_bytes];
-        text_writer text{line};
-        text.put("allot: out of memory: ").bytes(bytes).put(" for ").brief(what).put(" refused by ").brief(set_name());
-        if (*name_ != 0) text.put(" ").brief(name_);
-        text.put(": ");
-        write(text, why);
-        raise(out_of_memory(
-            text.view(),
-            [&](text_writer& out) {
-                out.put("out of memory: ").bytes(bytes).put(" for ").put(what).put(" refused: ");
-                write(out, why);
-                out.newline();
-                if constexpr (policies::in_tree) write_top_holders(out, ledger_.account().root(), why);
-                context_.write_report(context_.manager, out);
-                out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
-            },
-            why));
+        const charge_status why = take_refusal(bytes);
+        const auto request = [&](text_writer& out) {
+            out.put("out of memory: ").bytes(bytes).put(" for ").brief(what);
+        };
+        raise_refused(request, set_name(), name_, why, [&](text_writer& out) {
+            if constexpr (policies::in_tree) write_top_holders(out, ledger_.account().root(), why);
+            context_.write_report(context_.manager, out);
+            out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
+        });
     }
     ALLOT_COLD void note_misuse(misuse kind, std::size_t bytes, const row_type& type,
                                 const char* heap = "") const noexcept {
         context_.report(kind, heap, &type, nullptr);
-        detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
+        note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
     }
     [[noreturn]] ALLOT_COLD void raise_misuse(misuse kind, std::size_t bytes, const row_type& type) {
         note_misuse(kind, bytes, type);
@@ -229,7 +219,7 @@ template <class Set> class row_core {
         constexpr bool one_type = changed::one_type;
 
         const std::uint32_t number = type_number(type);
-        if ((type.align & (type.align - 1)) != 0 || type.align > 64) raise_misuse(misuse::bad_alignment, bytes, type);
+        if (!type_table::is_alignment(type)) raise_misuse(misuse::bad_alignment, bytes, type);
         if (number == type_table::none) context_.types.note_none(type, bytes), raise_out_of_memory(bytes, type.name);
         if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) raise_misuse(misuse::size_too_large, bytes, type);
         bytes = with_check(bytes, type);
@@ -248,17 +238,12 @@ template <class Set> class row_core {
             plan.type_id = by_type ? number : 0;
             plan.exclusive = changed::unique;
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
-            const bool fits = heap_type::rows_per_page(plan, pages_.page_bytes()) != 0;
-            if (fits) found = heaps().template open<heap_type>(pages_, plan);
-            if (found == nullptr && fits) detail::note_refusal(charge_outcome::no_memory, bytes);
-            if (!fits) note_no_fit(bytes);
+            if (heap_type::rows_per_page(plan, pages_.page_bytes()) == 0) note_no_fit(bytes);
+            else found = heaps().template open<heap_type>(pages_, plan);
         }
         if (found == nullptr) raise_out_of_memory(bytes, type.name);
         pages_.record(watch_event::handle_opened, found->cut().stride, found->config().name);
         return fixed<Changed>(*this, *found, type, number);
-    }
-    static void note_no_fit(std::size_t bytes) noexcept {
-        detail::note_refusal(charge_outcome::misused, bytes, "no row of this size and alignment fits a page");
     }
     template <class Changed> std::size_t round_to_class(std::size_t bytes) const noexcept {
         if constexpr (Changed::bucketed && !Changed::unique)

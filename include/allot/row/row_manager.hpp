@@ -100,11 +100,9 @@ template <class Set> class row_manager {
     }
     /// As allocate(), but returns null if it fails. `why`: where it is not null, the status of the request, with what
     /// refused it.
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
-        return core_.try_allocate(bytes, type);
-    }
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
-        return detail::with_status(try_allocate(bytes, type), why, bytes);
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped,
+                                           charge_status* why = nullptr) noexcept {
+        return detail::with_status(core_.try_allocate(bytes, type), why, bytes);
     }
     /// Allocates a row and constructs a T in it; the last release destroys it. Needs a set whose rows have link counts.
     /// Returns: the row; null under oom::null if it cannot be allocated.

@@ -38,6 +38,10 @@ class type_table {
         if (index_ != few_.data()) delete[] index_;
     }
 
+    // Whether rows may have this alignment.
+    static bool is_alignment(const row_type& type) noexcept {
+        return type.align <= 64 && (type.align & (type.align - 1)) == 0;
+    }
     // Returns the number of a type; `none` if the table is full or out of memory, or if type.align is not 0 or a power
     // of two up to 64. The type must outlive the table.
     ALLOT_ALWAYS_INLINE std::uint32_t number(const row_type& type) noexcept {
@@ -87,9 +91,6 @@ class type_table {
         }
         recent_[hash(type)].store(n, std::memory_order_release);
         return n;
-    }
-    static bool is_alignment(const row_type& type) noexcept {
-        return type.align <= 64 && (type.align & (type.align - 1)) == 0;
     }
     // Requires lock_. Gives a type that is not in the table the next number, below `stop`; find() sees it once `end` is
     // stored. Returns `none` if no number or no memory is left.
