@@ -159,8 +159,9 @@ TEST_CASE(
         (void)gpu.allocate(1_GiB, m.a);
         FAIL("no exception");
     } catch (const allot::out_of_memory& e) {
-        CHECK(std::string{e.what()} == "allot: out of device memory: 1 GiB refused by task_memory_raises orders: over "
-                                       "the limit: orders uses 2 MiB of 4 MiB");
+        CHECK(std::string{e.what()} ==
+              "allot: out of device memory: 1 GiB aligned to 256 bytes refused by task_memory_raises "
+              "orders: over the limit: orders uses 2 MiB of 4 MiB");
         CHECK(e.why().by == allot::refuser::limit);
         const std::string page{e.report()};
         for (const char* part :
