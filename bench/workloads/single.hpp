@@ -88,7 +88,7 @@ template <class User, class Looks> sample run_single(User& user, const job& what
     call_times allocations(calls), releases(calls);
     const auto operate = [&](std::size_t upto, auto timing_release, auto timing_allocate) {
         for (std::size_t done = 0; done < upto;) {
-            const std::size_t k = 1 + random.below(256);
+            const std::size_t k = std::min<std::size_t>(1 + random.below(256), upto - done);
             for (std::size_t i = 0; i < k; ++i) drop_random(timing_release);
             for (std::size_t i = 0; i < k; ++i) {
                 void* row = nullptr;
