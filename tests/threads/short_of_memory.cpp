@@ -53,7 +53,7 @@ template <class Set> void counts_exactly() {
     allot::row_manager<shared_plain> other{shared};
     constexpr std::size_t live = 100;
     std::size_t wrong = 0;
-    for (int round = 0; round < 40; ++round) {
+    for (int round = 0; round < 100; ++round) {
         std::vector<void*> mine;
         for (std::size_t i = 0; i < 600; ++i) mine.push_back(rows.allocate(100));
         while (mine.size() > live) {

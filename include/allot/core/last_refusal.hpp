@@ -2,13 +2,14 @@
 //
 // As errno: a function that refuses notes the status and returns null or false; between it and the caller of the
 // product nothing passes the status on, so a request that succeeds pays nothing. Each refusal is noted, and only the
-// products read it: as the out parameter `why`, and in out_of_memory.
+// products read it: as the out parameter `why`, and in the out_of_memory of raise_refused().
 // Cost: 48 bytes per thread; written and read only where a request fails. Threads: each has its own.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
 
 #include <cstddef>
 #include <string_view>
