@@ -231,10 +231,10 @@ TEST_CASE("accounts: a transfer that fits but for what is held waits for what be
             }
     }};
     bool good = true;
-    while (held < 300) { // the reservation stays, so 20 more are charged to the root
+    do { // the reservation stays, so 20 more are charged to the root
         good = account::try_transfer(sure, other, 20).fitted() && good;
         good = account::transfer(other, sure, 20).fitted() && good;
-    }
+    } while (held < 300);
     done = true;
     holder.join();
     CHECK(good);
