@@ -1,17 +1,16 @@
 // A heap of slots of one size, shared by any number of threads: slot caches in front of heaplets.
 //
-// Slots move in batches between caches and heaplets (heap/slot_supply.hpp). A release never waits.
+// Slots move between caches and heaplets in groups and batches (heap/cache_supply.hpp). A release never waits.
 // Invariant: a slot holds a row, is in one cache or in the quarantine, or is free in its heaplet.
 // Cost: about 1.3 KiB per heap. Threads: any, except where a member says otherwise.
 // Source: magazines, Bonwick and Adams 2001.
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/core/intrusive_list.hpp>
+#include <allot/heap/cache_supply.hpp>
 #include <allot/heap/shared_caches.hpp>
 #include <allot/heap/slot_cache.hpp>
 #include <allot/heap/slot_sampler.hpp>
-#include <allot/heap/slot_supply.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
@@ -20,23 +19,22 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace allot::inline ALLOT_ABI {
 
 template <class Slots, class Guard = guard::none, class Location = header_in_page>
-class fixed_heap final : public slot_supply<Slots, Guard, Location> {
-    using supply = slot_supply<Slots, Guard, Location>;
-    using supply::collect, supply::give, supply::put, supply::put_locked, supply::put_one, supply::take_slots,
-        supply::count_callback, supply::locked_count_callback;
+class fixed_heap final : public cache_supply<Slots, Guard, Location> {
+    using supply = cache_supply<Slots, Guard, Location>;
+    using supply::collect, supply::give, supply::put_locked, supply::put_one, supply::take_slots, supply::set_batch,
+        supply::limit, supply::join, supply::put_all_locked, supply::in_caches, supply::uncounted;
     using supply::cut_, supply::releasing_all_, supply::lock_, supply::abandoned_, supply::pages_, supply::config_,
-        supply::provider_, supply::scans_;
+        supply::provider_, supply::scans_, supply::users_;
     using typename supply::deferred_type;
 
   public:
+    using supply::refill, supply::push_full, supply::spill, supply::flush;
     using typename heap_base::page_visitor, typename heap_base::row_visitor;
-    using typename supply::page;
-    using user_cache = cache_with_deferred_frees<deferred_type>;
+    using typename supply::page, typename supply::user_cache;
     template <std::size_t N> using cache_of = slot_cache<N, deferred_type>;
     using external_cache = external_slot_cache<deferred_type>;
 
@@ -58,57 +56,17 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         return true;
     }
 
-    // The most slots that a cache with an array of `capacity` slots may hold: two batches.
-    std::uint32_t cache_limit(std::size_t capacity) const noexcept {
-        return 2 * (batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2));
-    }
     // Registers a cache; call before its first use. leave(), after its last, flushes and removes it.
     void adopt(user_cache& cache, std::size_t capacity) noexcept {
         join(cache, capacity);
         provider_.record(watch_event::handle_opened, cut_.stride, config_.name);
     }
-    void join(user_cache& cache, std::size_t capacity) noexcept {
-        limit(cache, capacity);
-        const detail::lock_guard hold(lock_);
-        caches_.add(cache);
-        ++users_;
-    }
     template <class Cache> void leave(Cache& cache) noexcept {
         flush(cache);
         provider_.record(watch_event::handle_closed, cut_.stride, config_.name);
         const detail::lock_guard hold(lock_);
-        caches_.remove(cache);
-        --users_;
+        this->remove(cache);
         if (abandoned_.load(std::memory_order_relaxed)) provider_.heaps().note(*this); // it may be idle now
-    }
-
-    // Fills an empty cache with a batch; false if out of memory.
-    template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
-    ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
-        const std::size_t got =
-            take_slots(slots, cache.batch, [&] { return cache.deferred.flush(count_callback()); }, waiting_slots());
-        cache.set_size(static_cast<std::uint32_t>(got));
-        return got != 0;
-    }
-    // Frees the oldest n slots of a cache to their heaplets. Never waits.
-    template <class Cache> void spill(Cache& cache, std::uint32_t n) noexcept {
-        if (n != 0) spill(cache, cache.slots(), n);
-    }
-    ALLOT_NOINLINE void spill(user_cache& cache, std::byte** rows, std::uint32_t n) noexcept {
-        if (lock_.try_lock()) {
-            const detail::lock_guard hold(lock_, detail::adopt_lock);
-            put_locked(rows, n, cache.deferred);
-        } else {
-            put(rows, n, cache.deferred);
-        }
-        const std::uint32_t rest = cache.size() - n;
-        std::memmove(rows, rows + n, rest * sizeof *rows);
-        cache.set_size(rest);
-    }
-    // Frees all slots of a cache and counts its deferred frees. Never waits.
-    template <class Cache> void flush(Cache& cache) noexcept {
-        spill(cache, cache.size());
-        cache.deferred.flush(count_callback());
     }
 
     // One slot, for callers without a cache; null if out of memory.
@@ -123,9 +81,7 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     void push(std::byte* row) noexcept {
         // abandoned_ is read with the cache borrowed: return_all() borrows each cache after it was set.
         if (auto borrowed = shared_.borrow(); borrowed && ALLOT_LIKELY(!abandoned_.load(std::memory_order_relaxed))) {
-            if (borrowed->push(row)) return;
-            spill(*borrowed, borrowed->batch);
-            borrowed->push(row);
+            if (ALLOT_UNLIKELY(!borrowed->push(row))) push_full(*borrowed, row);
             return;
         }
         put_one(row);
@@ -255,15 +211,17 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     bool is_idle() noexcept override {
         if (!abandoned_.load(std::memory_order_acquire)) return false;
         const detail::lock_guard hold(lock_);
-        return pages_.size() == 0 && users_ == shared_caches<deferred_type>::count && this->damage_is_reported();
+        return pages_.size() == 0 && users_ == supply::own_caches && this->damage_is_reported();
     }
-    bool has_users() noexcept override { return this->handles.load(std::memory_order_relaxed) != 0 || users() != 0; }
+    bool has_users() noexcept override {
+        return this->handles.load(std::memory_order_relaxed) != 0 || this->users() != 0;
+    }
 
     std::size_t drop_pages() noexcept override {
         this->drain_quarantine(lock_, [](std::byte* const*, std::size_t) {});
         report_found_damage();
         for (auto& shared : shared_.all()) {
-            shared.cache.set_size(0);
+            shared.cache.clear();
             shared.cache.deferred.clear();
         }
         released_headers<page> headers;
@@ -274,11 +232,6 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         });
     }
 
-    // Registered caches, except the heap's shared ones.
-    std::size_t users() noexcept {
-        const detail::lock_guard hold(lock_);
-        return users_ - shared_caches<deferred_type>::count;
-    }
     std::size_t pages() noexcept {
         const detail::lock_guard hold(lock_);
         return pages_.size();
@@ -293,39 +246,43 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
     }
 
   private:
-    void set_batch() noexcept {
-        const std::size_t fit = provider_.page_bytes() / 16 / cut_.stride; // a batch is at most 1/16 of a page
-        batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
-    }
-    void limit(user_cache& cache, std::size_t capacity) noexcept {
-        cache.limit = cache_limit(capacity);
-        cache.batch = cache.limit / 2;
-    }
+    // Where one slot is put: see slot_supply::take_slots.
+    struct one_place {
+        fixed_heap& heap;
+        std::byte*& row;
+
+        bool has_slots() const noexcept { return false; }
+        bool claim_freed(page& p) noexcept { return heap.supply::claim_freed(p, &row, 1) == 1; }
+        void claim_untouched(page& p) noexcept { row = heap.begin_slots(p, 1); }
+        bool free_more() noexcept { return false; }
+        bool find_waiting() noexcept { return heap.take_waiting(&row, 1) == 1; }
+    };
     // Takes one slot, bypassing the caller's caches.
     ALLOT_NOINLINE std::byte* take_one() noexcept {
         std::byte* row = nullptr;
-        return take_slots(&row, 1, [] { return false; }, waiting_slots()) == 1 ? row : nullptr;
+        return take_slots(one_place{*this, row}) ? row : nullptr;
     }
-    // Takes up to n slots that wait in the quarantine, or in shared caches that no thread uses now.
-    auto waiting_slots() noexcept {
-        return [this](std::byte** out, std::size_t n) noexcept {
-            if (!lock_walk()) return std::size_t{0};
-            const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
-            std::size_t got = this->leave_quarantine(out, n);
-            for (auto& shared : shared_.all())
-                if (auto borrowed = shared_.borrow(shared))
-                    while (got != n && borrowed->pop(out[got])) ++got;
-            return got;
-        };
+    // From the quarantine, and from shared caches that no thread uses now.
+    std::size_t take_waiting(std::byte** out, std::size_t n) noexcept override {
+        if (!lock_walk()) return 0;
+        const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
+        std::size_t got = this->leave_quarantine(out, n);
+        for (auto& shared : shared_.all())
+            if (auto borrowed = shared_.borrow(shared))
+                while (got != n && (borrowed->pop(out[got]) || pop_unpacked(*borrowed, out[got]))) ++got;
+        return got;
+    }
+    template <class Cache> bool pop_unpacked(Cache& cache, std::byte*& row) noexcept {
+        if (cache.bits() == 0) return false;
+        cache.unpack(cache.slots(), cut_.stride);
+        return cache.pop(row);
     }
     // Flushes a shared cache, with the lock, so that usage() finds each slot in the cache or free. False: it is in use.
     bool flush_shared(typename shared_caches<deferred_type>::place& shared) noexcept {
         auto borrowed = shared_.borrow(shared);
         if (!borrowed) return false;
         const detail::lock_guard hold(lock_);
-        if (borrowed->size() != 0) put_locked(borrowed->slots(), borrowed->size());
-        borrowed->set_size(0);
-        borrowed->deferred.flush(locked_count_callback());
+        put_all_locked(*borrowed, borrowed->slots());
         return true;
     }
     // Waits for walk_lock_. False: the owner is releasing all rows.
@@ -340,28 +297,10 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
         std::byte* row;
         return refill(cache) && cache.pop(row) ? row : nullptr;
     }
-    static const deferred_type& deferred(const slot_cache_base& cache) noexcept {
-        return static_cast<const user_cache&>(cache).deferred;
-    }
     // Free slots that no heaplet counts. Requires lock_.
-    std::size_t cached() noexcept {
-        std::size_t n = this->quarantined();
-        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
-            n += c->size() + deferred(*c).pending();
-        return n;
-    }
-    std::uint32_t uncounted(page& p) noexcept {
-        std::uint32_t n = 0;
-        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
-            n += deferred(*c).pending(p.base());
-        return n;
-    }
+    std::size_t cached() noexcept { return this->quarantined() + in_caches(); }
 
-    std::uint32_t batch_ = 1;
     spin_lock walk_lock_; // held by a forced reclaim and by `emptying`; taken before lock_
-
-    std::size_t users_ = 0; // users_ and caches_ are protected by lock_
-    intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_;
 
     shared_caches<deferred_type> shared_;
 };

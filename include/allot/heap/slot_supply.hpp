@@ -23,6 +23,7 @@
 #include <allot/sys/poison.hpp>
 
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -58,13 +59,42 @@ class slot_supply : public heap_base,
           cut_(cut_for(config, provider.page_bytes())), owner_(owner) {}
     ~slot_supply() override = default;
 
-    // Takes up to n slots; 0 if out of memory. Calls more() before it takes a page: true means that slots were freed.
-    // Calls waiting(out, n) before it fails, for slots that are free and in no page.
-    template <class More, class Waiting>
-    std::size_t take_slots(std::byte** out, std::size_t n, More more, Waiting waiting) noexcept {
-        const std::size_t got = find_slots(out, n, more, waiting);
+    // Takes slots into a place for them (slot_places.hpp); false if out of memory. The place's members:
+    //   has_slots()         it has slots by now: a listener of the page request released rows into it
+    //   claim_freed(page)   takes freed slots of the page; false: it found none
+    //   claim_untouched(page)
+    //   free_more()         before a page is taken: true means that slots were freed
+    //   find_waiting()      before the request fails: takes slots that are free and in no page
+    // The first three are called with the lock.
+    template <class Place> bool take_slots(Place place) noexcept {
+        const bool got = find_slots(place);
         this->report_logged_damage();
         return got;
+    }
+
+    // Claims up to n freed slots of a page; returns their number. Requires lock_, as the next ones.
+    std::size_t claim_freed(page& p, std::byte** out, std::size_t n) noexcept {
+        const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
+        claimed(p, got);
+        if constexpr (scans) scans_.add(p.slots.scanned(), got);
+        this->log_if_broken(p);
+        return got;
+    }
+    void claimed(page& p, std::size_t n) noexcept {
+        if (n != 0) p.claim(static_cast<std::uint32_t>(n));
+    }
+    // Hands out the next n untouched slots; returns the first. Requires that there are n.
+    std::byte* begin_slots(page& p, std::uint32_t n) noexcept {
+        const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
+        std::byte* const first = p.row(fresh);
+        std::byte* row = first;
+        for (std::uint32_t i = 0; i != n; ++i, row += cut_.stride) {
+            clear_count(row);
+            this->begin_slot(row);
+        }
+        p.fresh.store(fresh + n, std::memory_order_relaxed);
+        if constexpr (scans) p.slots.set_high_water_mark(fresh + n);
+        return first;
     }
 
     // Frees n slots without the lock. Never waits.
@@ -78,7 +108,7 @@ class slot_supply : public heap_base,
     }
     // Frees one slot, bypassing all caches. Never waits.
     ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
-        page& p = page_of_row(row, provider_.arena().page_mask());
+        page& p = page_of_slot(row);
         p.slots.put(p.base(), cut_, &row, 1);
         count(p, 1);
     }
@@ -111,6 +141,19 @@ class slot_supply : public heap_base,
             }
         }
     }
+
+    // Frees slots of a group (slots/bitmap.hpp): those behind its first slot whose bits are set.
+    void put_group(std::byte* first, std::uint64_t bits) noexcept {
+        page& p = page_of_slot(first);
+        p.slots.put_group(p.index(first), bits);
+        count(p, static_cast<std::uint32_t>(std::popcount(bits)));
+    }
+    void put_group_locked(std::byte* first, std::uint64_t bits) noexcept {
+        page& p = page_of_slot(first);
+        p.slots.put_group_locked(p.index(first), bits);
+        count_locked(p, static_cast<std::uint32_t>(std::popcount(bits)));
+    }
+    page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider_.arena().page_mask()); }
 
     // Returns empty pages to the arena. Requires lock_, and releases it. `keeps`: may keep one unless abandoned.
     std::size_t collect(bool keeps) noexcept {
@@ -148,75 +191,52 @@ class slot_supply : public heap_base,
     page_queues<page> pages_;
 
   private:
-    template <class More, class Waiting>
-    std::size_t find_slots(std::byte** out, std::size_t n, More more, Waiting waiting) noexcept {
+    template <class Place> bool find_slots(Place& place) noexcept {
         do {
             const detail::lock_guard hold(lock_);
-            if (const std::size_t got = claim(out, n)) return got;
-        } while (more());
-        if (const std::size_t got = claim_with_page(out, n, waiting)) return got;
+            if (claim(place)) return true;
+        } while (place.free_more());
+        if (claim_with_page(place)) return true;
         detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
-        std::size_t got = 0;
-        do got = claim_with_page(out, n, waiting);
-        while (got == 0 && short_of_pages.retry());
+        bool got = false;
+        do got = claim_with_page(place);
+        while (!got && short_of_pages.retry());
         return got;
     }
     // Adds a page if there is one; without one takes any free slots.
-    template <class Waiting>
-    ALLOT_NOINLINE std::size_t claim_with_page(std::byte** out, std::size_t n, Waiting waiting) noexcept {
+    template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
         std::byte* const memory = take_page(taken);
-        bool used = false;
-        std::size_t got = 0;
+        bool used = false, got = false;
         {
             const detail::lock_guard hold(lock_);
-            got = claim(out, n); // other threads may have freed slots or added a page
-            used = got == 0 && memory != nullptr;
+            got = claim(place); // other threads may have freed slots or added a page
+            used = !got && memory != nullptr;
             if (used) {
                 pages_.add(*format(memory));
-                got = claim(out, n);
+                got = claim(place);
             }
-            if (got == 0) got = pages_.claim_any([&](page& p) { return claim_from(p, out, n); });
+            if (!got) got = pages_.claim_any([&](page& p) { return claim_from(p, place); });
         }
         if (used) taken.end();
         else if (memory != nullptr) give_page(memory, taken); // in the heap it would never be found empty
         if (memory != nullptr) provider_.settled();
-        return got != 0 ? got : waiting(out, n);
+        return got || place.find_waiting();
     }
-    std::size_t claim(std::byte** out, std::size_t n) noexcept {
-        return pages_.claim([&](page& p) { return claim_from(p, out, n); });
+    template <class Place> bool claim(Place& place) noexcept {
+        return place.has_slots() || pages_.claim([&](page& p) { return claim_from(p, place); });
     }
     // Prefers freed slots, which are warm, if there are at least 32 and an eighth of those handed out; then untouched
     // slots; then any freed slots.
-    std::size_t claim_from(page& p, std::byte** out, std::size_t n) noexcept {
+    template <class Place> bool claim_from(page& p, Place& place) noexcept {
+        if (p.is_broken()) return false;
         const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed);
         const std::int64_t freed = p.freed();
-        const std::uint32_t untouched = p.cut.capacity - fresh;
-        std::size_t got = 0;
-        if (p.is_broken()) return 0;
-        if (freed > 0 && (untouched == 0 || (freed >= 32 && freed * 8 >= fresh))) got = claim_freed(p, out, n);
-        if (got != 0) return got;
-        if (untouched != 0) {
-            const auto k = static_cast<std::uint32_t>(n < untouched ? n : untouched);
-            std::byte* row = p.row(fresh + k);
-            for (std::uint32_t i = 0; i != k; ++i) {
-                row -= cut_.stride;
-                clear_count(row);
-                this->begin_slot(row);
-                out[i] = row;
-            }
-            p.fresh.store(fresh + k, std::memory_order_relaxed);
-            if constexpr (scans) p.slots.set_high_water_mark(fresh + k);
-            return k;
-        }
-        return freed > 0 ? claim_freed(p, out, n) : 0;
-    }
-    std::size_t claim_freed(page& p, std::byte** out, std::size_t n) noexcept {
-        const std::size_t got = p.slots.claim(p.base(), cut_, out, n);
-        if (got != 0) p.claim(static_cast<std::uint32_t>(got));
-        if constexpr (scans) scans_.add(p.slots.scanned(), got);
-        this->log_if_broken(p);
-        return got;
+        const bool untouched = fresh != p.cut.capacity;
+        const bool warm = freed > 0 && (!untouched || (freed >= 32 && freed * 8 >= fresh));
+        if (warm && place.claim_freed(p)) return true;
+        if (untouched) return place.claim_untouched(p), true;
+        return !warm && freed > 0 && place.claim_freed(p);
     }
     // A link count of 0 marks a slot that holds no row.
     void clear_count(std::byte* row) const noexcept {

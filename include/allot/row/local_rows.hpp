@@ -144,8 +144,7 @@ template <class Set> class local_rows {
     }
     ALLOT_NOINLINE void push_slow(bin& b, std::byte* row) noexcept {
         if (b.heap == nullptr) return detail::release_in(core_.arena(), row); // in no page of a heap: reported
-        b.heap->spill(b, b.batch);
-        b.push(row);
+        b.heap->push_full(b, row);
     }
     // Fills the bin of a class first. Null if there is no memory.
     ALLOT_NOINLINE std::byte* pop_slow(std::uint32_t index) noexcept {

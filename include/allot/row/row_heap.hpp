@@ -101,10 +101,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         std::byte* row;
         return heap_.refill(cache_) && cache_.pop(row) ? row : nullptr;
     }
-    ALLOT_NOINLINE void push_slow(std::byte* row) noexcept {
-        heap_.spill(cache_, cache_.batch);
-        cache_.push(row);
-    }
+    ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_full(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);

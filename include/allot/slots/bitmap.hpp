@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace slots {
@@ -81,6 +82,32 @@ struct bitmap {
             if (left != 0) std::memmove(out, out + left, (n - left) * sizeof *out);
             return n - left;
         }
+
+        // A group: `n` neighbouring slots, a power of two up to 64, the first at a multiple of n. Bit i is its slot i.
+        // Claims the free slots of one group and returns their bits; 0: fewer than `least` are free in the next group
+        // that has any. `at`: its first slot.
+        std::uint64_t claim_group(std::uint32_t n, std::uint32_t least, std::uint32_t& at) noexcept {
+            std::uint32_t in = 0;
+            std::uint64_t bits = 0;
+            if (locked_count_ != 0) {
+                while (locked_[cursor_] == 0)
+                    if (++cursor_ == word_count_) cursor_ = 0;
+                in = cursor_;
+                bits = std::exchange(locked_[in], 0);
+                locked_count_ -= static_cast<std::uint32_t>(std::popcount(bits));
+            } else if (!unshare(in, bits)) {
+                return 0;
+            }
+            const std::uint32_t from = low(bits) & ~(n - 1);
+            std::uint64_t got = bits & (~std::uint64_t{0} >> (64 - n) << from);
+            if (static_cast<std::uint32_t>(std::popcount(got)) < least) got = 0;
+            if (got != bits) add_locked(in, bits & ~got);
+            at = in * 64 + from;
+            return got >> from;
+        }
+        // Frees slots of a group by their bits.
+        void put_group(std::uint32_t at, std::uint64_t bits) noexcept { share(at / 64, bits << (at % 64)); }
+        void put_group_locked(std::uint32_t at, std::uint64_t bits) noexcept { add_locked(at / 64, bits << (at % 64)); }
 
         // True if the row's slot is free in this page. Exact for the holder of the heap's lock.
         bool is_free(std::byte* page, const slot_geometry& cut, std::byte* row) const noexcept {
@@ -154,20 +181,26 @@ struct bitmap {
         }
         // The same from one shared word, and moves the rest of that word to the locked bits; false: none is shared.
         bool take_shared(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t& left) noexcept {
+            std::uint32_t at = 0;
+            std::uint64_t bits = 0;
+            if (!unshare(at, bits)) return false;
+            left = take(bits, at, page, cut, out, left);
+            if (bits != 0) add_locked(at, bits);
+            return true;
+        }
+        // Takes all bits of one shared word; false: none is set in any.
+        bool unshare(std::uint32_t& at, std::uint64_t& bits) noexcept {
             for (std::uint32_t i = 0; i != summary_count_; ++i) {
                 while (const std::uint64_t some = shared_[i].load(std::memory_order_relaxed)) {
-                    const std::uint32_t at = i * 64 + low(some);
+                    at = i * 64 + low(some);
                     shared_[i].fetch_and(~bit(at));
-                    std::uint64_t bits = shared_words()[at].exchange(0);
-                    if (bits == 0) continue;
-                    left = take(bits, at, page, cut, out, left);
-                    if (bits != 0) add_locked(at, bits);
-                    return true;
+                    bits = shared_words()[at].exchange(0);
+                    if (bits != 0) return true;
                 }
             }
             return false;
         }
-        // Keeps the slots of a shared word that a claim did not want.
+        // Frees slots of a word, for the holder of the heap's lock.
         void add_locked(std::uint32_t at, std::uint64_t bits) noexcept {
             if (locked_ == nullptr) return share(at, bits);
             locked_[at] |= bits;

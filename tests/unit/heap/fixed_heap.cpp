@@ -50,7 +50,7 @@ TEMPLATE_LIST_TEST_CASE("unforced, one empty page stays with its heap", "[heap]"
     for (std::byte* p : all) h.heap->push(p);
     for (int i = 0; i < 3; ++i) h.provider.heaps().collect();
     CHECK(h.heap->pages() >= 1);
-    CHECK(h.heap->pages() <= 2); // what the shared caches hold keeps a page, too
+    CHECK(h.heap->pages() <= 3); // what a shared cache holds in its stack and in its group keeps pages, too
     CHECK(h.provider.heaps().reclaim(true) >= 1);
     CHECK(h.heap->pages() == 0);
 }
@@ -95,7 +95,7 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
         CHECK(cache.limit == 2 * cache.batch);
         REQUIRE(h.heap->refill(cache));
         CHECK(cache.size() == cache.batch);
-        CHECK(h.heap->usage().cached_rows == cache.batch);
+        CHECK(h.heap->usage().cached_rows == cache.count());
         CHECK(h.heap->usage().live_rows == 0);
         std::vector<std::byte*> out;
         std::byte* p = nullptr;

@@ -1,0 +1,227 @@
+// The slots of a heap, through slot caches: fills empty caches from heaplets and frees slots of full ones to them.
+//
+//   refill:     group -> stack, a batch            no lock
+//               page -> group, a word of its bits  under the heap's lock; slot by slot where few of them are free
+//   push_full:  slot -> group                      no lock, as long as slots lie in the group's neighbourhood
+//               group -> page                      under the lock if it is free; with half the stack after a few slots
+//
+// So slots in address order pass in groups, others in batches. Only a policy with words of bits has groups; with others
+// all slots pass in batches.
+// Invariant: that of heap/slot_cache.hpp. Nothing is written into a cache while code outside this library may run.
+// Cost: a lock per group of 64 or per batch. Threads: the cache's user, except where a member says otherwise.
+// Source: magazines, Bonwick and Adams 2001; rpmalloc's and mimalloc's pages in words of bits.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/heap/slot_cache.hpp>
+#include <allot/heap/slot_supply.hpp>
+#include <allot/sync/lock_guard.hpp>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Slots, class Guard, class Location> class cache_supply : public slot_supply<Slots, Guard, Location> {
+    using supply = slot_supply<Slots, Guard, Location>;
+
+  public:
+    using typename supply::page;
+    using user_cache = cache_with_deferred_frees<typename supply::deferred_type>;
+
+    // Fills an empty cache; false if out of memory.
+    template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
+    ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
+        if (cache.bits() != 0) return cache.unpack(slots, this->cut_.stride), true;
+        return this->take_slots(cache_place{*this, cache, slots});
+    }
+    // Frees a slot into a cache whose stack is full. Never waits.
+    template <class Cache> ALLOT_ALWAYS_INLINE void push_full(Cache& cache, std::byte* row) noexcept {
+        if constexpr (groups) {
+            std::size_t at = 0;
+            if (ALLOT_LIKELY(cache.covers(row, at))) return cache.set_bits(cache.bits() | bit(this->cut_.slots_in(at)));
+        }
+        push_apart(cache, cache.slots(), row);
+    }
+    // Frees the oldest n slots of the stack, and the group, to their heaplets. Never waits.
+    template <class Cache> void spill(Cache& cache, std::size_t n) noexcept { spill(cache, cache.slots(), n); }
+    ALLOT_NOINLINE void spill(user_cache& cache, std::byte** slots, std::size_t n) noexcept {
+        if (lock_.try_lock()) {
+            const detail::lock_guard hold(lock_, detail::adopt_lock);
+            put_group(cache, true);
+            if (n != 0) this->put_locked(slots, n, cache.deferred);
+        } else {
+            put_group(cache, false);
+            if (n != 0) this->put(slots, n, cache.deferred);
+        }
+        if (n == 0) return;
+        const std::size_t rest = cache.size() - n;
+        std::memmove(slots, slots + n, rest * sizeof *slots);
+        cache.set_size(rest);
+    }
+    // Frees all slots of a cache and counts its deferred frees. Never waits.
+    template <class Cache> void flush(Cache& cache) noexcept {
+        if (cache.count() != 0) spill(cache, cache.size());
+        cache.deferred.flush(this->count_callback());
+    }
+
+    // The most slots that the stack of a cache with an array of `capacity` slots may hold: two batches.
+    std::uint32_t cache_limit(std::size_t capacity) const noexcept {
+        return 2 * (batch_ < capacity / 2 ? batch_ : static_cast<std::uint32_t>(capacity / 2));
+    }
+    // Registered caches, except the heap's shared ones.
+    std::size_t users() noexcept {
+        const detail::lock_guard hold(lock_);
+        return users_ - own_caches;
+    }
+
+  protected:
+    using supply::lock_, supply::provider_;
+
+    static constexpr bool groups = requires(typename Slots::in_page& s) { s.put_group(0, 0); };
+    static constexpr std::size_t own_caches = 4; // the heap's shared ones
+
+    using supply::supply;
+    ~cache_supply() override = default;
+
+    void set_batch() noexcept {
+        const std::size_t fit = provider_.page_bytes() / 16 / this->cut_.stride; // a batch is at most 1/16 of a page
+        batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > most_batch ? most_batch : fit);
+    }
+    void limit(user_cache& cache, std::size_t capacity) noexcept {
+        cache.limit = cache_limit(capacity);
+        cache.batch = cache.limit / 2;
+        cache.group_slots = batch_ == most_batch ? 64 : std::bit_floor(cache.batch);
+    }
+    void join(user_cache& cache, std::size_t capacity) noexcept {
+        limit(cache, capacity);
+        const detail::lock_guard hold(lock_);
+        caches_.add(cache);
+        ++users_;
+    }
+    // Requires lock_.
+    void remove(user_cache& cache) noexcept {
+        caches_.remove(cache);
+        --users_;
+    }
+    // Frees all slots of a cache. Requires lock_.
+    void put_all_locked(user_cache& cache, std::byte* const* slots) noexcept {
+        if (cache.size() != 0) supply::put_locked(slots, cache.size());
+        cache.set_size(0);
+        put_group(cache, true);
+        cache.deferred.flush(this->locked_count_callback());
+    }
+    // Free slots in caches, and those whose frees they defer. Requires lock_.
+    std::size_t in_caches() noexcept {
+        std::size_t n = 0;
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
+            n += c->count() + deferred(*c).pending();
+        return n;
+    }
+    std::uint32_t uncounted(page& p) noexcept {
+        std::uint32_t n = 0;
+        for (slot_cache_base* c = caches_.first(); c != nullptr; c = caches_.after(*c))
+            n += deferred(*c).pending(p.base());
+        return n;
+    }
+    // Takes up to n slots that are free and in no page, before a request fails; returns their number.
+    virtual std::size_t take_waiting(std::byte** out, std::size_t n) noexcept = 0;
+
+    std::size_t users_ = 0; // caches, the heap's shared ones included; protected by lock_
+
+  private:
+    static constexpr std::uint32_t most_batch = 32;
+
+    static std::uint64_t bit(std::uint32_t at) noexcept { return std::uint64_t{1} << at; }
+    static const auto& deferred(const slot_cache_base& cache) noexcept {
+        return static_cast<const user_cache&>(cache).deferred;
+    }
+
+    // Where refill() puts slots: see slot_supply::take_slots.
+    struct cache_place {
+        cache_supply& heap;
+        user_cache& cache;
+        std::byte** slots;
+
+        bool has_slots() const noexcept { return cache.size() != 0; }
+        bool claim_freed(page& p) noexcept {
+            if constexpr (groups) {
+                std::uint32_t at = 0;
+                if (const std::uint64_t bits = p.slots.claim_group(cache.group_slots, cache.batch / 2, at)) {
+                    heap.claimed(p, static_cast<std::size_t>(std::popcount(bits)));
+                    return give(p, at, bits);
+                }
+            }
+            cache.set_size(heap.supply::claim_freed(p, slots, cache.batch));
+            return cache.size() != 0;
+        }
+        void claim_untouched(page& p) noexcept {
+            const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed), left = p.cut.capacity - fresh;
+            if constexpr (groups) {
+                const std::uint32_t from = fresh % cache.group_slots;
+                const std::uint32_t n = cache.group_slots - from < left ? cache.group_slots - from : left;
+                heap.begin_slots(p, n);
+                give(p, fresh - from, ~std::uint64_t{0} >> (64 - n) << from);
+            } else {
+                const std::uint32_t n = cache.batch < left ? cache.batch : left;
+                std::byte* row = heap.begin_slots(p, n);
+                for (std::uint32_t i = n; i-- != 0; row += heap.cut_.stride) slots[i] = row;
+                cache.set_size(n);
+            }
+        }
+        bool free_more() noexcept { return cache.deferred.flush(heap.count_callback()); }
+        bool find_waiting() noexcept {
+            if (has_slots()) return true;
+            cache.set_size(heap.take_waiting(slots, cache.batch));
+            return has_slots();
+        }
+
+      private:
+        bool give(page& p, std::uint32_t first, std::uint64_t bits) noexcept {
+            set_group(cache, p, first, bits);
+            cache.unpack(slots, heap.cut_.stride);
+            return true;
+        }
+    };
+
+    // Frees a slot that is not in the neighbourhood of the group.
+    ALLOT_NOINLINE void push_apart(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
+        if constexpr (groups) {
+            const std::uint64_t bits = cache.bits();
+            const auto n = static_cast<std::uint32_t>(std::popcount(bits));
+            if (n == 0 || (n > 1 && n >= cache.group_slots / 8)) {
+                if (n != 0) spill(cache, slots, 0);
+                return open_group(cache, row);
+            }
+        }
+        spill(cache, slots, cache.batch); // few slots came to the group: they come in no order
+        slots[cache.size()] = row;
+        cache.set_size(cache.size() + 1);
+    }
+    void open_group(user_cache& cache, std::byte* row) noexcept {
+        page& p = this->page_of_slot(row);
+        const std::uint32_t at = p.index(row), from = at % cache.group_slots;
+        set_group(cache, p, at - from, bit(from));
+    }
+    static void set_group(user_cache& cache, page& p, std::uint32_t first, std::uint64_t bits) noexcept {
+        const std::uint32_t left = p.cut.capacity - first, slots = left < cache.group_slots ? left : cache.group_slots;
+        cache.set_group(p.row(first), std::size_t{slots} * p.cut.stride, bits);
+    }
+    void put_group(user_cache& cache, [[maybe_unused]] bool locked) noexcept {
+        if constexpr (groups) {
+            const std::uint64_t bits = cache.bits();
+            if (bits == 0) return;
+            cache.set_bits(0);
+            if (locked) supply::put_group_locked(cache.first(), bits);
+            else supply::put_group(cache.first(), bits);
+        }
+    }
+
+    std::uint32_t batch_ = 1;
+    intrusive_list<slot_cache_base, &slot_cache_base::in_heap> caches_; // protected by lock_
+};
+
+} // namespace allot::inline ALLOT_ABI
