@@ -1,20 +1,18 @@
 // A cache of free blocks of a chunk arena, by size class, last in first out; it belongs to the arena or to a thread.
 //
-// One thread at a time is inside a cache: in a shared cache by an exchange, in its own cache by a plain store and a
-// read of a flag. Another thread sets that flag, fences all threads (sys/process_fence.hpp), waits until the owner is
-// outside, and empties the cache; so an idle or ended thread keeps no blocks from others. Inside are some dozen
-// instructions: no lock, no system call, no page request.
+// One thread at a time is inside a cache: in a shared cache by an exchange, in its own cache by sync/owner_entry.hpp,
+// which lets another thread in to empty it; so an idle or ended thread keeps no blocks from others. Inside are some
+// dozen instructions: no lock, no system call, no page request.
 // Invariant: a block in a cache is free, out of the chunks, and `cached` in the block table; bytes_now() <= the budget,
 // and so is the block kept beside the bins.
 // Cost: 8 bytes per slot, about 9 KiB where all classes are used, in memory once used. Threads: as above.
-// Source: magazines, Bonwick and Adams 2001; biased locks with a fence on the other side, Dice 2003; membarrier(2),
-// 2017.
+// Source: magazines, Bonwick and Adams 2001.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/sync/full_fence.hpp>
+#include <allot/sync/owner_entry.hpp>
 #include <allot/sync/pause.hpp>
 
 #include <array>
@@ -213,34 +211,8 @@ template <bool Counts> class alignas(64) shared_block_cache : public block_cache
     std::atomic<bool> inside_{false};
 };
 
-// The cache of one thread. Another thread enters it by block_owner(), a fence in all threads and wait_for_owner(), and
-// leaves it by unblock_owner().
-template <bool Counts> class own_block_cache : public block_cache<Counts> {
-  public:
-    // `fenced`: the system offers no fence in all threads, so the owner fences in enter().
-    explicit own_block_cache(bool fenced) noexcept : fenced_(fenced) {}
-
-    ALLOT_ALWAYS_INLINE bool enter() noexcept {
-        inside_.store(true, std::memory_order_relaxed);
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-        if (ALLOT_UNLIKELY(fenced_)) full_fence();
-        if (ALLOT_LIKELY(!owner_blocked_.load(std::memory_order_acquire))) return true;
-        inside_.store(false, std::memory_order_release);
-        return false;
-    }
-    ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(false, std::memory_order_release); }
-
-    void block_owner() noexcept { owner_blocked_.store(true, std::memory_order_relaxed); }
-    void wait_for_owner() const noexcept {
-        while (inside_.load(std::memory_order_acquire)) yield();
-    }
-    void unblock_owner() noexcept { owner_blocked_.store(false, std::memory_order_release); }
-
-  private:
-    std::atomic<bool> inside_{false};
-    std::atomic<bool> owner_blocked_{false};
-    const bool fenced_;
-};
+// The cache of one thread; others enter it as sync/owner_entry.hpp says.
+template <bool Counts> class own_block_cache : public block_cache<Counts>, public owner_entry {};
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -20,8 +20,6 @@
 #include <allot/core/min_max.hpp>
 #include <allot/heap/thread_cache_registry.hpp>
 #include <allot/sync/lock_guard.hpp>
-#include <allot/sys/mutex.hpp>
-#include <allot/sys/process_fence.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <array>
@@ -45,10 +43,7 @@ template <class Policies> class chunk_core {
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
         config_.make(classes{}, chunk_bytes, chunk_bytes / 4);
         for (auto& cache : shared_) cache.open(config_);
-        if constexpr (Policies::per_thread) {
-            threads_must_fence_ = !sys::prepare_process_fence();
-            threads_ = new (std::nothrow) places(*this);
-        }
+        if constexpr (Policies::per_thread) threads_ = new (std::nothrow) places(*this);
     }
     // Empties all caches. No other thread may use the arena any more.
     void close() noexcept {
@@ -65,7 +60,6 @@ template <class Policies> class chunk_core {
     block_table& map() noexcept { return heap_.map(); }
     const cache_config& config() const noexcept { return config_; }
     // Whether the owner of a cache must fence, since the system cannot fence all threads.
-    bool threads_must_fence() const noexcept { return threads_must_fence_; }
 
     // ---- blocks of a class --------------------------------------------------------------------------------
     // A free block from the caller's cache, still `cached` in the block table; null: none.
@@ -220,25 +214,13 @@ template <class Policies> class chunk_core {
     static void flush(void* self) noexcept {
         auto& core = *static_cast<chunk_core*>(self);
         core.flush_shared();
-        if constexpr (Policies::per_thread) core.flush_threads();
-    }
-    // Empties the caches of all threads. flushing_ makes sure that a cache emptied here was blocked before the fence.
-    void flush_threads() noexcept {
-        if (threads_ == nullptr) return;
-        const lock_guard alone(flushing_);
-        threads_->for_each([](thread_cache& mine) { mine.block_owner(); });
-        bool fenced = true;
-        if (threads_must_fence_) full_fence();
-        else fenced = sys::process_fence();
-        if (fenced) threads_->for_each([](thread_cache& mine) { mine.empty_if_blocked(); });
-        else threads_->for_each([](thread_cache& mine) { mine.unblock_owner(); }); // the blocks stay cached
+        if constexpr (Policies::per_thread)
+            if (core.threads_ != nullptr) core.threads_->empty_all();
     }
 
     cache_config config_;
     std::array<shared, 4> shared_;
-    places* threads_ = nullptr; // heap::per_thread only
-    bool threads_must_fence_ = false;
-    sys::mutex flushing_;
+    places* threads_ = nullptr;                                       // heap::per_thread only
     ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> uncached_counts_; // of ended threads, and of blocks from the chunks
     heap_type heap_;
 };

@@ -15,9 +15,7 @@ template <class Core> class thread_block_cache {
   public:
     using cache_type = own_block_cache<Core::counts>;
 
-    explicit thread_block_cache(Core& core) noexcept : core_(core), cache_(core.threads_must_fence()) {
-        cache_.open(core.config());
-    }
+    explicit thread_block_cache(Core& core) noexcept : core_(core) { cache_.open(core.config()); }
     thread_block_cache(const thread_block_cache&) = delete;
     thread_block_cache& operator=(const thread_block_cache&) = delete;
     ~thread_block_cache() { close(); }
@@ -31,27 +29,15 @@ template <class Core> class thread_block_cache {
         core_.empty(cache_);
         core_.keep_counts(cache_);
     }
-    // Empties the cache from another thread: block_owner(), a fence in all threads, empty_if_blocked(), which skips a
-    // cache that was opened later. All require the core's flush lock.
-    void block_owner() noexcept {
-        owner_blocked_ = true;
-        cache_.block_owner();
-    }
-    void empty_if_blocked() noexcept {
-        if (!owner_blocked_) return;
-        cache_.wait_for_owner();
-        core_.empty(cache_);
-        unblock_owner();
-    }
-    void unblock_owner() noexcept {
-        owner_blocked_ = false;
-        cache_.unblock_owner();
-    }
+    // As thread_cache_registry::empty_all() calls them.
+    owner_entry& entry() noexcept { return cache_; }
+    void block_owner() noexcept { cache_.block_owner(); }
+    void empty() noexcept { core_.empty(cache_); }
+    void unblock_owner() noexcept { cache_.unblock_owner(); }
 
   private:
     Core& core_;
     cache_type cache_;
-    bool owner_blocked_ = false; // requires the core's flush lock
     bool closed_ = false;
 };
 

@@ -17,6 +17,7 @@
 #include <allot/heap/slot_cache.hpp>
 #include <allot/heap/slot_supply.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sync/owner_entry.hpp>
 
 #include <bit>
 #include <cstddef>
@@ -32,11 +33,14 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     using typename supply::page;
     using user_cache = cache_with_deferred_frees<typename supply::deferred_type>;
 
-    // Fills an empty cache; false if out of memory.
-    template <class Cache> bool refill(Cache& cache) noexcept { return refill(cache, cache.slots()); }
-    ALLOT_NOINLINE bool refill(user_cache& cache, std::byte** slots) noexcept {
-        if (cache.bits() != 0) return cache.unpack(slots, this->cut_.stride), true;
-        return this->take_slots(cache_place{*this, cache, slots});
+    // A slot for the user of an empty cache, which is filled; null if out of memory.
+    template <class Cache> std::byte* refill(Cache& cache) noexcept {
+        detail::no_entry entry;
+        return refill(cache, entry);
+    }
+    // The same for a cache that others may enter.
+    template <class Cache, class Entry> std::byte* refill(Cache& cache, Entry& entry) noexcept {
+        return fill(cache, cache.slots(), entry);
     }
     // Frees a slot into a cache whose stack is full. Never waits.
     template <class Cache> ALLOT_ALWAYS_INLINE void push_full(Cache& cache, std::byte* row) noexcept {
@@ -140,14 +144,53 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         return static_cast<const user_cache&>(cache).deferred;
     }
 
-    // Where refill() puts slots: see slot_supply::take_slots.
-    struct cache_place {
+    // Where refill() puts slots: see slot_supply::take_slots. It goes into the cache for each step alone, since a
+    // listener, or another thread, may use the cache while a page is requested. Without entry it takes one slot.
+    template <class Entry> struct cache_place {
         cache_supply& heap;
         user_cache& cache;
         std::byte** slots;
+        Entry& entry;
+        std::byte* row = nullptr;
 
-        bool has_slots() const noexcept { return cache.size() != 0; }
+        bool has_slots() noexcept {
+            if (entry.enter()) {
+                if (cache.size() == 0 && cache.bits() != 0) cache.unpack(slots, heap.cut_.stride);
+                pop();
+                entry.leave();
+            }
+            return row != nullptr;
+        }
         bool claim_freed(page& p) noexcept {
+            if (!entry.enter()) return heap.supply::claim_freed(p, &row, 1) == 1;
+            fill_from_freed(p);
+            entry.leave();
+            return row != nullptr;
+        }
+        void claim_untouched(page& p) noexcept {
+            if (!entry.enter()) {
+                row = heap.begin_slots(p, 1);
+                return;
+            }
+            fill_from_untouched(p);
+            entry.leave();
+        }
+        bool free_more() noexcept {
+            if (!entry.enter()) return false;
+            const bool some = cache.deferred.flush(heap.count_callback());
+            entry.leave();
+            return some;
+        }
+        bool find_waiting() noexcept { return has_slots() || heap.take_waiting(&row, 1) == 1; }
+
+      private:
+        void pop() noexcept {
+            const std::size_t n = cache.size();
+            if (n == 0) return;
+            row = slots[n - 1];
+            cache.set_size(n - 1);
+        }
+        void fill_from_freed(page& p) noexcept {
             if constexpr (groups) {
                 std::uint32_t at = 0;
                 if (const std::uint64_t bits = p.slots.claim_group(cache.group_slots, cache.batch / 2, at)) {
@@ -156,9 +199,9 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
                 }
             }
             cache.set_size(heap.supply::claim_freed(p, slots, cache.batch));
-            return cache.size() != 0;
+            pop();
         }
-        void claim_untouched(page& p) noexcept {
+        void fill_from_untouched(page& p) noexcept {
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed), left = p.cut.capacity - fresh;
             if constexpr (groups) {
                 const std::uint32_t from = fresh % cache.group_slots;
@@ -167,26 +210,24 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
                 give(p, fresh - from, ~std::uint64_t{0} >> (64 - n) << from);
             } else {
                 const std::uint32_t n = cache.batch < left ? cache.batch : left;
-                std::byte* row = heap.begin_slots(p, n);
-                for (std::uint32_t i = n; i-- != 0; row += heap.cut_.stride) slots[i] = row;
+                std::byte* slot = heap.begin_slots(p, n);
+                for (std::uint32_t i = n; i-- != 0; slot += heap.cut_.stride) slots[i] = slot;
                 cache.set_size(n);
+                pop();
             }
         }
-        bool free_more() noexcept { return cache.deferred.flush(heap.count_callback()); }
-        bool find_waiting() noexcept {
-            if (has_slots()) return true;
-            cache.set_size(heap.take_waiting(slots, cache.batch));
-            return has_slots();
-        }
-
-      private:
-        bool give(page& p, std::uint32_t first, std::uint64_t bits) noexcept {
+        void give(page& p, std::uint32_t first, std::uint64_t bits) noexcept {
             set_group(cache, p, first, bits);
             cache.unpack(slots, heap.cut_.stride);
-            return true;
+            pop();
         }
     };
 
+    template <class Entry> ALLOT_NOINLINE std::byte* fill(user_cache& cache, std::byte** slots, Entry& entry) noexcept {
+        cache_place<Entry> place{*this, cache, slots, entry};
+        if (!place.has_slots()) this->take_slots(place);
+        return place.row;
+    }
     // Frees a slot that is not in the neighbourhood of the group.
     ALLOT_NOINLINE void push_apart(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
         if constexpr (groups) {

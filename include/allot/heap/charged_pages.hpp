@@ -30,13 +30,19 @@ template <class Ledger> class charged_pages {
 
     arena_base& arena() const noexcept { return arena_; }
 
-    // A run of pages; null, with nothing changed, if the limit or the arena refuses. After a first refusal it calls
-    // `reclaim`, which returns the caller's empty pages to the arena and returns their number; if the limit allows the
-    // run then but the arena refuses, it asks the arena's other clients. `move` is in progress on success, else ended.
-    template <class Move, class Reclaim> std::byte* take(std::size_t pages, Move&& move, Reclaim reclaim) noexcept {
-        if (std::byte* const p = try_take(pages, move)) return p;
-        record(watch_event::reclaimed, bytes_of(reclaim()));
-        if (std::byte* const p = try_take(pages, move)) return p;
+    // A run of pages; null, with nothing changed, if the limit or the arena refuses. After each refusal it calls the
+    // next `reclaim`, which returns empty pages of the caller to the arena and returns their number; if the limit
+    // allows the run then but the arena refuses, it asks the arena's other clients. `move` is in progress on success,
+    // else ended.
+    template <class Move, class... Reclaim>
+    std::byte* take(std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
+        std::byte* got = try_take(pages, move);
+        const auto after = [&](auto& step) {
+            record(watch_event::reclaimed, bytes_of(step()));
+            got = try_take(pages, move);
+        };
+        ((got == nullptr ? after(reclaim) : void()), ...);
+        if (got != nullptr) return got;
         if (!ledger_.fits(bytes_of(pages))) return nullptr;
         arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
         return try_take(pages, move);

@@ -23,7 +23,7 @@
 namespace allot::inline ALLOT_ABI {
 
 template <class Slots, class Guard = guard::none, class Location = header_in_page>
-class fixed_heap final : public cache_supply<Slots, Guard, Location> {
+class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, Guard, Location> {
     using supply = cache_supply<Slots, Guard, Location>;
     using supply::collect, supply::give, supply::put_locked, supply::put_one, supply::take_slots, supply::set_batch,
         supply::limit, supply::join, supply::put_all_locked, supply::in_caches, supply::uncounted;
@@ -36,7 +36,6 @@ class fixed_heap final : public cache_supply<Slots, Guard, Location> {
     using typename heap_base::page_visitor, typename heap_base::row_visitor;
     using typename supply::page, typename supply::user_cache;
     template <std::size_t N> using cache_of = slot_cache<N, deferred_type>;
-    using external_cache = external_slot_cache<deferred_type>;
 
     fixed_heap(page_provider& provider, const heap_config& config) noexcept : supply(provider, config, this) {
         set_batch();
@@ -73,7 +72,7 @@ class fixed_heap final : public cache_supply<Slots, Guard, Location> {
     ALLOT_ALWAYS_INLINE std::byte* pop() noexcept {
         if (auto borrowed = shared_.borrow()) {
             std::byte* row;
-            return ALLOT_LIKELY(borrowed->pop(row)) ? row : refill_and_pop(*borrowed);
+            return ALLOT_LIKELY(borrowed->pop(row)) ? row : refill(*borrowed);
         }
         return take_one();
     }
@@ -249,7 +248,7 @@ class fixed_heap final : public cache_supply<Slots, Guard, Location> {
     // Where one slot is put: see slot_supply::take_slots.
     struct one_place {
         fixed_heap& heap;
-        std::byte*& row;
+        std::byte* row = nullptr;
 
         bool has_slots() const noexcept { return false; }
         bool claim_freed(page& p) noexcept { return heap.supply::claim_freed(p, &row, 1) == 1; }
@@ -259,8 +258,9 @@ class fixed_heap final : public cache_supply<Slots, Guard, Location> {
     };
     // Takes one slot, bypassing the caller's caches.
     ALLOT_NOINLINE std::byte* take_one() noexcept {
-        std::byte* row = nullptr;
-        return take_slots(one_place{*this, row}) ? row : nullptr;
+        one_place place{*this};
+        take_slots(place);
+        return place.row;
     }
     // From the quarantine, and from shared caches that no thread uses now.
     std::size_t take_waiting(std::byte** out, std::size_t n) noexcept override {
@@ -292,10 +292,6 @@ class fixed_heap final : public cache_supply<Slots, Guard, Location> {
             yield();
         }
         return true;
-    }
-    template <class Cache> ALLOT_NOINLINE std::byte* refill_and_pop(Cache& cache) noexcept {
-        std::byte* row;
-        return refill(cache) && cache.pop(row) ? row : nullptr;
     }
     // Free slots that no heaplet counts. Requires lock_.
     std::size_t cached() noexcept { return this->quarantined() + in_caches(); }

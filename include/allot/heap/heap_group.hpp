@@ -98,6 +98,23 @@ class heap_group {
         });
         return pages;
     }
+    // The same, after the caches of all threads were emptied.
+    std::size_t reclaim_all() noexcept {
+        if (has_thread_caches()) empty_thread_caches_(threads_);
+        return reclaim(true);
+    }
+    // `empty` empties the caches of all threads (thread_cache_registry::empty_all). Call before another thread uses the
+    // group.
+    void set_thread_caches(void (*empty)(void* threads) noexcept, void* threads) noexcept {
+        empty_thread_caches_ = empty;
+        threads_ = threads;
+    }
+    bool has_thread_caches() const noexcept { return empty_thread_caches_ != nullptr; }
+
+    // Handles compare the number of shortages with the last one that they saw, and empty their caches.
+    void note_shortage() noexcept { shortages_.fetch_add(1, std::memory_order_relaxed); }
+    std::uint32_t shortages() const noexcept { return shortages_.load(std::memory_order_relaxed); }
+
     // Returns all pages, live rows included, and deletes all heaps. No other thread may use the group.
     void delete_all() noexcept {
         for_each([](heap_base& heap) {
@@ -144,6 +161,9 @@ class heap_group {
     }
 
     walked_list<heap_base, &heap_base::in_group> all_; // those in use
+    void (*empty_thread_caches_)(void*) noexcept = nullptr;
+    void* threads_ = nullptr;
+    std::atomic<std::uint32_t> shortages_{0};
     mpsc_stack<heap_base, &heap_base::empty_link> noted_;
     spin_lock open_lock_; // the members below, and handles being opened and closed
     detail::heap_index index_;

@@ -1,7 +1,8 @@
 // The page provider of a row manager: pages of its arena, charged to its ledger.
 //
 // A request first collects the empty pages of noted heaps, then charges and takes. If that fails it reclaims all heaps
-// and retries; if the arena still refuses, it asks the arena's other clients once and retries.
+// and retries; a thorough one then empties the caches of threads and retries; if the arena still refuses, it asks the
+// arena's other clients once and retries.
 // Cost: O(1) per page, independent of the number of heaps unless memory is short. Threads: any.
 // Source: HPCC roxiemem's checkLimit, 2010.
 #pragma once
@@ -19,9 +20,14 @@ template <class Ledger> class ledger_pages final : public page_provider {
     ledger_pages(arena_base& arena, Ledger& ledger) noexcept
         : page_provider(arena, charged_pages<Ledger>::watched), pages_(arena, ledger) {}
 
-    std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken) noexcept override {
+    std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept override {
         heaps().collect();
-        return pages_.take(pages, taken, [this] { return heaps().reclaim(true); });
+        const auto reclaim = [this] {
+            heaps().note_shortage();
+            return heaps().reclaim(true);
+        };
+        if (!thorough || !heaps().has_thread_caches()) return pages_.take(pages, taken, reclaim);
+        return pages_.take(pages, taken, reclaim, [this] { return heaps().reclaim_all(); });
     }
     void give(std::byte* first, std::size_t pages) noexcept override { pages_.give(first, pages); }
     void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept override {

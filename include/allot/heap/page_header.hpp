@@ -19,9 +19,20 @@ struct row_ops; // how the rows of a page are linked and released: row/row_ops.h
 
 struct page_header {
     const row_ops* ops = nullptr;
-    void* owner = nullptr;                    // the heap, or the row manager of a huge row
-    const row_type* type = nullptr;           // the type of all rows; null: each row has its own
-    std::uint32_t bucket = ~std::uint32_t{0}; // index of the heap among its manager's buckets
+    void* owner = nullptr;          // the heap, or the row manager of a huge row
+    const row_type* type = nullptr; // the type of all rows; null: each row has its own
+    std::uintptr_t tag = 0;         // heap_tag of the heap; 0: a huge row
+};
+
+// A heap's address and, in its low bits, its index among its manager's buckets: the word of its pages in the arena's
+// page map, from which a release finds the cache of the heap. Heaps are aligned to `buckets`.
+struct heap_tag {
+    static constexpr std::uintptr_t buckets = 128;
+
+    static std::uintptr_t of(const void* heap, std::uint32_t index) noexcept {
+        return reinterpret_cast<std::uintptr_t>(heap) | (index & (buckets - 1));
+    }
+    static std::size_t index(std::uintptr_t tag) noexcept { return tag & (buckets - 1); }
 };
 
 // Start of the page that contains `address`. `page_mask`: the negative of the page size.

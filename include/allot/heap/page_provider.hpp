@@ -25,9 +25,9 @@ class page_provider {
     heap_group& heaps() noexcept { return heaps_; }
     const heap_group& heaps() const noexcept { return heaps_; }
 
-    // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed. On success `taken`
-    // is in progress: end it once the pages are in use.
-    virtual std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken) noexcept = 0;
+    // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed; `thorough`: those
+    // that slots in caches of threads keep, too. On success `taken` is in progress: end it once the pages are in use.
+    virtual std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept = 0;
     virtual void give(std::byte* first, std::size_t pages) noexcept = 0;
     // The same for pages that were taken and are not needed; ends `taken`.
     virtual void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept = 0;

@@ -123,18 +123,4 @@ class slot_cache : public cache_with_deferred_frees<Deferred> {
     std::byte* slots_[Capacity];
 };
 
-// A cache whose slot array is allocated on first use, so that an array of mostly unused caches is small.
-template <class Deferred = no_deferred_frees> class external_slot_cache : public cache_with_deferred_frees<Deferred> {
-  public:
-    static constexpr std::size_t capacity = 64; // the most
-
-    ALLOT_ALWAYS_INLINE bool pop(std::byte*& row) noexcept { return this->pop_from(slots_, row); }
-    ALLOT_ALWAYS_INLINE bool push(std::byte* row) noexcept { return this->push_to(slots_, row); }
-    std::byte** slots() noexcept { return slots_; }
-    void set_slots(std::byte** slots) noexcept { slots_ = slots; }
-
-  private:
-    std::byte** slots_ = nullptr; // `limit` of them; null before the first use
-};
-
 } // namespace allot::inline ALLOT_ABI

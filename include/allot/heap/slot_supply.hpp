@@ -47,6 +47,7 @@ class slot_supply : public heap_base,
     const heap_config& config() const noexcept { return config_; }
     const slot_geometry& cut() const noexcept { return cut_; }
     page_provider& provider() const noexcept { return provider_; }
+    std::uintptr_t tag() const noexcept { return heap_tag::of(owner_, config_.index); }
 
   protected:
     using deferred_type = typename decltype(deferred_frees_for<Slots>())::type;
@@ -66,7 +67,7 @@ class slot_supply : public heap_base,
     //   free_more()         before a page is taken: true means that slots were freed
     //   find_waiting()      before the request fails: takes slots that are free and in no page
     // The first three are called with the lock.
-    template <class Place> bool take_slots(Place place) noexcept {
+    template <class Place> bool take_slots(Place& place) noexcept {
         const bool got = find_slots(place);
         this->report_logged_damage();
         return got;
@@ -196,17 +197,17 @@ class slot_supply : public heap_base,
             const detail::lock_guard hold(lock_);
             if (claim(place)) return true;
         } while (place.free_more());
-        if (claim_with_page(place)) return true;
+        if (claim_with_page(place, false)) return true;
         detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
         bool got = false;
-        do got = claim_with_page(place);
+        do got = claim_with_page(place, true);
         while (!got && short_of_pages.retry());
         return got;
     }
-    // Adds a page if there is one; without one takes any free slots.
-    template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place) noexcept {
+    // Adds a page if there is one; without one takes any free slots. `thorough`: see page_provider::take.
+    template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place, bool thorough) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
-        std::byte* const memory = take_page(taken);
+        std::byte* const memory = take_page(taken, thorough);
         bool used = false, got = false;
         {
             const detail::lock_guard hold(lock_);
@@ -262,8 +263,8 @@ class slot_supply : public heap_base,
     }
 
     // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
-    ALLOT_ALWAYS_INLINE std::byte* take_page(detail::pages_in_transit::move& taken) noexcept {
-        std::byte* const memory = provider_.take(1, taken);
+    ALLOT_ALWAYS_INLINE std::byte* take_page(detail::pages_in_transit::move& taken, bool thorough) noexcept {
+        std::byte* const memory = provider_.take(1, taken, thorough);
         if constexpr (!Location::out_of_band) {
             return memory;
         } else {
@@ -289,9 +290,9 @@ class slot_supply : public heap_base,
         p->ops = config_.ops;
         p->owner = owner_;
         if constexpr (Location::out_of_band) provider_.arena().set_owner(p->base(), static_cast<page_header*>(p));
-        else provider_.arena().set_owner(taken, owner_);
+        else provider_.arena().set_owner(taken, reinterpret_cast<const void*>(tag()));
         p->type = config_.type;
-        p->bucket = config_.index;
+        p->tag = tag();
         p->cut = cut_;
         p->threshold = cut_.capacity / 16 + 1;
         p->slots.reset(p->out_of_band(), cut_);

@@ -16,8 +16,12 @@
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/core/intrusive_list.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sync/owner_entry.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/mutex.hpp>
+#include <allot/sys/process_fence.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -50,21 +54,50 @@ template <class Owner, class Cache> class thread_cache_registry {
 
     explicit thread_cache_registry(Owner& owner) noexcept : owner_(&owner) {}
 
+    // Whether the calling thread used this registry last; then `cache` is its cache. False for an address that is no
+    // registry's.
+    ALLOT_ALWAYS_INLINE static bool is_last(const void* registry, Cache*& cache) noexcept {
+        const last_used<Cache>& last = last_here<Cache>;
+        if (ALLOT_UNLIKELY(last.registry != registry)) return false;
+        cache = last.cache;
+        return true;
+    }
     // The calling thread's cache; makes it when it is due. Null: not due, out of memory, or the thread is ending.
     ALLOT_ALWAYS_INLINE Cache* here() noexcept {
-        const last_used<Cache>& last = last_here<Cache>;
-        return ALLOT_LIKELY(last.registry == this) ? last.cache : here_slow();
+        Cache* cache = nullptr;
+        return ALLOT_LIKELY(is_last(this, cache)) ? cache : here_slow();
     }
     // The same, but never makes one: for release, which must not wait or allocate.
     ALLOT_ALWAYS_INLINE Cache* known() noexcept {
-        const last_used<Cache>& last = last_here<Cache>;
-        return ALLOT_LIKELY(last.registry == this) ? last.cache : known_slow();
+        Cache* cache = nullptr;
+        return ALLOT_LIKELY(is_last(this, cache)) ? cache : known_slow();
     }
 
     // Visits every thread's cache with lock_ held, so that none of them ends meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         const lock_guard hold(lock_);
         for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->cache);
+    }
+    // Empties the caches of all threads, without their help: those that joined before. A cache is emptied once its
+    // owner was blocked before the fence; `emptying_` makes sure of that. Requires that this thread is in no cache.
+    void empty_all() noexcept {
+        const lock_guard alone(emptying_);
+        bool any = false;
+        for_each([&](Cache& cache) {
+            cache.block_owner();
+            any = true;
+        });
+        if (!any) return;
+        full_fence();
+        const bool fenced = sys::process_fence();
+        for_each([&](Cache& cache) {
+            if (!cache.entry().is_blocked()) return;
+            if (fenced || cache.entry().fences()) {
+                cache.entry().wait_for_owner();
+                cache.empty();
+            }
+            cache.unblock_owner();
+        });
     }
     // Call when the owner ends: closes all caches and drops the owner's reference.
     static void close(thread_cache_registry* registry) noexcept {
@@ -197,6 +230,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     std::atomic<bool> closed_{false};
     intrusive_list<entry, &entry::in_registry> entries_;
     spin_lock lock_;
+    sys::mutex emptying_; // taken before lock_
 };
 
 } // namespace detail

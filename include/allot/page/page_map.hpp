@@ -37,9 +37,9 @@ struct arena_bounds {
     const void* owner_at(std::size_t offset) const noexcept {
         return owners[offset >> page_shift].load(std::memory_order_acquire);
     }
-    // Whether an offset within the arena is in a page of this owner.
-    ALLOT_ALWAYS_INLINE bool is_of(std::size_t offset, const void* owner) const noexcept {
-        return owners[offset >> page_shift].load(std::memory_order_relaxed) == owner;
+    // The same as a number, for a caller that holds memory of the page.
+    ALLOT_ALWAYS_INLINE std::uintptr_t tag_at(std::size_t offset) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(owners[offset >> page_shift].load(std::memory_order_relaxed));
     }
 };
 

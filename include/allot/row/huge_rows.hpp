@@ -236,10 +236,10 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // A run of pages. Retries while other threads move pages.
     std::byte* take(std::size_t pages) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
-        std::byte* run = provider_.take(pages, taken);
+        std::byte* run = provider_.take(pages, taken, false);
         if (run == nullptr) {
             detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
-            do run = provider_.take(pages, taken);
+            do run = provider_.take(pages, taken, true);
             while (run == nullptr && short_of_pages.retry());
         }
         if (run != nullptr) taken.end(); // from here on they count as a live row's

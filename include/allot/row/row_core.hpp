@@ -51,7 +51,7 @@ template <class Set> class row_core {
         context_.name = name;
         context_.manager = self;
         context_.damage = value_or<damage_sink>({}, values...);
-        if constexpr (policies::per_thread) threads_ = new (std::nothrow) thread_rows<Set>(*this);
+        if constexpr (policies::per_thread) open_threads();
     }
     row_core(const row_core&) = delete;
     row_core& operator=(const row_core&) = delete;
@@ -70,10 +70,13 @@ template <class Set> class row_core {
     // ---- rows ---------------------------------------------------------------------------------------------------
 
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
-        if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = thread_local_rows(); ALLOT_LIKELY(mine != nullptr))
-                return mine->try_allocate(bytes, type);
-        return try_allocate_shared(bytes, type, type_number(type));
+        if constexpr (policies::per_thread) {
+            thread_bins<Set>* mine = nullptr;
+            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->try_allocate(bytes, type)
+                                                              : try_allocate_elsewhere(bytes, type);
+        } else {
+            return try_allocate_shared(bytes, type, type_number(type));
+        }
     }
     // Through the heaps' shared caches, not the calling thread's.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
@@ -81,7 +84,7 @@ template <class Set> class row_core {
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_config::no_index && has_slot_alignment(type) &&
                          number < type_table::first_checked))
-            if (auto* const heap = buckets_.at(index)) return start(*heap, heap->pop(), number, bytes, type);
+            if (auto* const heap = buckets_.at(index)) return start(heap->pop(), number, bytes, type);
         return try_allocate_slow(bytes, type, number);
     }
     // Whether each slot is aligned for the type. Where rows count links, a type with a wrong alignment has no number.
@@ -90,14 +93,6 @@ template <class Set> class row_core {
     }
     // A huge row, an alignment above 8, a type with a check, or misuse.
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
-        void* const row = try_allocate_slow_once(bytes, type, number);
-        if constexpr (policies::per_thread)
-            if (row == nullptr)
-                if (auto* const mine = find_local_rows(); mine != nullptr && mine->flush_held())
-                    return try_allocate_slow_once(bytes, type, number);
-        return row;
-    }
-    void* try_allocate_slow_once(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(!type_table::is_alignment(type)))
             return note_misuse(misuse::bad_alignment, bytes, type), nullptr;
         if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
@@ -106,11 +101,14 @@ template <class Set> class row_core {
         }
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_config::no_index))
-            if (auto* const heap = buckets_.at(index, type.align))
-                return start(*heap, heap->pop(), number, bytes, type);
+            if (auto* const heap = buckets_.at(index, type.align)) return start(heap->pop(), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
             return note_misuse(misuse::size_too_large, bytes, type), nullptr;
         return huge_.allocate(bytes, type.align, number);
+    }
+    ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
+        if constexpr (policies::counts) return context_.types.number(type);
+        return 0;
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
         requires(policies::counts)
@@ -130,9 +128,17 @@ template <class Set> class row_core {
         detail::link_in(arena(), at);
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        if constexpr (policies::per_thread) {
+            thread_bins<Set>* mine = nullptr;
+            if (ALLOT_LIKELY(threads::is_last(key_, mine))) mine->release(row);
+            else release_elsewhere(row);
+        } else {
+            release_shared(row);
+        }
+    }
+    // Into the shared cache of its heap.
+    ALLOT_ALWAYS_INLINE void release_shared(const void* row) noexcept {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return ignore_foreign(row);
-        if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = find_local_rows()) return mine->release(row);
         if constexpr (ALLOT_CHECKED != 0)
             if (!detail::is_behind_header(arena(), row)) return;
         std::byte* const at = detail::opaque_bytes(row);
@@ -272,13 +278,14 @@ template <class Set> class row_core {
 
     // ---- threads ------------------------------------------------------------------------------------------------
 
-    // heap::per_thread: the calling thread's handle; null if it has none.
-    ALLOT_ALWAYS_INLINE local_rows<Set>* find_local_rows() noexcept {
-        return threads_ != nullptr ? threads_->known() : nullptr;
+    // Frees a slot through the calling thread's bins, if it has any.
+    void give_to_thread(std::uintptr_t tag, typename rows::heap& heap, std::byte* row) noexcept {
+        if (thread_bins<Set>* const mine = known_thread()) mine->give(tag, heap, row);
+        else heap.push(row);
     }
     void close_threads() noexcept {
         if constexpr (policies::per_thread)
-            if (threads_ != nullptr) thread_rows<Set>::close(threads_);
+            if (threads_ != nullptr) threads::close(threads_);
     }
 
     // ---- statistics, in bytes -----------------------------------------------------------------------------------
@@ -300,18 +307,28 @@ template <class Set> class row_core {
     }
 
   private:
-    ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
-        if constexpr (policies::counts) return context_.types.number(type);
-        return 0;
+    using threads = thread_rows<Set>;
+    void open_threads() noexcept {
+        threads_ = new (std::nothrow) threads(*this);
+        if (threads_ == nullptr) return;
+        key_ = threads_;
+        heaps().set_thread_caches([](void* all) noexcept { static_cast<threads*>(all)->empty_all(); }, threads_);
     }
-    ALLOT_ALWAYS_INLINE local_rows<Set>* thread_local_rows() noexcept {
-        return threads_ != nullptr ? threads_->here() : nullptr;
+    thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
+    // For a thread that used another manager last, or has no bins of this one.
+    ALLOT_NOINLINE void* try_allocate_elsewhere(std::size_t bytes, const row_type& type) noexcept {
+        thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr;
+        return mine != nullptr ? mine->try_allocate(bytes, type) : try_allocate_shared(bytes, type, type_number(type));
     }
-    template <class Heap>
-    ALLOT_ALWAYS_INLINE void* start(Heap& heap, std::byte* slot, std::uint32_t number, std::size_t bytes,
+    ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
+        if (!arena().contains(row)) return ignore_foreign(row);
+        if (thread_bins<Set>* const mine = known_thread()) mine->release(row);
+        else release_shared(row);
+    }
+    ALLOT_ALWAYS_INLINE void* start(std::byte* slot, std::uint32_t number, std::size_t bytes,
                                     const row_type& type) noexcept {
         if (slot == nullptr) return nullptr;
-        rows::start(heap.cut(), false, arena().view(), slot, number);
+        rows::start(false, arena().view(), slot, number);
         sampler_.allocated(*this, bytes, type);
         return slot;
     }
@@ -328,7 +345,8 @@ template <class Set> class row_core {
     mutable ledger_pages<ledger_type> pages_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
-    thread_rows<Set>* threads_ = nullptr;            // heap::per_thread; null if it could not be allocated
+    threads* threads_ = nullptr;                     // heap::per_thread; null if it could not be allocated
+    const void* key_ = this;                         // threads_; the address of no registry if that is null
     ALLOT_NO_UNIQUE_ADDRESS living_handles handles_; // local_rows
     ALLOT_NO_UNIQUE_ADDRESS shared_row_sampler<policies::watch::every_nth_row> sampler_;
 };

@@ -32,7 +32,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 
   public:
     local_row_heap(detail::row_core<Set>& core, heap_type& heap, std::uint32_t type) noexcept
-        : heap_(heap), arena_(core.arena().view()), type_(type), core_(core) {
+        : heap_(heap), tag_(heap.tag()), arena_(core.arena().view()), type_(type), core_(core) {
         heap_.adopt(cache_, cache_.capacity);
     }
     local_row_heap(const local_row_heap&) = delete;
@@ -47,7 +47,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
             row = pop_slow();
             if (row == nullptr) return nullptr;
         }
-        rows::start(heap_.cut(), policies::one_type, arena_, row, type_);
+        rows::start(policies::one_type, arena_, row, type_);
         if constexpr (policies::watch::every_nth_row != 0)
             sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
         return row;
@@ -82,7 +82,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
             return;
         auto& page = rows::page_at(arena_, at);
         if (ALLOT_UNLIKELY(
-                !rows::template is_of<rows::reads_page>(page, arena_, in_arena, &heap_) ||
+                rows::tag_of(page, arena_, in_arena) != tag_ ||
                 !rows::template release_if_sole<policies::counts_first>(page, at, policies::one_type, in_arena)))
             return release_slow(at);
         if (ALLOT_UNLIKELY(!cache_.push(at))) push_slow(at);
@@ -97,20 +97,17 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     void flush() noexcept { heap_.flush(cache_); }
 
   private:
-    ALLOT_NOINLINE std::byte* pop_slow() noexcept {
-        std::byte* row;
-        return heap_.refill(cache_) && cache_.pop(row) ? row : nullptr;
-    }
+    ALLOT_NOINLINE std::byte* pop_slow() noexcept { return heap_.refill(cache_); }
     ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_full(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
-        if (!rows::template is_of<false>(page, arena_, arena_.offset(row), &heap_))
-            return detail::release_in(core_.arena(), row);
+        if (rows::tag_of(page, arena_, arena_.offset(row)) != tag_) return detail::release_in(core_.arena(), row);
         if (rows::drop(page, row) && !cache_.push(row)) push_slow(row);
     }
 
     heap_type& heap_;
+    const std::uintptr_t tag_; // of the heap
     const detail::arena_bounds arena_;
     std::uint32_t type_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;
@@ -160,7 +157,7 @@ template <class Set, class Heap> class row_heap {
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
         std::byte* const row = heap_->pop();
         if (row == nullptr) return nullptr;
-        rows::start(heap_->cut(), policies::one_type, heap_->provider().arena().view(), row, number_);
+        rows::start(policies::one_type, heap_->provider().arena().view(), row, number_);
         core_->allocated(heap_->config().row_bytes, *type_);
         return row;
     }

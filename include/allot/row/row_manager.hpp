@@ -121,16 +121,13 @@ template <class Set> class row_manager {
     {
         core_.link(row);
     }
-    /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call.
+    /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call. `bytes`, the
+    /// size that was requested, is not needed.
     /// Requires: the caller holds a link, or row is null or outside every arena. Anything else is reported as misuse in
     /// checked builds; in others it is ignored, but that a double release can release the row that took the slot, and
     /// without counts an interior pointer is undefined (docs/rules.md).
-    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept { core_.release(row); }
-    /// The same, faster under heap::per_thread. `bytes`: the size that was requested; another size only costs time.
-    ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes) noexcept {
-        if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = core_.find_local_rows()) return mine->release(row, bytes);
-        release(row);
+    ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes = 0) noexcept {
+        core_.release(row);
     }
     /// Returns: true if the row may have another link; always true outside every arena.
     bool is_shared(const void* row) const noexcept
@@ -170,13 +167,11 @@ template <class Set> class row_manager {
     // ---- memory ---------------------------------------------------------------------------------------------
 
     /// Returns every page without rows to the arena, and refunds it. Empties the shared caches and, under
-    /// heap::per_thread, the calling thread's; slots in caches of other threads and handles keep their pages.
+    /// heap::per_thread, those of all threads; slots in caches of handles keep their pages.
     /// May wait for another thread that does the same.
     /// Returns: bytes.
     std::size_t release_empty_pages() noexcept {
-        if constexpr (policies::per_thread)
-            if (local_rows<Set>* const mine = core_.find_local_rows()) mine->flush();
-        const std::size_t bytes = core_.heaps().reclaim(true) << arena().page_shift();
+        const std::size_t bytes = core_.heaps().reclaim_all() << arena().page_shift();
         core_.heaps().for_each([](heap_base& heap) { heap.report_found_damage(); });
         core_.pages().record(watch_event::reclaimed, bytes);
         return bytes;
@@ -339,7 +334,7 @@ template <class Set> class row_manager {
         else return {rows.core_.held_bytes(), rows.arena().stats().committed, rows.arena().resident()};
     }
     static std::size_t reclaim_for_arena(const void* self) noexcept {
-        return static_cast<const row_manager*>(self)->core_.heaps().reclaim(true);
+        return static_cast<const row_manager*>(self)->core_.heaps().reclaim_all();
     }
 
     static void histogram_for_peak(void* self, type_histogram& into) noexcept {

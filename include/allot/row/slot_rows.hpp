@@ -43,12 +43,15 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     }
 
     // Makes a slot a row with one link.
-    ALLOT_ALWAYS_INLINE static void start(const slot_geometry& cut, bool one_type, const arena_bounds& arena,
-                                          std::byte* row, std::uint32_t type) noexcept {
-        if constexpr (!Place::out_of_band) sys::unpoison(row, usable_bytes(cut));
-        if constexpr (guard::wipes) {
-            sys::expose(row, usable_bytes(cut));
-            std::memset(row, 0, Slots::min_row_bytes); // the slot policy's link may be there
+    ALLOT_ALWAYS_INLINE static void start(bool one_type, const arena_bounds& arena, std::byte* row,
+                                          std::uint32_t type) noexcept {
+        if constexpr (!Place::out_of_band) {
+            [[maybe_unused]] const slot_geometry& cut = page_at(arena, row).cut;
+            sys::unpoison(row, usable_bytes(cut));
+            if constexpr (guard::wipes) {
+                sys::expose(row, usable_bytes(cut));
+                std::memset(row, 0, Slots::min_row_bytes); // the slot policy's link may be there
+            }
         }
         if constexpr (counting::counts) {
             page& p = page_at(arena, row); // not read where the count lies in the row
@@ -57,13 +60,12 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
     }
 
-    // is_of: the row's page belongs to the heap. Reads the page header if ReadsPage, else the arena's page map.
-    static constexpr bool reads_page = has_canary<guard> || Place::out_of_band;
-    template <bool ReadsPage>
-    ALLOT_ALWAYS_INLINE static bool is_of([[maybe_unused]] page& p, [[maybe_unused]] const arena_bounds& arena,
-                                          [[maybe_unused]] std::size_t in_arena, const heap* h) noexcept {
-        if constexpr (ReadsPage || Place::out_of_band) return p.owner == h;
-        else return arena.is_of(in_arena, h);
+    // The heap_tag of the heap of a row's page: from the header if release() reads it anyway, else from the page map.
+    ALLOT_ALWAYS_INLINE static std::uintptr_t tag_of([[maybe_unused]] page& p,
+                                                     [[maybe_unused]] const arena_bounds& arena,
+                                                     [[maybe_unused]] std::size_t in_arena) noexcept {
+        if constexpr (has_canary<guard> || Place::out_of_band) return p.tag;
+        else return arena.tag_at(in_arena);
     }
     // Frees a row with one link and no destructor, seal, or guard that needs more. False: nothing has changed.
     ALLOT_ALWAYS_INLINE static bool release_if_sole(page& p, std::byte* row) noexcept {

@@ -1,0 +1,215 @@
+// row_bins: one user's caches of free slots of a row manager, one per size class that it has used; allocates and
+// releases rows of any size. `Entry` lets others in to empty them (sync/owner_entry.hpp), or nobody.
+//
+// The table of bins is read after begin(). Others replace it by no_bins before they wait for the owner; so an owner
+// that is blocked finds nothing in its bins, and the path of a row needs no test.
+// Invariant: a bin stays in the table, and its heap with the manager, until close().
+// Cost: 1 KiB from the first row on, 640 bytes per class in use; the entry is two stores per row.
+// Threads: the user, and one other inside the entry.
+// Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
+#include <allot/row/row.hpp>
+#include <allot/row/row_policies.hpp>
+#include <allot/row/row_sampler.hpp>
+#include <allot/row/slot_bin.hpp>
+#include <allot/sync/owner_entry.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+template <class Set> class row_core;
+
+template <class Set, class Entry> class row_bins {
+  protected:
+    using policies = row_policies<Set>;
+    using rows = typename policies::rows;
+    using heap_type = typename rows::heap;
+    using core_type = row_core<Set>;
+
+  public:
+    explicit row_bins(core_type& core) noexcept : arena_(core.arena().view()), core_(core) {}
+    row_bins(const row_bins&) = delete;
+    row_bins& operator=(const row_bins&) = delete;
+    ~row_bins() { close(); }
+
+    // Null if it fails. A request that the bins cannot serve goes to the manager.
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
+        const std::uint32_t number = core_.type_number(type);
+        const std::uint32_t index = core_.buckets().index(bytes);
+        if (ALLOT_UNLIKELY(index == heap_config::no_index || !core_.has_slot_alignment(type) ||
+                           number >= type_table::first_checked))
+            return try_allocate_slow(bytes, type, number);
+        entry_.begin();
+        std::byte* row;
+        if (ALLOT_LIKELY(bin(index).pop(row))) {
+            entry_.leave();
+        } else {
+            entry_.leave();
+            row = pop_slow(index);
+            if (row == nullptr) return nullptr;
+        }
+        rows::start(false, arena_, row, number);
+        sampler_.allocated(core_, bytes, type);
+        return row;
+    }
+    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
+        const std::size_t in_arena = arena_.offset(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
+        if constexpr (ALLOT_CHECKED != 0)
+            if (!is_behind_header(core_.arena(), row)) return;
+        std::byte* const at = opaque_bytes(row);
+        if (rows::template release_if_shared<policies::counts_first>(
+                at, [this](std::byte* more) noexcept { release_slow(more); }))
+            return;
+        auto& page = rows::page_at(arena_, at);
+        const std::uintptr_t tag = rows::tag_of(page, arena_, in_arena);
+        entry_.begin();
+        slot_bin<heap_type>& b = bin(heap_tag::index(tag));
+        if (ALLOT_UNLIKELY(b.tag != tag ||
+                           !rows::template release_if_sole<policies::counts_first>(page, at, false, in_arena))) {
+            entry_.leave();
+            return release_slow(at);
+        }
+        if (ALLOT_UNLIKELY(!b.push(at))) return push_slow(b, at);
+        entry_.leave();
+    }
+    // Frees a slot of a row that has ended; through the bin of its heap, if there is one.
+    void give(std::uintptr_t tag, heap_type& heap, std::byte* row) noexcept {
+        if (entry_.enter()) {
+            slot_bin<heap_type>& b = bin(heap_tag::index(tag));
+            const bool mine = b.tag == tag;
+            if (mine && !b.push(row)) b.heap->push_full(b, row);
+            entry_.leave();
+            if (mine) return;
+        }
+        heap.push(row);
+    }
+
+    const arena_bounds& arena() const noexcept { return arena_; }
+
+    // Returns all cached free slots to their heaps.
+    void flush() noexcept {
+        if (!entry_.enter()) return; // another thread does it
+        empty();
+        entry_.leave();
+    }
+    // The same for a caller that is inside.
+    void empty() noexcept {
+        for_each_bin([](slot_bin<heap_type>& b) { b.heap->flush(b); });
+    }
+    bool any_cached() const noexcept {
+        bool any = false;
+        for_each_bin([&](slot_bin<heap_type>& b) { any = any || b.count() != 0; });
+        return any;
+    }
+    // The same, and frees the bins. They are made again when they are used. No other thread may be inside meanwhile.
+    void close() noexcept {
+        for_each_bin([](slot_bin<heap_type>& b) { slot_bin<heap_type>::close(&b); });
+        delete own_;
+        own_ = nullptr;
+        table_.store(&no_bins<heap_type>, std::memory_order_relaxed);
+    }
+
+  protected:
+    // Others replace the table and bring it back. Between these they may call empty().
+    void hide_bins() noexcept { table_.store(&no_bins<heap_type>, std::memory_order_relaxed); }
+    void show_bins() noexcept {
+        // An owner that must fence in enter() may not use begin(), and never finds a bin.
+        if (own_ != nullptr && !entry_.fences()) table_.store(own_, std::memory_order_release);
+    }
+    Entry& own_entry() noexcept { return entry_; }
+
+  private:
+    using table = bin_table<heap_type>;
+    static constexpr bool for_thread = !std::is_same_v<Entry, no_entry>;
+
+    ALLOT_ALWAYS_INLINE slot_bin<heap_type>& bin(std::size_t index) const noexcept {
+        return *table_.load(std::memory_order_acquire)->bins[index];
+    }
+    template <class Visit> void for_each_bin(Visit visit) const noexcept {
+        if (own_ == nullptr) return;
+        for (slot_bin<heap_type>* const b : own_->bins)
+            if (b != &no_bin<heap_type>) visit(*b);
+    }
+    // A huge row, an alignment above 8, a type with a check, or misuse.
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+        void* const row = core_.try_allocate_shared(bytes, type, number);
+        return row == nullptr && flush_held() ? core_.try_allocate_shared(bytes, type, number) : row;
+    }
+    // From the bin of a class that was empty, or hidden. Null if there is no memory.
+    ALLOT_NOINLINE std::byte* pop_slow(std::uint32_t index) noexcept {
+        heap_type* const heap = core_.buckets().at(index);
+        if (heap == nullptr) return nullptr;
+        slot_bin<heap_type>* const b = open(index, *heap);
+        if (b == nullptr) return heap->pop();
+        if constexpr (!for_thread)
+            if (shortages_ != core_.heaps().shortages()) settle_shortage();
+        std::byte* const row = heap->refill(*b, entry_);
+        return row == nullptr && flush_held() ? heap->refill(*b, entry_) : row;
+    }
+    // The bin of the class, made where there is none; null if there is no memory, or another thread is inside.
+    slot_bin<heap_type>* open(std::uint32_t index, heap_type& heap) noexcept {
+        table* all = own_ != nullptr ? own_ : new (std::nothrow) table(no_bin<heap_type>);
+        if (all == nullptr) return note_refusal(charge_outcome::no_memory, sizeof(table)), nullptr;
+        if (all->bins[index] != &no_bin<heap_type>) return all->bins[index];
+        slot_bin<heap_type>* b = slot_bin<heap_type>::open(heap);
+        if (b != nullptr && entry_.enter()) {
+            all->bins[index] = b;
+            own_ = all;
+            show_bins();
+            entry_.leave();
+            return b;
+        }
+        if (b != nullptr) slot_bin<heap_type>::close(b);
+        if (all != own_) delete all;
+        return nullptr;
+    }
+    // The owner is inside, and leaves.
+    ALLOT_NOINLINE void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {
+        b.heap->push_full(b, row);
+        entry_.leave();
+    }
+    // For a row of a heap without a bin here, a shared row, or one with a destructor, seal, or guard. A destructor may
+    // end this object, if it is a thread's: it may use so many other managers that they displace this one.
+    ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
+        auto& page = rows::page_at(arena_, row);
+        const std::uintptr_t tag = rows::tag_of(page, arena_, arena_.offset(row));
+        core_type& core = core_;
+        if (own_ == nullptr || own_->bins[heap_tag::index(tag)]->tag != tag) return release_in(core.arena(), row);
+        heap_type& heap = rows::heap_of(page);
+        if (!rows::drop(page, row)) return;
+        if constexpr (for_thread) core.give_to_thread(tag, heap, row);
+        else give(tag, heap, row);
+    }
+    // Before a refusal: free slots of this user may keep pages that the request needs. False: none do.
+    ALLOT_COLD bool flush_held() noexcept {
+        if (!any_cached()) return false;
+        flush();
+        return true;
+    }
+    // Somebody was short of memory since the last refill. Others empty the bins of a thread themselves.
+    ALLOT_COLD void settle_shortage() noexcept {
+        shortages_ = core_.heaps().shortages();
+        flush();
+    }
+
+    std::atomic<table*> table_{&no_bins<heap_type>};
+    ALLOT_NO_UNIQUE_ADDRESS Entry entry_;
+    const arena_bounds arena_;
+    core_type& core_;
+    table* own_ = nullptr;
+    std::uint32_t shortages_ = 0; // as of the last refill
+    ALLOT_NO_UNIQUE_ADDRESS row_sampler<policies::watch::every_nth_row> sampler_;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
