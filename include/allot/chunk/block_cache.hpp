@@ -12,7 +12,6 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/sync/owner_entry.hpp>
 #include <allot/sync/pause.hpp>
 
 #include <array>
@@ -210,9 +209,6 @@ template <bool Counts> class alignas(64) shared_block_cache : public block_cache
   private:
     std::atomic<bool> inside_{false};
 };
-
-// The cache of one thread; others enter it as sync/owner_entry.hpp says.
-template <bool Counts> class own_block_cache : public block_cache<Counts>, public owner_entry {};
 
 } // namespace detail
 } // namespace allot::inline ALLOT_ABI

@@ -59,7 +59,6 @@ template <class Policies> class chunk_core {
     const heap_type& heap() const noexcept { return heap_; }
     block_table& map() noexcept { return heap_.map(); }
     const cache_config& config() const noexcept { return config_; }
-    // Whether the owner of a cache must fence, since the system cannot fence all threads.
 
     // ---- blocks of a class --------------------------------------------------------------------------------
     // A free block from the caller's cache, still `cached` in the block table; null: none.
@@ -67,7 +66,7 @@ template <class Policies> class chunk_core {
         if constexpr (Policies::per_thread)
             if (thread_cache* const mine = threads_ != nullptr ? threads_->here() : nullptr;
                 ALLOT_LIKELY(mine != nullptr))
-                return pop_from(mine->cache(), c, requested);
+                return pop_from(*mine, c, requested);
         auto& cache = shared_cache();
         return pop_from(cache, c, requested);
     }
@@ -76,7 +75,7 @@ template <class Policies> class chunk_core {
         if constexpr (Policies::per_thread)
             if (thread_cache* const mine = threads_ != nullptr ? threads_->known() : nullptr;
                 ALLOT_LIKELY(mine != nullptr))
-                return push_to(mine->cache(), c, block);
+                return push_to(*mine, c, block);
         return push_to(shared_cache(), c, block);
     }
     // Takes a batch of blocks from the chunks, returns one and puts the others into the caller's cache. All are
@@ -100,7 +99,7 @@ template <class Policies> class chunk_core {
         if (config_.limit[c] != 0 || config_.keeps_last(c)) {
             thread_cache* mine = nullptr;
             if constexpr (Policies::per_thread) mine = threads_ != nullptr ? threads_->known() : nullptr;
-            n = mine != nullptr ? make_room(mine->cache(), c, block, out) : make_room(shared_cache(), c, block, out);
+            n = mine != nullptr ? make_room(*mine, c, block, out) : make_room(shared_cache(), c, block, out);
         }
         if (n != 0) heap_.give(out, n);
     }
@@ -184,8 +183,7 @@ template <class Policies> class chunk_core {
         for (auto& cache : shared_) visit(static_cast<const block_cache<counts>&>(cache));
         if constexpr (Policies::per_thread)
             if (threads_ != nullptr)
-                threads_->for_each(
-                    [&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine.cache())); });
+                threads_->for_each([&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine)); });
     }
     template <class Visit> void usage_of(const typename heap_type::state& now, Visit visit) {
         for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.chunk_bytes(); ++c) {

@@ -4,6 +4,7 @@
 #include <allot/config.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -35,6 +36,11 @@ ALLOT_HOST_DEVICE constexpr unsigned log2_floor(std::size_t n) noexcept {
 
 /// The smallest k with 2^k >= n. Requires: n != 0.
 ALLOT_HOST_DEVICE constexpr unsigned log2_ceil(std::size_t n) noexcept { return n == 1 ? 0U : log2_floor(n - 1) + 1; }
+
+/// The number of set bits. A word of ones, as full groups of slots have it, costs a comparison.
+constexpr std::uint32_t count_bits(std::uint64_t bits) noexcept {
+    return bits == ~std::uint64_t{0} ? 64 : static_cast<std::uint32_t>(__builtin_popcountll(bits));
+}
 
 static_assert(sizeof(std::size_t) == 8, "allot needs a 64-bit platform");
 

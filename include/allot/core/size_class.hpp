@@ -5,7 +5,7 @@
 //
 // Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
 // page are rounded down to 8, so that each always_false as many rows per page as its divisor says.
-// Cost: index_for is one load up to 2048 bytes, above that one load and one or two comparisons; 1.2 KiB per object.
+// Cost: index_for is one load up to 4 KiB, above that one load and a few comparisons; 1.7 KiB per object.
 // Constructed on the host or the device, constant afterwards: any thread may read. Constexpr.
 // Source: the bucket table of HPCC roxiemem, 2010; for larger pages it continues with four classes per doubling.
 #pragma once
@@ -38,21 +38,19 @@ template <class List> consteval auto plain() noexcept {
 /// The size classes of one list for one page size; size_classes<List> constructs it.
 class size_table {
   public:
-    static constexpr std::size_t max_classes = 128;
+    static constexpr std::size_t max_classes = 127;
+    static constexpr std::size_t none = 127; // no class
     static constexpr std::size_t max_bytes = (std::size_t{32} << 20) - 1;
-    static constexpr std::size_t max_direct = 2048; // up to here a table has one entry per 4 bytes
+    static constexpr std::size_t max_direct = 4096 + 16; // up to here a table has one entry per 4 bytes
 
     ALLOT_HOST_DEVICE constexpr std::size_t count() const noexcept { return count_; }
     ALLOT_HOST_DEVICE constexpr std::size_t slot_bytes(std::size_t index) const noexcept { return sizes_[index]; }
     ALLOT_HOST_DEVICE constexpr std::size_t largest() const noexcept { return sizes_[count_ - 1]; }
 
-    /// The smallest class whose slots hold n bytes. Requires: n <= largest().
+    /// The smallest class whose slots hold n bytes; none: the largest does not.
     ALLOT_HOST_DEVICE constexpr std::size_t index_for(std::size_t n) const noexcept {
         if (ALLOT_LIKELY(n <= max_direct)) return direct_[(n + 3) / 4];
-        if (n > max_bytes) __builtin_unreachable(); // without it g++ 12 warns about constants that the caller excludes
-        std::size_t index = octaves_[octave(n)];
-        while (sizes_[index] < n) ++index;
-        return index;
+        return n <= largest() ? index_above(n) : none;
     }
 
     ALLOT_HOST_DEVICE constexpr bool valid() const noexcept {
@@ -105,11 +103,18 @@ class size_table {
         }
     }
 
+    // The same for n > max_direct.
+    ALLOT_HOST_DEVICE constexpr std::size_t index_above(std::size_t n) const noexcept {
+        if (n > max_bytes) __builtin_unreachable(); // without it g++ 12 warns about constants that the caller excludes
+        std::size_t index = octaves_[octave(n)];
+        while (sizes_[index] < n) ++index;
+        return index;
+    }
     ALLOT_HOST_DEVICE constexpr void index() noexcept {
         std::size_t at = 0;
         for (std::size_t cell = 0; cell <= max_direct / 4; ++cell) {
-            while (at + 1 < count_ && sizes_[at] < cell * 4) ++at;
-            direct_[cell] = static_cast<std::uint8_t>(at);
+            while (at < count_ && sizes_[at] < cell * 4) ++at;
+            direct_[cell] = static_cast<std::uint8_t>(at < count_ ? at : none);
         }
         at = 0;
         for (std::size_t cell = 0; cell != octave_count * 8; ++cell) {

@@ -42,13 +42,10 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     template <class Cache, class Entry> std::byte* refill(Cache& cache, Entry& entry) noexcept {
         return fill(cache, cache.slots(), entry);
     }
-    // Frees a slot into a cache whose stack is full. Never waits.
-    template <class Cache> ALLOT_ALWAYS_INLINE void push_full(Cache& cache, std::byte* row) noexcept {
-        if constexpr (groups) {
-            std::size_t at = 0;
-            if (ALLOT_LIKELY(cache.covers(row, at))) return cache.set_bits(cache.bits() | bit(this->cut_.slots_in(at)));
-        }
-        push_apart(cache, cache.slots(), row);
+    // Frees a slot into a cache whose stack is full, and whose group is elsewhere: frees some of its slots to their
+    // heaplets. Never waits.
+    template <class Cache> void push_apart(Cache& cache, std::byte* row) noexcept {
+        make_room_and_push(cache, cache.slots(), row);
     }
     // Frees the oldest n slots of the stack, and the group, to their heaplets. Never waits.
     template <class Cache> void spill(Cache& cache, std::size_t n) noexcept { spill(cache, cache.slots(), n); }
@@ -97,8 +94,9 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     }
     void limit(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
-        cache.batch = cache.limit / 2;
+        cache.batch = static_cast<std::uint32_t>(cache.limit / 2);
         cache.group_slots = batch_ == most_batch ? 64 : std::bit_floor(cache.batch);
+        cache.reciprocal = this->cut_.reciprocal;
     }
     void join(user_cache& cache, std::size_t capacity) noexcept {
         limit(cache, capacity);
@@ -194,7 +192,7 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
             if constexpr (groups) {
                 std::uint32_t at = 0;
                 if (const std::uint64_t bits = p.slots.claim_group(cache.group_slots, cache.batch / 2, at)) {
-                    heap.claimed(p, static_cast<std::size_t>(std::popcount(bits)));
+                    heap.claimed(p, count_bits(bits));
                     return give(p, at, bits);
                 }
             }
@@ -204,7 +202,7 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         void fill_from_untouched(page& p) noexcept {
             const std::uint32_t fresh = p.fresh.load(std::memory_order_relaxed), left = p.cut.capacity - fresh;
             if constexpr (groups) {
-                const std::uint32_t from = fresh % cache.group_slots;
+                const std::uint32_t from = fresh & (cache.group_slots - 1);
                 const std::uint32_t n = cache.group_slots - from < left ? cache.group_slots - from : left;
                 heap.begin_slots(p, n);
                 give(p, fresh - from, ~std::uint64_t{0} >> (64 - n) << from);
@@ -228,13 +226,12 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         if (!place.has_slots()) this->take_slots(place);
         return place.row;
     }
-    // Frees a slot that is not in the neighbourhood of the group.
-    ALLOT_NOINLINE void push_apart(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
+    ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
         if constexpr (groups) {
             const std::uint64_t bits = cache.bits();
-            const auto n = static_cast<std::uint32_t>(std::popcount(bits));
+            const std::uint32_t n = count_bits(bits);
             if (n == 0 || (n > 1 && n >= cache.group_slots / 8)) {
-                if (n != 0) spill(cache, slots, 0);
+                if (n != 0) free_group(cache);
                 return open_group(cache, row);
             }
         }
@@ -242,9 +239,17 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         slots[cache.size()] = row;
         cache.set_size(cache.size() + 1);
     }
+    void free_group(user_cache& cache) noexcept {
+        if (lock_.try_lock()) {
+            const detail::lock_guard hold(lock_, detail::adopt_lock);
+            put_group(cache, true);
+        } else {
+            put_group(cache, false);
+        }
+    }
     void open_group(user_cache& cache, std::byte* row) noexcept {
         page& p = this->page_of_slot(row);
-        const std::uint32_t at = p.index(row), from = at % cache.group_slots;
+        const std::uint32_t at = p.index(row), from = at & (cache.group_slots - 1);
         set_group(cache, p, at - from, bit(from));
     }
     static void set_group(user_cache& cache, page& p, std::uint32_t first, std::uint64_t bits) noexcept {

@@ -32,7 +32,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     using typename supply::deferred_type;
 
   public:
-    using supply::refill, supply::push_full, supply::spill, supply::flush;
+    using supply::refill, supply::push_apart, supply::spill, supply::flush;
     using typename heap_base::page_visitor, typename heap_base::row_visitor;
     using typename supply::page, typename supply::user_cache;
     template <std::size_t N> using cache_of = slot_cache<N, deferred_type>;
@@ -80,7 +80,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     void push(std::byte* row) noexcept {
         // abandoned_ is read with the cache borrowed: return_all() borrows each cache after it was set.
         if (auto borrowed = shared_.borrow(); borrowed && ALLOT_LIKELY(!abandoned_.load(std::memory_order_relaxed))) {
-            if (ALLOT_UNLIKELY(!borrowed->push(row))) push_full(*borrowed, row);
+            if (ALLOT_UNLIKELY(!borrowed->push(row)))
+                if (!borrowed->push_to_group(row)) push_apart(*borrowed, row);
             return;
         }
         put_one(row);

@@ -24,13 +24,14 @@ struct page_header {
     std::uintptr_t tag = 0;         // heap_tag of the heap; 0: a huge row
 };
 
-// A heap's address and, in its low bits, its index among its manager's buckets: the word of its pages in the arena's
-// page map, from which a release finds the cache of the heap. Heaps are aligned to `buckets`.
+// A heap's address and, in its low bits, its index among its manager's buckets, the last for a heap that is none: the
+// word of its pages in the arena's page map, from which a release finds the cache of the heap. Heaps are aligned to
+// `buckets`.
 struct heap_tag {
     static constexpr std::uintptr_t buckets = 128;
 
     static std::uintptr_t of(const void* heap, std::uint32_t index) noexcept {
-        return reinterpret_cast<std::uintptr_t>(heap) | (index & (buckets - 1));
+        return reinterpret_cast<std::uintptr_t>(heap) | index;
     }
     static std::size_t index(std::uintptr_t tag) noexcept { return tag & (buckets - 1); }
 };

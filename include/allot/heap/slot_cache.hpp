@@ -16,6 +16,7 @@
 #include <allot/config.hpp>
 #include <allot/core/intrusive_list.hpp>
 #include <allot/slots/deferred_frees.hpp>
+#include <allot/slots/geometry.hpp>
 
 #include <atomic>
 #include <bit>
@@ -46,36 +47,39 @@ class slot_cache_base {
         group_bytes_ = bytes;
         set_bits(bits);
     }
-    // True for a row of the group's page that lies in the group; `at`: its distance from the first slot in bytes.
-    ALLOT_ALWAYS_INLINE bool covers(const std::byte* row, std::size_t& at) const noexcept {
-        at = reinterpret_cast<std::uintptr_t>(row) - reinterpret_cast<std::uintptr_t>(first_);
-        return at < group_bytes_;
+    // For a slot of its heap. False: it is no slot of the group.
+    ALLOT_ALWAYS_INLINE bool push_to_group(const std::byte* row) noexcept {
+        const std::size_t at = reinterpret_cast<std::uintptr_t>(row) - reinterpret_cast<std::uintptr_t>(first_);
+        if (ALLOT_UNLIKELY(at >= group_bytes_)) return false;
+        set_bits(bits() | std::uint64_t{1} << ((at * reciprocal >> slot_geometry::shift) & 63));
+        return true;
     }
-    // Moves a batch of slots from the group to the empty stack: the lowest ones, the lowest on top.
+    // Moves slots from the group to the empty stack, as many as fit: the lowest ones, the lowest on top.
     void unpack(std::byte** slots, std::size_t stride) noexcept {
-        std::uint64_t rest = bits();
-        const auto low = static_cast<unsigned>(std::countr_zero(rest));
-        const std::uint64_t run = ~std::uint64_t{0} >> (64 - batch);
-        std::size_t left = batch;
-        if ((rest >> low & run) == run) {
-            for (std::byte* row = first_ + low * stride; left != 0; row += stride) slots[--left] = row;
-            rest &= ~(run << low);
-        } else {
-            for (; rest != 0 && left != 0; rest &= rest - 1)
-                slots[--left] = first_ + static_cast<std::size_t>(std::countr_zero(rest)) * stride;
-            std::memmove(slots, slots + left, (batch - left) * sizeof *slots);
+        const std::uint64_t free = bits();
+        const std::size_t n = limit < group_slots ? limit : group_slots;
+        const std::uint64_t run = ~std::uint64_t{0} >> (64 - n);
+        const int low = std::countr_zero(free);
+        if (ALLOT_UNLIKELY((free >> low & run) != run || n % 4 != 0)) return unpack_some(slots, stride);
+        std::byte* row = first_ + static_cast<std::size_t>(low) * stride;
+        for (std::byte** at = slots + n; at != slots; at -= 4, row += 4 * stride) {
+            at[-1] = row;
+            at[-2] = row + stride;
+            at[-3] = row + 2 * stride;
+            at[-4] = row + 3 * stride;
         }
-        set_bits(rest);
-        set_size(batch - left);
+        set_bits(free & ~(run << low));
+        set_size(n);
     }
     void clear() noexcept {
         set_size(0);
         set_group(nullptr, 0, 0);
     }
 
-    std::uint32_t limit = 0;            // the most slots in the stack; lower for large slots
+    std::size_t limit = 0;              // the most slots in the stack; lower for large slots
     std::uint32_t batch = 0;            // slots of the stack that are moved at once
     std::uint32_t group_slots = 0;      // slots of a group, free or not: a power of two
+    std::uint64_t reciprocal = 0;       // of the heap's slot_geometry
     list_hook<slot_cache_base> in_heap; // in its heap's list of caches; protected by the heap's lock
 
   protected:
@@ -96,6 +100,16 @@ class slot_cache_base {
     }
 
   private:
+    ALLOT_NOINLINE void unpack_some(std::byte** slots, std::size_t stride) noexcept {
+        std::uint64_t rest = bits();
+        std::size_t left = limit;
+        for (; rest != 0 && left != 0; rest &= rest - 1)
+            slots[--left] = first_ + static_cast<std::size_t>(std::countr_zero(rest)) * stride;
+        std::memmove(slots, slots + left, (limit - left) * sizeof *slots);
+        set_bits(rest);
+        set_size(limit - left);
+    }
+
     std::atomic<std::size_t> n_{0};
     std::atomic<std::uint64_t> bits_{0};
     std::byte* first_ = nullptr; // of the group; its page may be returned while `bits_` is 0

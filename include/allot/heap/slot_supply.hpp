@@ -23,7 +23,6 @@
 #include <allot/sys/poison.hpp>
 
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -147,12 +146,12 @@ class slot_supply : public heap_base,
     void put_group(std::byte* first, std::uint64_t bits) noexcept {
         page& p = page_of_slot(first);
         p.slots.put_group(p.index(first), bits);
-        count(p, static_cast<std::uint32_t>(std::popcount(bits)));
+        count(p, count_bits(bits));
     }
     void put_group_locked(std::byte* first, std::uint64_t bits) noexcept {
         page& p = page_of_slot(first);
         p.slots.put_group_locked(p.index(first), bits);
-        count_locked(p, static_cast<std::uint32_t>(std::popcount(bits)));
+        count_locked(p, count_bits(bits));
     }
     page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider_.arena().page_mask()); }
 

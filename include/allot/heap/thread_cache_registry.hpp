@@ -32,22 +32,28 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// The registry that the thread used last, and its cache. Constant-initialized and without a destructor: a read is one
-// load, also while the thread ends.
+// The first base of a thread's cache: the registry that it is of, and how others enter it.
+struct thread_cache_base : owner_entry {
+    const void* registry = nullptr;
+};
+inline constinit thread_cache_base no_thread_cache;
+
+// The cache that the thread used last. Constant-initialized and without a destructor: a read is one load, also while
+// the thread ends.
 enum class thread_table : unsigned char { unused, open, ended };
 template <class Cache> struct last_used {
-    const void* registry = nullptr;
-    Cache* cache = nullptr;
+    thread_cache_base* cache = &no_thread_cache;
     thread_table table = thread_table::unused;
 };
 template <class Cache> inline constinit thread_local last_used<Cache> last_here{};
 
 // All thread caches of one owner. Reference-counted: it lives until the owner and every thread with a cache have let
-// go. Cache(Owner&) makes a cache; its close() frees what it holds, and it is not used after that.
+// go. Cache(Owner&) makes a cache, with thread_cache_base as its first base; its close() frees what it holds, and
+// it is not used after that.
 template <class Owner, class Cache> class thread_cache_registry {
   public:
     struct entry {
-        explicit entry(Owner& owner) noexcept : cache(owner) {}
+        entry(Owner& owner, const thread_cache_registry& of) noexcept : cache(owner) { cache.registry = &of; }
         Cache cache;
         list_hook<entry> in_registry;
     };
@@ -57,9 +63,9 @@ template <class Owner, class Cache> class thread_cache_registry {
     // Whether the calling thread used this registry last; then `cache` is its cache. False for an address that is no
     // registry's.
     ALLOT_ALWAYS_INLINE static bool is_last(const void* registry, Cache*& cache) noexcept {
-        const last_used<Cache>& last = last_here<Cache>;
-        if (ALLOT_UNLIKELY(last.registry != registry)) return false;
-        cache = last.cache;
+        thread_cache_base* const last = last_here<Cache>.cache;
+        if (ALLOT_UNLIKELY(last->registry != registry)) return false;
+        cache = static_cast<Cache*>(last);
         return true;
     }
     // The calling thread's cache; makes it when it is due. Null: not due, out of memory, or the thread is ending.
@@ -91,9 +97,9 @@ template <class Owner, class Cache> class thread_cache_registry {
         full_fence();
         const bool fenced = sys::process_fence();
         for_each([&](Cache& cache) {
-            if (!cache.entry().is_blocked()) return;
-            if (fenced || cache.entry().fences()) {
-                cache.entry().wait_for_owner();
+            if (!cache.is_blocked()) return;
+            if (fenced || cache.fences()) {
+                cache.wait_for_owner();
                 cache.empty();
             }
             cache.unblock_owner();
@@ -125,7 +131,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         place* places = nullptr;
 
         ~table() {
-            last_here<Cache> = last_used<Cache>{nullptr, nullptr, thread_table::ended};
+            last_here<Cache> = {&no_thread_cache, thread_table::ended};
             if (places == nullptr) return;
             for (std::size_t i = 0; i < groups * places_per_group; ++i) clear(places[i]);
             delete[] places;
@@ -142,8 +148,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     }
     static void clear(place& p) noexcept {
         if (p.cached != nullptr) {
-            if (last_here<Cache>.registry == p.registry)
-                last_here<Cache> = last_used<Cache>{nullptr, nullptr, last_here<Cache>.table};
+            if (last_here<Cache>.cache == &p.cached->cache) last_here<Cache>.cache = &no_thread_cache;
             p.registry->leave(*p.cached);
         }
         p = {};
@@ -159,7 +164,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     }
     Cache* remember(place& p) noexcept {
         p.recent = true;
-        last_here<Cache> = last_used<Cache>{this, &p.cached->cache, thread_table::open};
+        last_here<Cache> = {&p.cached->cache, thread_table::open};
         return &p.cached->cache;
     }
     ALLOT_NOINLINE Cache* here_slow() noexcept {
@@ -173,7 +178,7 @@ template <class Owner, class Cache> class thread_cache_registry {
         if (p->cached == nullptr) {
             if (p->uses < uses_before_cache && ++p->uses < uses_before_cache) return nullptr;
             forget_closed(t);
-            p->cached = new (std::nothrow) entry(*owner_);
+            p->cached = new (std::nothrow) entry(*owner_, *this);
             if (p->cached == nullptr) return nullptr;
             join(*p->cached);
         }

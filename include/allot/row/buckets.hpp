@@ -39,10 +39,14 @@ template <class Rows, class List> class buckets {
     buckets& operator=(const buckets&) = delete;
     ~buckets() { delete over_aligned_.load(std::memory_order_relaxed); }
 
-    // The size class of a request of `bytes`, header not included; no_index if the row must be huge.
+    static constexpr std::uint32_t none = heap_config::no_index;
+    static_assert(none == size_table::none && none < heap_tag::buckets);
+
+    // The size class of a request of `bytes`, header not included; none if the row must be huge.
     ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
-        if (ALLOT_UNLIKELY(bytes > largest_)) return heap_config::no_index;
-        return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
+        if (ALLOT_LIKELY(bytes <= size_table::max_direct - header))
+            return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
+        return index_above(bytes);
     }
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
@@ -57,7 +61,11 @@ template <class Rows, class List> class buckets {
     }
 
   private:
-    using heap_array = std::array<std::atomic<heap*>, 128>;
+    using heap_array = std::array<std::atomic<heap*>, size_table::max_classes>;
+
+    ALLOT_NOINLINE std::uint32_t index_above(std::size_t bytes) const noexcept {
+        return bytes <= largest_ ? static_cast<std::uint32_t>(classes_.index_for(bytes + header)) : none;
+    }
 
     // Bytes of a page that are left for slots and their free bits, whatever the alignment.
     static std::size_t usable(std::size_t page_bytes) noexcept {
@@ -80,7 +88,7 @@ template <class Rows, class List> class buckets {
     }
     ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align) noexcept {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
-        plan.index = align <= 8 ? index : heap_config::no_index;
+        plan.index = align <= 8 ? index : none;
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return note_no_fit(plan.row_bytes), nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);

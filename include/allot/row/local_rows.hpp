@@ -34,7 +34,7 @@ template <class Set> class local_rows {
     /// As row_manager::try_allocate.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
         thread_check_.check_thread(core_.context(), "", &type);
-        return bins_.try_allocate(bytes, type);
+        return bins_.try_allocate(core_, bytes, type);
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
         return detail::with_status(try_allocate(bytes, type), why, bytes);

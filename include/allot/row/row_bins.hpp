@@ -28,7 +28,7 @@ namespace detail {
 
 template <class Set> class row_core;
 
-template <class Set, class Entry> class row_bins {
+template <class Set, class Entry> class row_bins : public Entry {
   protected:
     using policies = row_policies<Set>;
     using rows = typename policies::rows;
@@ -41,24 +41,24 @@ template <class Set, class Entry> class row_bins {
     row_bins& operator=(const row_bins&) = delete;
     ~row_bins() { close(); }
 
-    // Null if it fails. A request that the bins cannot serve goes to the manager.
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
-        const std::uint32_t number = core_.type_number(type);
-        const std::uint32_t index = core_.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(index == heap_config::no_index || !core_.has_slot_alignment(type) ||
-                           number >= type_table::first_checked))
+    // Null if it fails. A request that the bins cannot serve goes to the manager. `core`: that of the bins.
+    ALLOT_ALWAYS_INLINE void* try_allocate(core_type& core, std::size_t bytes, const row_type& type) noexcept {
+        const std::uint32_t number = core.type_number(type);
+        const std::uint32_t index = core.buckets().index(bytes);
+        if (ALLOT_UNLIKELY(!core.has_slot_alignment(type) || number >= type_table::first_checked))
             return try_allocate_slow(bytes, type, number);
-        entry_.begin();
+        this->begin();
         std::byte* row;
         if (ALLOT_LIKELY(bin(index).pop(row))) {
-            entry_.leave();
+            this->leave();
         } else {
-            entry_.leave();
+            this->leave();
+            if (index == heap_config::no_index) return try_allocate_slow(bytes, type, number);
             row = pop_slow(index);
             if (row == nullptr) return nullptr;
         }
         rows::start(false, arena_, row, number);
-        sampler_.allocated(core_, bytes, type);
+        sampler_.allocated(core, bytes, type);
         return row;
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
@@ -72,23 +72,24 @@ template <class Set, class Entry> class row_bins {
             return;
         auto& page = rows::page_at(arena_, at);
         const std::uintptr_t tag = rows::tag_of(page, arena_, in_arena);
-        entry_.begin();
+        this->begin();
         slot_bin<heap_type>& b = bin(heap_tag::index(tag));
         if (ALLOT_UNLIKELY(b.tag != tag ||
                            !rows::template release_if_sole<policies::counts_first>(page, at, false, in_arena))) {
-            entry_.leave();
+            this->leave();
             return release_slow(at);
         }
-        if (ALLOT_UNLIKELY(!b.push(at))) return push_slow(b, at);
-        entry_.leave();
+        if (ALLOT_UNLIKELY(!b.push(at)))
+            if (ALLOT_UNLIKELY(!b.push_to_group(at))) return push_slow(b, at);
+        this->leave();
     }
     // Frees a slot of a row that has ended; through the bin of its heap, if there is one.
     void give(std::uintptr_t tag, heap_type& heap, std::byte* row) noexcept {
-        if (entry_.enter()) {
+        if (this->enter()) {
             slot_bin<heap_type>& b = bin(heap_tag::index(tag));
             const bool mine = b.tag == tag;
-            if (mine && !b.push(row)) b.heap->push_full(b, row);
-            entry_.leave();
+            if (mine && !b.push(row) && !b.push_to_group(row)) b.heap->push_apart(b, row);
+            this->leave();
             if (mine) return;
         }
         heap.push(row);
@@ -98,9 +99,9 @@ template <class Set, class Entry> class row_bins {
 
     // Returns all cached free slots to their heaps.
     void flush() noexcept {
-        if (!entry_.enter()) return; // another thread does it
+        if (!this->enter()) return; // another thread does it
         empty();
-        entry_.leave();
+        this->leave();
     }
     // The same for a caller that is inside.
     void empty() noexcept {
@@ -124,11 +125,11 @@ template <class Set, class Entry> class row_bins {
     void hide_bins() noexcept { table_.store(&no_bins<heap_type>, std::memory_order_relaxed); }
     void show_bins() noexcept {
         // An owner that must fence in enter() may not use begin(), and never finds a bin.
-        if (own_ != nullptr && !entry_.fences()) table_.store(own_, std::memory_order_release);
+        if (own_ != nullptr && !this->fences()) table_.store(own_, std::memory_order_release);
     }
-    Entry& own_entry() noexcept { return entry_; }
 
   private:
+    Entry& entry() noexcept { return *this; }
     using table = bin_table<heap_type>;
     static constexpr bool for_thread = !std::is_same_v<Entry, no_entry>;
 
@@ -153,8 +154,8 @@ template <class Set, class Entry> class row_bins {
         if (b == nullptr) return heap->pop();
         if constexpr (!for_thread)
             if (shortages_ != core_.heaps().shortages()) settle_shortage();
-        std::byte* const row = heap->refill(*b, entry_);
-        return row == nullptr && flush_held() ? heap->refill(*b, entry_) : row;
+        std::byte* const row = heap->refill(*b, entry());
+        return row == nullptr && flush_held() ? heap->refill(*b, entry()) : row;
     }
     // The bin of the class, made where there is none; null if there is no memory, or another thread is inside.
     slot_bin<heap_type>* open(std::uint32_t index, heap_type& heap) noexcept {
@@ -162,11 +163,11 @@ template <class Set, class Entry> class row_bins {
         if (all == nullptr) return note_refusal(charge_outcome::no_memory, sizeof(table)), nullptr;
         if (all->bins[index] != &no_bin<heap_type>) return all->bins[index];
         slot_bin<heap_type>* b = slot_bin<heap_type>::open(heap);
-        if (b != nullptr && entry_.enter()) {
+        if (b != nullptr && this->enter()) {
             all->bins[index] = b;
             own_ = all;
             show_bins();
-            entry_.leave();
+            this->leave();
             return b;
         }
         if (b != nullptr) slot_bin<heap_type>::close(b);
@@ -175,8 +176,8 @@ template <class Set, class Entry> class row_bins {
     }
     // The owner is inside, and leaves.
     ALLOT_NOINLINE void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {
-        b.heap->push_full(b, row);
-        entry_.leave();
+        b.heap->push_apart(b, row);
+        this->leave();
     }
     // For a row of a heap without a bin here, a shared row, or one with a destructor, seal, or guard. A destructor may
     // end this object, if it is a thread's: it may use so many other managers that they displace this one.
@@ -203,7 +204,6 @@ template <class Set, class Entry> class row_bins {
     }
 
     std::atomic<table*> table_{&no_bins<heap_type>};
-    ALLOT_NO_UNIQUE_ADDRESS Entry entry_;
     const arena_bounds arena_;
     core_type& core_;
     table* own_ = nullptr;

@@ -72,7 +72,7 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
         if constexpr (policies::per_thread) {
             thread_bins<Set>* mine = nullptr;
-            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->try_allocate(bytes, type)
+            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->try_allocate(*this, bytes, type)
                                                               : try_allocate_elsewhere(bytes, type);
         } else {
             return try_allocate_shared(bytes, type, type_number(type));
@@ -318,7 +318,8 @@ template <class Set> class row_core {
     // For a thread that used another manager last, or has no bins of this one.
     ALLOT_NOINLINE void* try_allocate_elsewhere(std::size_t bytes, const row_type& type) noexcept {
         thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr;
-        return mine != nullptr ? mine->try_allocate(bytes, type) : try_allocate_shared(bytes, type, type_number(type));
+        return mine != nullptr ? mine->try_allocate(*this, bytes, type)
+                               : try_allocate_shared(bytes, type, type_number(type));
     }
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
         if (!arena().contains(row)) return ignore_foreign(row);

@@ -85,7 +85,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
                 rows::tag_of(page, arena_, in_arena) != tag_ ||
                 !rows::template release_if_sole<policies::counts_first>(page, at, policies::one_type, in_arena)))
             return release_slow(at);
-        if (ALLOT_UNLIKELY(!cache_.push(at))) push_slow(at);
+        if (ALLOT_UNLIKELY(!cache_.push(at)))
+            if (ALLOT_UNLIKELY(!cache_.push_to_group(at))) push_slow(at);
     }
     /// As row_manager::link.
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
@@ -98,12 +99,12 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
 
   private:
     ALLOT_NOINLINE std::byte* pop_slow() noexcept { return heap_.refill(cache_); }
-    ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_full(cache_, row); }
+    ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_apart(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         if (rows::tag_of(page, arena_, arena_.offset(row)) != tag_) return detail::release_in(core_.arena(), row);
-        if (rows::drop(page, row) && !cache_.push(row)) push_slow(row);
+        if (rows::drop(page, row) && !cache_.push(row) && !cache_.push_to_group(row)) push_slow(row);
     }
 
     heap_type& heap_;

@@ -6,24 +6,22 @@
 
 #include <allot/heap/thread_cache_registry.hpp>
 #include <allot/row/row_bins.hpp>
-#include <allot/sync/owner_entry.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Set> class thread_bins : public row_bins<Set, owner_entry> {
+template <class Set> class thread_bins : public row_bins<Set, thread_cache_base> {
   public:
-    using row_bins<Set, owner_entry>::row_bins;
+    explicit thread_bins(row_core<Set>& core) noexcept : row_bins<Set, thread_cache_base>(core) { this->set_up(); }
 
     // As thread_cache_registry::empty_all() calls them.
-    owner_entry& entry() noexcept { return this->own_entry(); }
     void block_owner() noexcept {
-        entry().block_owner();
+        thread_cache_base::block_owner();
         this->hide_bins();
     }
     void unblock_owner() noexcept {
         this->show_bins();
-        entry().unblock_owner();
+        thread_cache_base::unblock_owner();
     }
 };
 

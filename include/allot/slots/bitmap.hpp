@@ -94,13 +94,13 @@ struct bitmap {
                     if (++cursor_ == word_count_) cursor_ = 0;
                 in = cursor_;
                 bits = std::exchange(locked_[in], 0);
-                locked_count_ -= static_cast<std::uint32_t>(std::popcount(bits));
+                locked_count_ -= count_bits(bits);
             } else if (!unshare(in, bits)) {
                 return 0;
             }
             const std::uint32_t from = low(bits) & ~(n - 1);
             std::uint64_t got = bits & (~std::uint64_t{0} >> (64 - n) << from);
-            if (static_cast<std::uint32_t>(std::popcount(got)) < least) got = 0;
+            if (count_bits(got) < least) got = 0;
             if (got != bits) add_locked(in, bits & ~got);
             at = in * 64 + from;
             return got >> from;
@@ -205,7 +205,7 @@ struct bitmap {
             if (locked_ == nullptr) return share(at, bits);
             locked_[at] |= bits;
             if (locked_count_ == 0) cursor_ = at;
-            locked_count_ += static_cast<std::uint32_t>(std::popcount(bits));
+            locked_count_ += count_bits(bits);
         }
         static std::size_t take(std::uint64_t& bits, std::uint32_t at, std::byte* page, const slot_geometry& cut,
                                 std::byte** out, std::size_t left) noexcept {

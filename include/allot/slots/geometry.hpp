@@ -27,10 +27,8 @@ struct slot_geometry {
     static constexpr unsigned shift = 40;
 
     // Exact for the offset of a row; for an offset inside a row, the row's index if stride < 2^16.
-    constexpr std::uint32_t index_of(std::size_t offset) const noexcept { return slots_in(offset - first); }
-    // The same for a slot by its distance from another one, in bytes.
-    constexpr std::uint32_t slots_in(std::size_t bytes) const noexcept {
-        return static_cast<std::uint32_t>((std::uint64_t{bytes} * reciprocal) >> shift);
+    constexpr std::uint32_t index_of(std::size_t offset) const noexcept {
+        return static_cast<std::uint32_t>((std::uint64_t{offset - first} * reciprocal) >> shift);
     }
     constexpr std::size_t offset_of(std::uint32_t index) const noexcept {
         return first + static_cast<std::size_t>(index) * stride;

@@ -24,6 +24,9 @@ namespace detail {
 
 class owner_entry {
   public:
+    constexpr owner_entry() noexcept = default;
+    // Call once before the first use.
+    void set_up() noexcept { fences_ = !sys::prepare_process_fence(); }
     // True if the owner must fence in enter(), and may not use begin(): the system has no fence of all threads.
     bool fences() const noexcept { return fences_; }
 
@@ -50,7 +53,7 @@ class owner_entry {
   private:
     std::atomic<bool> inside_{false};
     std::atomic<bool> blocked_{false};
-    const bool fences_ = !sys::prepare_process_fence();
+    bool fences_ = false; // constant after set_up()
 };
 
 // The entry of data that only its owner uses.
