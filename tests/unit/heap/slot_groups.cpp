@@ -43,7 +43,6 @@ struct used_heap : heap_of_bits {
 TEST_CASE("slots of any size come and go in every order, over page ends", "[heap]") {
     for (const std::size_t bytes : {8, 16, 24, 64, 100, 600, 3000, 9000}) {
         for (const int order : {0, 1, 2}) {
-            CAPTURE(bytes, order);
             used_heap h(bytes);
             const std::size_t n = std::min<std::size_t>(h.per_page() * 3, 5000);
             for (int round = 0; round != 3; ++round) {
