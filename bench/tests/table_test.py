@@ -13,7 +13,7 @@ import goals
 import summary
 import table
 
-MOST_LINES = 110 # of a page that table.py writes
+MOST_LINES = 130 # of a page that table.py writes
 WORKS = goals.MEAN_OVER
 
 
