@@ -294,7 +294,9 @@ class fixed_heap final : public slot_supply<Slots, Guard, Location> {
 
   private:
     void set_batch() noexcept {
-        const std::size_t fit = provider_.page_bytes() / 16 / cut_.stride; // a batch is at most 1/16 of a page
+        // A batch is at most a 16th of a page, but a quarter of one where that is at most 16 KiB.
+        const std::size_t whole = provider_.page_bytes(), quarter = whole / 4 < 16384 ? whole / 4 : 16384;
+        const std::size_t fit = (whole / 16 > quarter ? whole / 16 : quarter) / cut_.stride;
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > 32 ? 32 : fit);
     }
     void limit(user_cache& cache, std::size_t capacity) noexcept {
