@@ -166,7 +166,7 @@ TEMPLATE_LIST_TEST_CASE("guard: every row starts zeroed, whatever lay there", "[
 TEST_CASE("guard: a row starts zeroed in a page that others used", "[guard]") {
     struct careless : allot::policies<allot::page::of<allot::arena<>>, guard::none> {};
     struct careful : allot::policies<allot::page::of<allot::arena<>>, guard::zero> {};
-    allot::arena<> arena{allot::limit{1_MiB}, allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}};
+    allot::arena<> arena{allot::limit{1_MiB}, allot::page_bytes{16_KiB}, allot::reserve_bytes{1_MiB}};
     allot::row_manager<careless> others{allot::limit{1_MiB}, arena};
     allot::row_manager<careful> rows{allot::limit{1_MiB}, arena};
     const auto fill = [&] {

@@ -211,7 +211,7 @@ TEST_CASE("a broken list and a write after release are told by name", "[death]")
     };
     const auto reported = [](auto body) {
         const death end = death_of([&] {
-            allot::row_manager<guarded> rows{allot::limit{8_MiB}};
+            allot::row_manager<guarded> rows{allot::limit{8_MiB}, allot::page_bytes{64_KiB}};
             auto heap = rows.heap(allot::as<allot::heap::unique>, 48, order);
             std::vector<char*> all;
             for (int i = 0; i < 400; ++i) all.push_back(static_cast<char*>(heap.allocate()));

@@ -18,7 +18,7 @@ using namespace allot::literals;
 template <class Slots> struct one_heap {
     using heap_type = allot::fixed_heap<Slots>;
     using cache_type = typename heap_type::template cache_of<64>;
-    allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{8_MiB}};
+    allot::arena<> arena{allot::page_bytes{64_KiB}, allot::reserve_bytes{16_MiB}};
     allot::page_ledger ledger;
     allot::ledger_pages<allot::page_ledger> provider{arena, ledger};
     std::unique_ptr<heap_type> heap;

@@ -49,6 +49,7 @@ struct stops : allot::page_ledger {
     std::function<void()> charged, refused, had, not_had, given; // once
 };
 struct stopped_policies : allot::detail::chunk_policies<own> {
+    static constexpr bool whole_pages = false, joins_ranges = false; // whole chunks at once
     using ledger = stops;
 };
 constexpr std::size_t page = 64_KiB, chunk = 1_MiB;

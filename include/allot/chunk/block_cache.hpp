@@ -5,7 +5,7 @@
 // dozen instructions: no lock, no system call, no page request.
 // Invariant: a block in a cache is free, out of the chunks, and `cached` in the block table; bytes_now() <= the budget,
 // and so is the block kept beside the bins.
-// Cost: 8 bytes per slot, about 9 KiB where all classes are used, in memory once used. Threads: as above.
+// Cost: 8 bytes per slot, about 14 KiB where all classes are used, in memory once used. Threads: as above.
 // Source: magazines, Bonwick and Adams 2001.
 #pragma once
 
@@ -30,7 +30,7 @@ namespace detail {
 // would displace classes that are requested more often.
 class cache_config {
   public:
-    static constexpr unsigned max_classes = 80;
+    static constexpr unsigned max_classes = 124;
     static constexpr std::uint32_t max_blocks = 64;
 
     template <class Classes> void make(Classes, std::size_t max_bytes, std::size_t budget_bytes) noexcept {

@@ -1,15 +1,15 @@
 // The chunk arena: blocks of bytes of any size under one limit, from a named set of policies.
 //
 //   chunk_arena -- caches (of threads, of the arena) -- chunks: a fit -- pages (limit) -- arena (pages)
-//              `-- blocks of more than a chunk ----------------------------'
+//              `-- blocks of more than a chunk, or 16 pages ---------------'
 //
 // For buffers: large blocks that threads share and the last user deallocates. Sizes are rounded up to the classes of
 // the set's fit, which cuts blocks up to a chunk; larger blocks are pages of the same arena, so pooled memory never
 // starves a large request. Block metadata is out of band, so the host need not be able to touch blocks
 // (page::on_device).
 // Invariant: the charged bytes are the pages held, and never exceed the limit. Cost: about 60 instructions each to
-// allocate and to deallocate (bench/NOTES.md); 9 KiB per object (15 where the set counts) and 9 KiB per cache; 1/64 of
-// the arena's address space, touched where blocks begin. Threads: any, except for construction, destruction and
+// allocate and to deallocate (bench/NOTES.md); 12 KiB per object (22 where the set counts) and 14 KiB per cache; 1/64
+// of the arena's address space, touched where blocks begin. Threads: any, except for construction, destruction and
 // valid().
 // Source: Netty's pooled arenas as Drill uses them, 2013 to 2020.
 #pragma once
@@ -46,7 +46,8 @@ template <class Set> class chunk_arena {
 
   public:
     using set = Set;
-    static constexpr std::size_t unit = classes::unit; // the smallest block and alignment, 64 bytes
+    static constexpr std::size_t unit = classes::unit;        // the smallest block and alignment, 64 bytes
+    static constexpr std::size_t max_align = page::max_bytes; // of a block, 16 MiB
     static constexpr std::size_t default_chunk_bytes = std::size_t{4} << 20;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
@@ -97,7 +98,7 @@ template <class Set> class chunk_arena {
     // ---- blocks ---------------------------------------------------------------------------------------------
 
     /// Allocates a block of at least `bytes` (0 gives a block too) with unspecified contents.
-    /// Requires: align is a power of two, a page at most. Anything else, and more bytes than PTRDIFF_MAX, is reported
+    /// Requires: align is a power of two, max_align at most. Anything else, and more bytes than PTRDIFF_MAX, is reported
     /// as misuse and refused.
     /// Returns: the block; under oom::null none on failure.
     /// Throws: out_of_memory on failure, under oom::raise.
@@ -115,7 +116,7 @@ template <class Set> class chunk_arena {
     }
     ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align = unit) noexcept {
         if (ALLOT_LIKELY(has_class(bytes) && align <= unit &&
-                         is_power_of_two(align))) { // no cache has more than a chunk
+                         is_power_of_two(align))) { // no cache has a block of pages
             const unsigned c = classes::class_of(bytes);
             if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
                 core_.map().set(core_.heap().distance(p), map::live(c));
@@ -140,8 +141,8 @@ template <class Set> class chunk_arena {
     /// bytes beyond the capacity.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p, std::size_t bytes, std::size_t align = unit) noexcept {
         const std::size_t at = core_.heap().distance(p);
-        if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= chunk_bytes() && align <= unit &&
-                         is_unit(at)))
+        if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= core_.heap().largest_block() &&
+                         align <= unit && is_unit(at)))
             return put(classes::class_of(bytes), at, p);
         if constexpr (ALLOT_CHECKED != 0)
             if (const std::size_t has = capacity(p); has != 0 && bytes > has) report_misused(misuse::size_too_large, p);
@@ -157,7 +158,7 @@ template <class Set> class chunk_arena {
         if (s == map::large) return resize_large(start, bytes);
         if (ALLOT_UNLIKELY(!map::is_block(s))) return report_misused(misuse_of(p), p), block{};
         const unsigned from = map::class_in(s);
-        if (bytes > core_.heap().chunk_bytes()) return {};
+        if (bytes > core_.heap().largest_block()) return {};
         const unsigned to = classes::class_of(bytes != 0 ? bytes : 1);
         if (to != from) {
             const unsigned now = core_.heap().resize(start, from, to);
@@ -176,7 +177,7 @@ template <class Set> class chunk_arena {
     /// The capacity that a request would get if there is memory; 0: this arena can never serve it.
     std::size_t capacity_for(std::size_t bytes, std::size_t align = unit) const noexcept {
         const std::size_t n = bytes != 0 ? bytes : 1;
-        if (n > core_.heap().span() || !is_power_of_two(align) || align > arena().page_bytes()) return 0;
+        if (n > core_.heap().span() || !is_power_of_two(align) || align > max_align) return 0;
         const unsigned c = class_for(n, align);
         const std::size_t has = c != no_class ? classes::bytes_of(c) : align_up(n, arena().page_bytes());
         return has <= core_.heap().span() ? has : 0;
@@ -292,12 +293,12 @@ template <class Set> class chunk_arena {
         return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::max_chunk);
     }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::max_chunk; }
-    static constexpr unsigned no_class = ~0U; // more than a chunk: pages
+    static constexpr unsigned no_class = ~0U; // pages
     unsigned class_for(std::size_t bytes, std::size_t align) const noexcept {
-        const std::size_t chunk = chunk_bytes();
-        if (bytes > chunk || align > chunk) return no_class;
+        const std::size_t largest = core_.heap().largest_block();
+        if (bytes > largest || align > arena().page_bytes()) return no_class;
         const unsigned c = classes::class_of(bytes, detail::max(align, unit));
-        return classes::bytes_of(c) <= chunk ? c : no_class;
+        return classes::bytes_of(c) <= largest ? c : no_class;
     }
     // Whether a distance from the arena's start is inside, and a multiple of the unit.
     ALLOT_ALWAYS_INLINE bool is_unit(std::size_t at) const noexcept {
@@ -310,7 +311,7 @@ template <class Set> class chunk_arena {
     }
 
     ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) noexcept {
-        if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > arena().page_bytes()))
+        if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > max_align))
             return refused_as_misuse(misuse::bad_alignment, bytes);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
             return refused_as_misuse(misuse::size_too_large, bytes);
@@ -322,7 +323,7 @@ template <class Set> class chunk_arena {
             return {p, classes::bytes_of(c)};
         }
         const std::size_t pages = ceil_div(n, arena().page_bytes());
-        std::byte* const p = core_.heap().take_pages(pages);
+        std::byte* const p = core_.heap().take_pages(pages, align);
         return p != nullptr ? block{p, pages << arena().page_shift()} : refused();
     }
     block refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
@@ -343,9 +344,10 @@ template <class Set> class chunk_arena {
         else report_misused(misuse_of(p), p);
     }
     block resize_large(std::byte* p, std::size_t bytes) noexcept {
-        // The block stays larger than a chunk: a sized deallocate() takes smaller blocks for blocks of a class.
-        const std::size_t pages =
-            detail::max(ceil_div(bytes, arena().page_bytes()), (chunk_bytes() >> arena().page_shift()) + 1);
+        // The block stays larger than those of a class: a sized deallocate() takes smaller blocks for blocks of a
+        // class.
+        const std::size_t pages = detail::max(ceil_div(bytes, arena().page_bytes()),
+                                              (core_.heap().largest_block() >> arena().page_shift()) + 1);
         if (!core_.heap().resize_pages(p, pages)) return {};
         return {p, pages << arena().page_shift()};
     }

@@ -41,7 +41,7 @@ template <class Policies> class chunk_core {
     static_assert(max_classes <= block_table::max_classes);
 
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
-        config_.make(classes{}, chunk_bytes, chunk_bytes / 4);
+        config_.make(classes{}, heap_.largest_block(), chunk_bytes / 4);
         for (auto& cache : shared_) cache.open(config_);
         if constexpr (Policies::per_thread) threads_ = new (std::nothrow) places(*this);
     }
@@ -186,7 +186,7 @@ template <class Policies> class chunk_core {
                 threads_->for_each([&](thread_cache& mine) { visit(static_cast<const block_cache<counts>&>(mine)); });
     }
     template <class Visit> void usage_of(const typename heap_type::state& now, Visit visit) {
-        for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.chunk_bytes(); ++c) {
+        for (unsigned c = 0; c != max_classes && classes::bytes_of(c) <= heap_.largest_block(); ++c) {
             class_usage u{classes::bytes_of(c), now.of_class[c], 0, 0, 0};
             const auto add = [&](const auto& counted) {
                 u.allocations += counted.allocations;

@@ -40,7 +40,7 @@ template <class Policies> class chunk_heap {
 
   public:
     static constexpr std::size_t unit = classes::unit;
-    static constexpr unsigned max_classes = 80;
+    static constexpr unsigned max_classes = 124;
     static constexpr std::size_t max_chunk = std::size_t{64} << 20;
     // Empties all caches into this heap. Called without a lock.
     using flusher = void (*)(void* context) noexcept;
@@ -48,6 +48,8 @@ template <class Policies> class chunk_heap {
     chunk_heap(pages_type& pages, std::size_t chunk_bytes, flusher flush, void* context) noexcept
         : begin_(reinterpret_cast<std::uintptr_t>(pages.arena().begin())),
           span_(pages.arena().page_count() << pages.arena().page_shift()), pages_(pages), chunk_(chunk_bytes),
+          largest_block_(
+              largest_of(Policies::whole_pages ? min(chunk_bytes, 4 * pages.arena().page_bytes()) : chunk_bytes)),
           flush_(flush), context_(context) {}
     chunk_heap(const chunk_heap&) = delete;
     chunk_heap& operator=(const chunk_heap&) = delete;
@@ -57,6 +59,8 @@ template <class Policies> class chunk_heap {
     block_table& map() noexcept { return map_; }
     const block_table& map() const noexcept { return map_; }
     std::size_t chunk_bytes() const noexcept { return chunk_; }
+    // The bytes of the largest block of a class. Larger ones are whole pages.
+    std::size_t largest_block() const noexcept { return largest_block_; }
     // From the arena's start; not less than span() for an address outside.
     ALLOT_ALWAYS_INLINE std::size_t distance(const void* p) const noexcept {
         return reinterpret_cast<std::uintptr_t>(p) - begin_;
@@ -73,7 +77,7 @@ template <class Policies> class chunk_heap {
         if (got != 0) return got;
         pages_in_transit::request short_of_pages{in_transit_};
         do {
-            for (std::size_t chunk = chunk_; got == 0; chunk = max(chunk / 2, least)) {
+            for (std::size_t chunk = growth(least); got == 0; chunk = max(chunk / 2, least)) {
                 got = add(chunk, c, align, out, wanted);
                 if (got == 0) got = cut(c, align, out, wanted); // a flush for pages may have freed blocks here
                 if (chunk == least) break;
@@ -104,16 +108,18 @@ template <class Policies> class chunk_heap {
     }
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
-    // A live block of whole pages; null: no memory.
-    std::byte* take_pages(std::size_t pages) noexcept {
-        if (pages >= block_table::inside - 1) return nullptr;
+    // A live block of whole pages, at a multiple of `align`; null: no memory.
+    std::byte* take_pages(std::size_t pages, std::size_t align = 1) noexcept {
+        const std::size_t more = align > arena().page_bytes() ? (align >> arena().page_shift()) - 1 : 0;
+        if (pages >= block_table::inside - 1 - more) return nullptr;
         pages_in_transit::request short_of_pages{in_transit_};
         pages_in_transit::move taken{in_transit_};
         std::byte* p = nullptr;
-        do p = take_run(pages, taken);
+        do p = take_run(pages + more, taken);
         while (p == nullptr && short_of_pages.retry());
         if (p == nullptr) return nullptr;
         taken.end(); // the pages count as a live block from here on
+        if (more != 0) p = keep_aligned(p, pages, more, align);
         const std::size_t first = distance(p) >> arena().page_shift();
         for (std::size_t i = 1; i != pages; ++i) map_.set_word(first + i, block_table::inside);
         map_.set_word(first, static_cast<std::uint32_t>(pages) + 1);
@@ -225,8 +231,28 @@ template <class Policies> class chunk_heap {
     }
 
   private:
+    // Gives back the pages of a run around the aligned ones.
+    std::byte* keep_aligned(std::byte* first, std::size_t pages, std::size_t more, std::size_t align) noexcept {
+        const auto from = reinterpret_cast<std::uintptr_t>(first);
+        std::byte* const p = first + (align_up(from, align) - from);
+        const std::size_t before = static_cast<std::size_t>(p - first) >> arena().page_shift();
+        if (before != 0) pages_.give(first, before);
+        if (before != more) pages_.give(p + (pages << arena().page_shift()), more - before);
+        return p;
+    }
     template <class Move> std::byte* take_run(std::size_t pages, Move& move) noexcept {
         return pages_.take(pages, move, [this] { return reclaim(); });
+    }
+    static constexpr std::size_t largest_of(std::size_t bytes) noexcept {
+        const unsigned c = classes::class_of(bytes);
+        return classes::bytes_of(classes::bytes_of(c) <= bytes ? c : c - 1);
+    }
+    // How much to ask the arena for: a chunk; while there is little, a 16th of what is held, where a fit joins ranges.
+    std::size_t growth(std::size_t least) const noexcept {
+        if constexpr (!Policies::joins_ranges) return chunk_;
+        const lock_guard hold(lock_);
+        const std::size_t part = std::size_t{1} << log2_floor(max(fit_.bytes() / 16, arena().page_bytes()));
+        return min(max(part, least), chunk_);
     }
     std::uint32_t cut(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted) noexcept {
         const lock_guard hold(lock_);
@@ -346,6 +372,7 @@ template <class Policies> class chunk_heap {
     const std::size_t span_;
     pages_type& pages_;
     const std::size_t chunk_;
+    const std::size_t largest_block_;
     const flusher flush_;
     void* const context_;
     block_table map_;

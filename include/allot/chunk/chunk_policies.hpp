@@ -33,7 +33,11 @@ template <class Set> struct chunk_policies {
 
     using fit = typename answer<category::fit>::template of<no_tag>;
     using classes = block_size_classes<std::size_t{1} << block_table::unit_shift, answer<category::fit>::classes>;
-    using arena = arena_choice<answer<category::page>, answer<category::retain>>;
+    static constexpr bool joins_ranges = !requires(const fit& f, decltype(f.largest())& r) { f.is_range(r); };
+    // Large blocks are whole pages: free pages of the arena are not charged, free runs of a chunk are. So pages are
+    // small.
+    static constexpr bool whole_pages = answer<category::fit>::whole_pages;
+    using arena = arena_choice<answer<category::page>, answer<category::retain>, whole_pages ? page::min_bytes : 0>;
     using watch = answer<category::watch>;
     using ledger = watched_ledger<ledger_of<answer<category::ledger>>, recorder_of<watch>>;
     static constexpr bool per_thread = answer<category::heap>::by_thread;

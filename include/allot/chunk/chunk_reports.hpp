@@ -23,7 +23,7 @@ inline void write(text_writer& out, const chunk_stats& f) noexcept {
     else out.bytes(f.limit);
     out.put(", charged ").bytes(f.charged).put(", peak ").bytes(f.peak).newline();
     out.put("  live ").bytes(f.live).put(" in ").number(f.live_blocks).put(f.live_blocks == 1 ? " block" : " blocks");
-    out.put(" (more than a chunk: ").bytes(f.large).put("), cached ").bytes(f.cached).put(", free ").bytes(f.free);
+    out.put(" (whole pages: ").bytes(f.large).put("), cached ").bytes(f.cached).put(", free ").bytes(f.free);
     out.put(", largest free run ").bytes(f.largest_free_run).newline();
     if (f.granted == 0) return;
     out.put("  allocations ").number(f.allocations).put(", refused ").number(f.refused).put(", unused within blocks ");
@@ -75,7 +75,7 @@ ALLOT_COLD void report_leaked_blocks(const Blocks& blocks, const char* set, cons
     blocks.usage([&](const class_usage& u) {
         if (u.live != 0) out.put("    ").number(u.live).put(" of ").bytes(u.bytes).newline();
     });
-    if (f.large != 0) out.put("    more than a chunk: ").bytes(f.large).newline();
+    if (f.large != 0) out.put("    whole pages: ").bytes(f.large).newline();
     sink.write(sink.context, out.view());
 }
 

@@ -1,7 +1,7 @@
 // The block cache that a thread has of a chunk arena under heap::per_thread, found by heap/thread_cache_registry.hpp.
 //
 // Its blocks go back to the chunks when the thread or the arena ends, and when any thread is short of memory, without
-// the owner's help (sync/owner_entry.hpp). Cost: 1.4 KiB and the cache's slots; 1.3 KiB more where the set counts.
+// the owner's help (sync/owner_entry.hpp). Cost: 2.1 KiB and the cache's slots; 2 KiB more where the set counts.
 // Threads: see block_cache.hpp.
 #pragma once
 

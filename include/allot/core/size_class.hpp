@@ -2,6 +2,7 @@
 //
 //   list's sizes | the list's `above`                             | the page by 15 | .. | by 2 | whole
 //   16 .. 2048   | roxie, thor: 4096 8192 12288 16384 20480 24576 | 1 MiB: 69896 74888 .. 524224 1048448
+//   16 .. 2048   | fine: 2304 2560 2816 .. 30720 32768            | 1 MiB, from the page by 31 on: 33816 34944 ..
 //
 // Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
 // page are rounded down to 8, so that each always_false as many rows per page as its divisor says.
@@ -67,13 +68,15 @@ class size_table {
     template <std::size_t Count>
     ALLOT_HOST_DEVICE constexpr void make(const detail::plain_list<Count>& list, std::size_t usable) noexcept {
         for (std::size_t i = 0; i != Count && list.sizes[i] < usable; ++i) add(list.sizes[i]);
-        const std::size_t fraction = align_down(usable / 15, 8);
-        if (list.above == size::tail::eighths) add_doublings(128, 8, std::size_t{256} << 10, fraction);
+        const bool in_eighths = list.above == size::tail::eighths;
+        const std::size_t fractions = in_eighths ? fractions_after(list.sizes[Count - 1], Count, usable) : 15;
+        const std::size_t fraction = align_down(usable / fractions, 8);
+        if (in_eighths) add_doublings(128, 8, std::size_t{256} << 10, fraction, fractions);
         else {
             for (std::size_t size = 4096; size < 16384 && size < fraction; size += 4096) add(size);
-            add_doublings(16384, 4, 0, fraction);
+            add_doublings(16384, 4, 0, fraction, fractions);
         }
-        for (std::size_t by = 15; by != 0; --by) add(align_down(usable / by, 8));
+        for (std::size_t by = fractions; by != 0; --by) add(align_down(usable / by, 8));
         index();
     }
 
@@ -92,13 +95,20 @@ class size_table {
         sizes_[count_++] = static_cast<std::uint32_t>(size);
     }
 
+    // How many fractions of the page are classes: 31, or 15 where eight classes per doubling and 31 are too many.
+    ALLOT_HOST_DEVICE static constexpr std::size_t fractions_after(std::size_t last, std::size_t count,
+                                                                   std::size_t usable) noexcept {
+        const std::size_t first = usable / 31, doublings = first > last ? log2_floor((first - 1) / last) + 1 : 0;
+        return count + 8 * doublings + 31 <= max_classes ? 31 : 15;
+    }
     // Adds `parts` classes per doubling from `first` to below `end`, half as many from `coarse` on (0: never), and
-    // keeps 15 entries for the fractions.
+    // keeps entries for the fractions.
     ALLOT_HOST_DEVICE constexpr void add_doublings(std::size_t first, std::size_t parts, std::size_t coarse,
-                                                   std::size_t end) noexcept {
+                                                   std::size_t end, std::size_t fractions) noexcept {
         for (std::size_t base = first; base < end; base *= 2) {
             const std::size_t step = base / (coarse != 0 && base >= coarse ? parts / 2 : parts);
-            for (std::size_t size = base; size < 2 * base && size < end && count_ + 15 < max_classes; size += step)
+            for (std::size_t size = base; size < 2 * base && size < end && count_ + fractions < max_classes;
+                 size += step)
                 add(size);
         }
     }

@@ -23,10 +23,11 @@ namespace allot::inline ALLOT_ABI {
 
 namespace size {
 
-/// The size classes above a list's last size. Both end with the page divided by 15, 14, .. 1.
+/// The size classes above a list's last size. Both end with fractions of the page, which leave none of it unused.
 enum class tail {
-    fractions, // multiples of 4096 to 16384, then four per doubling
-    eighths,   // eight per doubling to 256 KiB, then four
+    fractions, // multiples of 4096 to 16384, then four per doubling; the page divided by 15, 14, .. 1
+    eighths,   // eight per doubling to 256 KiB, then four; the page divided by 31 (15 where those are more
+               // than 128 classes), .. 1
 };
 
 inline constexpr std::size_t max_list_sizes = 64;
@@ -43,7 +44,7 @@ struct thor {
                                                          256, 384, 512, 768, 1024, 1536, 2048};
 };
 
-/// At most 12.5 % above the request, from 64 bytes to a fifteenth of the page (at most 256 KiB).
+/// At most 12.5 % above the request, from 64 bytes to a 15th of the page (at most 256 KiB).
 struct fine {
     static constexpr std::array<std::uint32_t, 47> sizes = [] {
         std::array<std::uint32_t, 47> all{};

@@ -21,7 +21,7 @@ struct name {
     const char* text;
 };
 
-/// The page size, chosen at run time: a power of two, 64 KiB to 16 MiB.
+/// The page size, chosen at run time: a power of two, 16 KiB to 16 MiB.
 struct page_bytes {
     std::size_t bytes;
 };

@@ -373,6 +373,7 @@ struct buddy {
 
     static constexpr bool tags = false;
     static constexpr unsigned classes = 1;
+    static constexpr bool whole_pages = false;
     template <run_tag Tag = no_tag, class Memory = host_metadata>
         requires std::is_same_v<Tag, no_tag>
     using of = buddy_runs<Memory>;

@@ -252,6 +252,7 @@ struct runs {
 
     static constexpr bool tags = false;
     static constexpr unsigned classes = 4;
+    static constexpr bool whole_pages = false;
     template <run_tag Tag = no_tag, class Memory = host_metadata>
         requires std::is_same_v<Tag, no_tag>
     using of = slab_runs<Memory>;

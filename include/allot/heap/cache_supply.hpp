@@ -89,7 +89,9 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     ~cache_supply() override = default;
 
     void set_batch() noexcept {
-        const std::size_t fit = provider_.page_bytes() / 16 / this->cut_.stride; // a batch is at most 1/16 of a page
+        // A batch is at most a 16th of a page, but a quarter of one where that is at most 16 KiB.
+        const std::size_t whole = provider_.page_bytes(), quarter = whole / 4 < 16384 ? whole / 4 : 16384;
+        const std::size_t fit = (whole / 16 > quarter ? whole / 16 : quarter) / this->cut_.stride;
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > most_batch ? most_batch : fit);
     }
     void limit(user_cache& cache, std::size_t capacity) noexcept {

@@ -1,11 +1,11 @@
 // Slots of a page that were freed under the heap's lock and are not in the page's state word yet (locked frees).
 //
 // The lock's holder counts here with plain operations and claims from here first, so a heap used by one thread does not
-// touch the atomic word. The count is flushed to the word when the page is to be listed or is empty, when the heap
-// finds no other slots, before pages are collected, and when more than 32 pages have locked frees.
+// touch the atomic word. The count is flushed to the word when the page is to be listed or is empty, before pages are
+// collected, and when it must make room: at most 128 pages of a heap have locked frees.
 // Invariant: a page with locked frees is in its heap's `pages_with_locked_frees`, and its state word has the flag
 // `locked_frees`. A releaser without the lock that sees the flag notes the heap: the page may be empty.
-// Cost: 12 bytes per page and 272 per heap; an addition and a comparison per slot. Threads: the holder of the heap's
+// Cost: 12 bytes per page and 1 KiB per heap; an addition and a comparison per slot. Threads: the holder of the heap's
 // lock. Source: mimalloc's local and shared free counts of a page, 2019.
 #pragma once
 
@@ -39,15 +39,17 @@ struct locked_free_count {
     }
 };
 
-// The pages of a heap with locked frees, at most 32, so that flushing all is quick. A ring: a new page displaces the
-// oldest.
+// The pages of a heap with locked frees, at most 128, so that flushing all is quick. A ring: every eighth new page
+// displaces the oldest. The others are counted at once: one locked operation, where displacing takes two.
 template <class Page> class pages_with_locked_frees {
   public:
-    static constexpr std::size_t capacity = 32;
+    static constexpr std::size_t capacity = 128;
 
     static bool has(const Page& p) noexcept { return p.locked_frees.list_index != 0; }
     // The page that the next add() displaces, or null. Flush it first.
     Page* displaced() const noexcept { return pages_[next_]; }
+    // Requires displaced().
+    bool may_displace() noexcept { return ++refused_ % 8 == 0; }
     void add(Page& p) noexcept {
         pages_[next_] = &p;
         p.locked_frees.list_index = static_cast<std::uint32_t>(next_) + 1;
@@ -70,6 +72,7 @@ template <class Page> class pages_with_locked_frees {
     std::array<Page*, capacity> pages_{};
     std::size_t next_ = 0;
     std::size_t size_ = 0;
+    std::uint32_t refused_ = 0;
 };
 
 } // namespace allot::inline ALLOT_ABI

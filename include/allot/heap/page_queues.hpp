@@ -34,24 +34,26 @@ template <class Page> class page_queues {
         if (change.note) empties_.push(&p);
         return change;
     }
-    // Call when locked_free_count::add() returned true: flushes the count if that changes a list, else sets the next
-    // check. True: the page became empty.
+    // Call when locked_free_count::add() returned true: flushes the count if that changes a list, or no place is free
+    // among the pages with locked frees; else sets the next check. True: the page became empty.
     bool flush_or_defer(Page& p) noexcept {
         if (!locked_frees_.has(p)) {
-            if (Page* const first = locked_frees_.displaced()) flush(*first);
+            Page* const oldest = locked_frees_.displaced();
+            if (oldest != nullptr && !locked_frees_.may_displace())
+                return list(p, p.state.add_freed(std::exchange(p.locked_frees.slots, 0), p.threshold, fresh(p)));
+            if (oldest != nullptr) flush(*oldest);
             locked_frees_.add(p);
             p.state.mark_locked_frees();
         }
         return !p.locked_frees.defer(p.state, p.threshold, fresh(p)) && flush(p);
     }
 
-    // Calls claim_from(page) on listed pages until one yields slots; returns their number. If none does, moves the
-    // heap's locked frees to the pages' state words and tries again; 0: no page has slots.
+    // Calls claim_from(page) on listed pages until one yields slots; returns their number. If none does, lists the
+    // pages that are due with their locked frees, and tries again; 0: no page has slots.
     template <class Claim> std::size_t claim(Claim claim_from) noexcept {
         for (;;) {
             if (const std::size_t got = claim_listed(claim_from)) return got;
-            if (locked_frees_.empty()) return 0;
-            flush_locked_frees();
+            if (!flush_due()) return 0;
         }
     }
     // Last resort before a request fails: claims also from pages with fewer freed slots than their threshold.
@@ -146,10 +148,22 @@ template <class Page> class page_queues {
     // Moves the page's locked frees to its state word. True: the page became empty.
     bool flush(Page& p) noexcept {
         locked_frees_.remove(p);
-        const auto change = p.state.flush_locked(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p));
+        return list(p, p.state.flush_locked(std::exchange(p.locked_frees, {}).slots, p.threshold, fresh(p)));
+    }
+    bool list(Page& p, const slot_state::change& change) noexcept {
         if (change.list) make_ready(p);
         if (change.note) empties_.push(&p);
         return change.note;
+    }
+    // Flushes the pages that other threads' releases have made due. False: none.
+    ALLOT_NOINLINE bool flush_due() noexcept {
+        bool any = false;
+        locked_frees_.for_each([&](Page& p) {
+            if (p.locked_frees.defer(p.state, p.threshold, fresh(p))) return;
+            flush(p);
+            any = true;
+        });
+        return any;
     }
     // Ignores flush()'s result: if a page is empty now, a releaser that saw its `locked_frees` flag has noted the heap.
     ALLOT_NOINLINE void flush_locked_frees() noexcept {

@@ -147,8 +147,15 @@ class arena_pages {
     // Returns the free ones of these pages of a word to the system, with clean neighbours in the same huge OS page, and
     // adds the bytes that were dirty to `bytes`. False where the system refuses.
     bool return_pages(std::size_t w, std::uint64_t pages, std::size_t& bytes) noexcept {
+        const std::size_t beside = w ^ 1;
+        const bool two_words = backing_ == nullptr && system_.huge_page_is_two_words() && beside * 64 < page_count();
+        return return_in_word(w, pages, backing_ == nullptr ? system_.in_huge_pages(pages) : pages, bytes) &&
+               (!two_words || return_in_word(beside, 0, ~std::uint64_t{0}, bytes));
+    }
+    // The same for one word, with those neighbours that are in `in_same`.
+    bool return_in_word(std::size_t w, std::uint64_t pages, std::uint64_t in_same, std::size_t& bytes) noexcept {
         const std::uint64_t others = bitmap_.taken_in_word(w) | (dirty_[w].load(std::memory_order_acquire) & ~pages);
-        const std::uint64_t idle = backing_ == nullptr ? system_.in_huge_pages(pages) & ~others : whole_units(w, pages);
+        const std::uint64_t idle = backing_ == nullptr ? in_same & ~others : whole_units(w, pages);
         for (std::uint64_t wide = idle & existing_pages(w); wide != 0;) {
             const auto low = static_cast<std::size_t>(std::countr_zero(wide));
             const auto n = static_cast<std::size_t>(std::countr_one(wide >> low));

@@ -30,7 +30,7 @@ struct borrowed {
         arena_range range;
         range.committed = true;
         range.page_kind = "borrowed";
-        const std::size_t page = detail::page_size_for(sized, detail::max_page_bytes);
+        const std::size_t page = detail::page_size_for(sized, 0);
         range.page_shift = log2_floor(page);
         const auto start = reinterpret_cast<std::uintptr_t>(request.lent.data());
         const std::size_t all = request.lent.size(), tables = align_up(start, std::size_t{8}) - start;

@@ -33,8 +33,6 @@ namespace detail {
 
 template <class Api> class device_backing final : public page_backing {
   public:
-    static constexpr std::size_t default_page_bytes = std::size_t{2} << 20;
-
     template <class... Values>
     explicit device_backing(Values&... values) noexcept
         : api_(api_argument<Api>(values...)), device_(value_or<device_id>({0}, values...)) {}
@@ -86,8 +84,7 @@ template <class Api> class device_backing final : public page_backing {
     bool reserve(const range_request& request, const device::properties& facts, arena_range& range) noexcept {
         const auto step = api_.granularity(device_);
         if (!step) return fail(range, step.kind());
-        const std::size_t page =
-            max(page_size_for(request, default_page_bytes), *step / 64); // no unit crosses a word of the bitmap
+        const std::size_t page = max(page_size_for(request, 0), *step / 64); // no unit crosses a word of the bitmap
         unit_ = max(page, *step);
         per_unit_ = unit_ / page;
         std::size_t bytes =
@@ -113,7 +110,7 @@ template <class Api> class device_backing final : public page_backing {
         std::size_t bytes = request.limit;
         if (bytes == SIZE_MAX)
             if (const auto memory = api_.memory_of(device_)) bytes = memory->free_bytes / 2;
-        const std::size_t page = page_size_for(request, default_page_bytes);
+        const std::size_t page = page_size_for(request, 0);
         bytes = align_up(max(bytes, page), page);
         const auto got = api_.allocate(device_, bytes + page); // a page more, since it may start anywhere in a page
         if (!got) return fail(range, got.kind());

@@ -15,7 +15,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Page, class Retain> class arena_choice {
+// `UsualPage`: the page size of a private arena unless the set or the caller names one; 0: by the limit.
+template <class Page, class Retain, std::size_t UsualPage = 0> class arena_choice {
   public:
     using accepted =
         std::conditional_t<requires { Page::lent; }, types<page_bytes, std::span<std::byte>>,
@@ -33,6 +34,7 @@ template <class Page, class Retain> class arena_choice {
     template <class... Values> static range_request request_for(std::size_t limit, Values&... values) noexcept {
         range_request r;
         r.limit = limit;
+        r.usual_page = UsualPage;
         r.page_bytes = value_or<page_bytes>({0}, values...).bytes;
         if constexpr (requires { Page::lent; }) r.lent = value_or<std::span<std::byte>>({}, values...);
         else r.reserve_bytes = value_or<reserve_bytes>({0}, values...).bytes;
@@ -41,7 +43,7 @@ template <class Page, class Retain> class arena_choice {
     mutable built_arena<policies<Page, Retain>> arena_;
 };
 
-template <class Arena, class Retain> class arena_choice<page::of<Arena>, Retain> {
+template <class Arena, class Retain, std::size_t UsualPage> class arena_choice<page::of<Arena>, Retain, UsualPage> {
   public:
     using accepted = types<Arena>;
     using needed = types<Arena>;

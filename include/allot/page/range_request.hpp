@@ -5,6 +5,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/category/page.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/arena_table.hpp>
@@ -19,19 +20,30 @@ namespace detail {
 
 struct range_request {
     std::size_t page_bytes = 0;    // 0: not specified
+    std::size_t usual_page = 0;    // of the owner; 0: by the limit
     std::size_t reserve_bytes = 0; // 0: not specified
     std::size_t limit = SIZE_MAX;  // SIZE_MAX: none
     std::span<std::byte> lent{};
 };
 
-inline constexpr std::size_t min_page_bytes = std::size_t{64} << 10;
-inline constexpr std::size_t max_page_bytes = std::size_t{16} << 20;
-
-// The page size requested, else the policy's, but at most 1/128 of the limit, since each heap takes at least a page;
-// rounded down to a power of two within bounds.
-inline std::size_t page_size_for(const range_request& request, std::size_t usual) noexcept {
-    const std::size_t from = request.page_bytes != 0 ? request.page_bytes : min(usual, request.limit / 128);
-    return clamp(std::size_t{1} << log2_floor(max(from, min_page_bytes)), min_page_bytes, max_page_bytes);
+// The page size of an arena that names none: the root of 32 times its limit, 16 KiB to 1 MiB; 64 KiB without a limit.
+// Each size class in use wastes half a page, and each page the bytes behind its last row; their sum is least where the
+// page grows with the root of the limit. Measured: bench/NOTES.md.
+inline constexpr std::size_t page_size_by_limit(std::size_t limit) noexcept {
+    if (limit == SIZE_MAX) return std::size_t{64} << 10;
+    const std::size_t root = std::size_t{1} << ((log2_floor(max(limit, std::size_t{1})) + 5) / 2);
+    return clamp(root, page::min_bytes, std::size_t{1} << 20);
+}
+// The page size requested; else the policy's, unless `named` is 0, but at most 1/128 of the limit, since each heap
+// takes at least a page; else the owner's usual one; else that of the limit. A power of two within bounds, and at least
+// a page of the system.
+inline std::size_t page_size_for(const range_request& request, std::size_t named) noexcept {
+    const std::size_t from = request.page_bytes != 0   ? request.page_bytes
+                             : named != 0              ? min(named, request.limit / 128)
+                             : request.usual_page != 0 ? request.usual_page
+                                                       : page_size_by_limit(request.limit);
+    const std::size_t least = max(page::min_bytes, sys::os_page_bytes());
+    return clamp(std::size_t{1} << log2_floor(max(from, least)), least, page::max_bytes);
 }
 
 // The address space of a process.
@@ -45,7 +57,7 @@ inline std::size_t default_reserve(std::size_t limit, std::size_t memory) noexce
     const arena_totals now = arenas.totals();
     const std::size_t left = for_all - min(now.reserved, for_all);
     const std::size_t share = max(left / 2 / (now.arenas + 1), least);
-    const std::size_t wanted = limit < memory / 2 ? limit * 2 + max_page_bytes : memory;
+    const std::size_t wanted = limit < memory / 2 ? limit * 2 + page::max_bytes : memory;
     const std::size_t needed = limit != SIZE_MAX ? min(limit, memory) : 0;
     return min(wanted, max(share, min(needed, left)));
 }

@@ -67,9 +67,11 @@ class system_pages {
     bool return_pages(std::size_t first, std::size_t n) noexcept {
         return sys::decommit(at(first), n << shift_, wants_lock_);
     }
-    // These pages of a word, and all others in the same huge OS pages.
+    // Whether a huge OS page has the pages of two words, 2 w and 2 w + 1: pages of 16 KiB.
+    bool huge_page_is_two_words() const noexcept { return huge_ && huge_page >> shift_ > 64; }
+    // These pages of a word, and all others of it in the same huge OS pages.
     std::uint64_t in_huge_pages(std::uint64_t pages) const noexcept {
-        const std::size_t each = max(huge_page >> shift_, std::size_t{1});
+        const std::size_t each = clamp(huge_page >> shift_, std::size_t{1}, std::size_t{64});
         std::uint64_t wide = pages;
         for (std::size_t at = 0; at < 64 && each > 1; at += each)
             if (const std::uint64_t unit = page_bitmap::run_mask(at, each); (pages & unit) != 0) wide |= unit;

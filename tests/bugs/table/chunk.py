@@ -2,6 +2,14 @@
 from .bug import bug
 
 BUGS = {
+    "aligned_pages_keep_those_behind": bug(
+        "unit/chunk/chunk_arena.cpp",
+        "if (before != more) pages_.give(p + (pages << arena().page_shift()), more - before);",
+        ";"),
+    "little_takes_a_whole_chunk": bug(
+        "unit/chunk/chunk_arena.cpp",
+        "return min(max(part, least), chunk_);",
+        "return max(part, chunk_);"),
     "chunk_arena_names_no_holders": bug(
         "unit/chunk/chunk_accounts.cpp",
         "if constexpr (policies::in_tree) ledger_.report(out);",

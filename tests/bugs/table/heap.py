@@ -6,6 +6,10 @@ BUGS = {
         "unit/heap/locked_free_count.cpp",
         "if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed)))",
         "if (change.note)"),
+    "counted_at_once_but_not_listed": bug(
+        "unit/heap/locked_free_count.cpp",
+        "return list(p, p.state.add_freed(std::exchange(p.locked_frees.slots, 0), p.threshold, fresh(p)));",
+        "return p.state.add_freed(std::exchange(p.locked_frees.slots, 0), p.threshold, fresh(p)).note;"),
     "retires_with_a_releaser_inside": bug(
         "bugs/releasers_and_collector.cpp",
         "if (change.list) space_.push(&p);",

@@ -7,6 +7,7 @@
 
 namespace {
 
+using eights = allot::detail::block_size_classes<64, 8>;
 using fours = allot::detail::block_size_classes<64, 4>;
 using twos = allot::detail::block_size_classes<64, 1>;
 
@@ -37,6 +38,17 @@ TEST_CASE("every size up to a chunk has the smallest class that holds it, wastin
     unsigned in_a_doubling = 0;
     for (unsigned c = 0; fours::bytes_of(c) <= 8192; ++c) in_a_doubling += fours::bytes_of(c) > 4096;
     CHECK(in_a_doubling == 4);
+}
+
+TEST_CASE("eight classes per doubling hold 2^n bytes and a unit more without waste", "[chunks]") {
+    holds_for_all<eights>(std::size_t{1} << 20, 0.12, 576);
+    holds_for_all<eights>(std::size_t{4} << 20, 0.2, 576); // four from 1 MiB on
+    for (std::size_t n = 64; n <= std::size_t{32} << 20; n *= 2) {
+        CHECK(eights::bytes_of(eights::class_of(n + 64)) == n + 64);
+        CHECK(eights::bytes_of(eights::class_of(n)) <= n + 64);
+    }
+    CHECK(eights::class_of(std::size_t{64} << 20) < 124);
+    CHECK(eights::class_of(100, 4096) == eights::class_of(100));
 }
 
 TEST_CASE("powers of two are one a doubling", "[chunks]") {

@@ -116,7 +116,7 @@ TEST_CASE("without an account a chunk arena is a tree of its own", "[accounts][c
     allot::chunk_arena<charged> blocks{name{"alone"}, limit{1_MiB}, small, chunk};
     CHECK(blocks.account().parent() == nullptr);
     const allot::block b = blocks.allocate(100);
-    CHECK(blocks.used() == 256_KiB);
+    CHECK(blocks.used() == 64_KiB);
     blocks.deallocate(b.address);
 }
 

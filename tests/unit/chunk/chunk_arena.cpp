@@ -8,6 +8,7 @@
 #include <cstring>
 #include <random>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 using namespace allot::literals;
@@ -41,21 +42,29 @@ TEST_CASE("a block that was given back is the next of its class", "[chunks]") {
 TEST_CASE("what a request will get is known before", "[chunks]") {
     const auto tells = [](auto& blocks) {
         for (std::size_t n = 0; n <= 3_MiB; n = n < 3000 ? n + 1 : n + n / 7)
-            for (const std::size_t align : {std::size_t{1}, std::size_t{64}, std::size_t{4096}, 256_KiB}) {
+            for (const std::size_t align :
+                 {std::size_t{1}, std::size_t{64}, std::size_t{4096}, 256_KiB, 512_KiB, 2_MiB}) {
                 const allot::block b = blocks.try_allocate(n, align);
                 if (!b || b.bytes != blocks.capacity_for(n, align)) return false;
+                if (reinterpret_cast<std::uintptr_t>(b.address) % align != 0) return false;
                 blocks.deallocate(b.address);
             }
         return true;
     };
     allot::chunk_arena<runs> some{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{1_MiB}};
     allot::chunk_arena<buddies> halves{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{1_MiB}};
+    allot::chunk_arena<best_fits> small{allot::limit{64_MiB}};
+    CHECK(tells(small));
+    CHECK(small.arena().page_bytes() == 16_KiB);
+    small.release_empty_pages();
+    CHECK(small.used() == 0);
     CHECK(tells(some));
     CHECK(tells(halves));
     CHECK(some.capacity_for(SIZE_MAX) == 0);
     CHECK(some.capacity_for(std::size_t{1} << 60) == 0);
     CHECK(some.capacity_for(100, 48) == 0);
-    CHECK(some.capacity_for(100, 512_KiB) == 0);
+    CHECK(some.capacity_for(100, 512_KiB) == 256_KiB); // a page
+    CHECK(some.capacity_for(100, 32_MiB) == 0);
 }
 
 TEST_CASE("chunks are 4 MiB, less where the limit is small, or as told", "[chunks]") {
@@ -82,7 +91,7 @@ TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
 }
 
 TEST_CASE("the last large block is kept until memory is short", "[chunks]") {
-    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}};
+    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, allot::page_bytes{1_MiB}};
     const auto live_after = [&](std::size_t bytes) {
         blocks.deallocate(blocks.allocate(bytes).address);
         return blocks.stats();
@@ -157,8 +166,32 @@ TEST_CASE("what is free beyond a chunk goes back by itself, and never where the 
     kept.deallocate(large.address);
 }
 
+TEST_CASE("an arena that holds little takes little", "[chunks]") {
+    allot::chunk_arena<best_fits> blocks{allot::name{"small"}};
+    allot::chunk_arena<runs> others{allot::name{"small"}};
+    std::vector<void*> all{blocks.allocate(100).address};
+    CHECK(blocks.used() == 16_KiB);
+    others.deallocate(others.allocate(100).address);
+    CHECK(others.used() == 64_KiB);
+    for (int i = 0; i != 2000; ++i) all.push_back(blocks.allocate(1000).address);
+    CHECK(blocks.used() <= 2'400'000);
+    for (const std::size_t n : {64_KiB + 64, 1_MiB + 64, 3_MiB + 64}) { // whole pages
+        const std::size_t before = blocks.used();
+        all.push_back(blocks.allocate(n).address);
+        CHECK(blocks.used() == before + n - 64 + 16_KiB);
+        blocks.deallocate(all.back());
+        CHECK(blocks.used() == before);
+        all.pop_back();
+    }
+    CHECK(blocks.valid());
+    for (void* const p : all) blocks.deallocate(p);
+    blocks.release_empty_pages();
+    CHECK(blocks.used() == 0);
+}
+
 TEST_CASE("blocks resize where they stand", "[chunks]") {
     allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages};
+    blocks.deallocate(blocks.allocate(1_MiB).address); // free after it
     const allot::block a = blocks.allocate(100'000);
     const allot::block more = blocks.resize(a.address, 300'000);
     REQUIRE(more);
@@ -169,7 +202,7 @@ TEST_CASE("blocks resize where they stand", "[chunks]") {
     CHECK(fewer.address == a.address);
     CHECK(fewer.bytes >= 1);
     CHECK(fewer.bytes < 100'000);
-    CHECK_FALSE(blocks.resize(a.address, 3_MiB)); // more than a chunk
+    CHECK_FALSE(blocks.resize(a.address, 3_MiB)); // that is whole pages
     CHECK(blocks.stats().live == fewer.bytes);
     const allot::block slot = blocks.allocate(1000);
     CHECK(blocks.resize(slot.address, 1024).bytes == 1024);
@@ -185,12 +218,14 @@ TEST_CASE("blocks resize where they stand", "[chunks]") {
     CHECK(blocks.valid());
 }
 
-TEST_CASE("a large block that shrinks is more than a chunk still, and may be given back with its bytes", "[chunks]") {
-    allot::chunk_arena<runs> blocks{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{4_MiB}};
+TEMPLATE_TEST_CASE("a large block that shrinks is whole pages still, and may be given back with its bytes", "[chunks]",
+                   runs, best_fits) {
+    allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, small_pages, allot::chunk_bytes{4_MiB}};
+    const std::size_t least = std::is_same_v<TestType, runs> ? 4_MiB + 256_KiB : 1_MiB; // larger than any class
     for (const std::size_t to : {std::size_t{1}, 1_MiB, 4_MiB}) {
         const allot::block b = blocks.allocate(10_MiB), less = blocks.resize(b.address, to);
         REQUIRE(less.address == b.address);
-        CHECK(less.bytes == 4_MiB + 256_KiB);
+        CHECK(less.bytes == std::max(to, least));
         CHECK(blocks.stats().charged == less.bytes);
         blocks.deallocate(b.address, less.bytes);
         CHECK(blocks.stats().charged == 0);

@@ -39,7 +39,7 @@ TEST_CASE("out of memory tells who holds it", "[chunks]") {
         CHECK(line.find("raising query: over the limit: query uses 6 MiB of 8 MiB") != std::string::npos);
         CHECK(error.why().outcome == allot::charge_outcome::over_limit);
         CHECK(error.why().requested == 4_MiB);
-        CHECK(page.find("live 6 MiB in 1 block (more than a chunk: 6 MiB)") != std::string::npos);
+        CHECK(page.find("live 6 MiB in 1 block (whole pages: 6 MiB)") != std::string::npos);
         CHECK(page.find("tried: the caches of all threads") != std::string::npos);
     }
     blocks.deallocate(most.address);
@@ -91,5 +91,5 @@ TEST_CASE("blocks that are left are told at the end", "[chunks]") {
     }
     CHECK(said.find("runs) ended with 4 blocks not deallocated") != std::string::npos);
     CHECK(said.find("3 of 1 KiB") != std::string::npos);
-    CHECK(said.find("more than a chunk: 5 MiB") != std::string::npos);
+    CHECK(said.find("whole pages: 5 MiB") != std::string::npos);
 }

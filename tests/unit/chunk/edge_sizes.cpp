@@ -44,7 +44,7 @@ template <class Fit> void walk() {
         {
             pool_type pool{limit{bytes}};
             const auto block = pool.try_allocate(100);
-            CHECK((block.address != nullptr) == (bytes >= 64_KiB));
+            CHECK((block.address != nullptr) == (bytes >= 16_KiB));
             pool.deallocate(block.address);
         }
         pool_type pool{chunk_bytes{bytes}, reserve_bytes{256_MiB}};

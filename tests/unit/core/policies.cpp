@@ -22,7 +22,7 @@ struct named : policies<oom::null, refill::blocked<16>, fake::host_page, size::p
 } // namespace
 
 TEST_CASE("what is not named takes its category's fallback") {
-    STATIC_REQUIRE(is_same_v<answer<plain, category::size>, size::bucketed<size::list::roxie>>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::size>, size::bucketed<size::list::fine>>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::heap>, heap::shared>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::refill>, refill::single>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::ledger>, ledger::counter>);

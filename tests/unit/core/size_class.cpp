@@ -75,7 +75,7 @@ TEST_CASE("the roxie list on a page of 256 KiB is the original's") {
 
 TEMPLATE_TEST_CASE("every size finds the smallest class that holds it", "", size::list::roxie, size::list::thor,
                    size::list::fine, odd_sizes, dense_sizes) {
-    for (unsigned shift = 16; shift <= 20; shift += 2) {
+    for (unsigned shift = 14; shift <= 20; shift += 2) {
         const size_classes<TestType> classes{(std::size_t{1} << shift) - header};
         REQUIRE(classes.valid());
         std::size_t wrong = 0;
@@ -91,19 +91,20 @@ TEMPLATE_TEST_CASE("every size finds the smallest class that holds it", "", size
 
 TEMPLATE_TEST_CASE("the last class is the whole page, whatever the page", "", size::list::roxie, size::list::thor,
                    size::list::fine, odd_sizes, dense_sizes) {
-    for (unsigned shift = 16; shift <= 24; ++shift) {
+    for (unsigned shift = 14; shift <= 24; ++shift) {
         const std::size_t usable = (std::size_t{1} << shift) - header;
         const size_classes<TestType> classes{usable};
         CHECK(classes.valid());
         CHECK(classes.count() <= size_table::max_classes);
         CHECK(classes.largest() == usable);
-        for (std::size_t by = 2; by <= 15; ++by) // as many rows fit as the fraction says
+        for (std::size_t by = 2; by <= 15 && usable / by > TestType::sizes.back() + 8;
+             ++by) // as many rows fit as the fraction says
             CHECK(classes.slot_bytes(classes.count() - by) == align_down(usable / by, 8));
     }
 }
 
 TEST_CASE("the fine list wastes an eighth at most") {
-    for (unsigned shift = 16; shift <= 24; ++shift) {
+    for (unsigned shift = 14; shift <= 24; ++shift) {
         const std::size_t usable = (std::size_t{1} << shift) - header;
         const size_classes<size::list::fine> classes{usable};
         std::size_t worst = 0; // in thousandths of the request
@@ -113,6 +114,17 @@ TEST_CASE("the fine list wastes an eighth at most") {
         }
         CHECK(worst <= 125);
         for (std::size_t n = 16; n <= 128; ++n) CHECK(classes.slot_bytes(classes.index_for(n)) == align_up(n, 8));
+    }
+}
+
+TEST_CASE("the fine list divides pages up to 2 MiB by 31, so that a page has nothing left behind its last large row") {
+    for (unsigned shift = 14; shift <= 21; ++shift) {
+        const std::size_t usable = (std::size_t{1} << shift) - header;
+        const size_classes<size::list::fine> classes{usable};
+        for (std::size_t n = usable / 31 < 2048 ? 2049 : usable / 31; n <= usable; n += 97) {
+            const std::size_t slot = classes.slot_bytes(classes.index_for(n));
+            CHECK(usable / slot == usable / align_up(n, 8)); // as many rows per page as rows of n bytes
+        }
     }
 }
 

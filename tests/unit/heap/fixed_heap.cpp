@@ -117,13 +117,15 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
     CHECK(h.heap->valid());
 }
 
-TEMPLATE_LIST_TEST_CASE("large rows are not hoarded: caches hold a sixteenth of a page", "[heap]", policies) {
-    one_heap<TestType> h(5000);
-    typename one_heap<TestType>::cache_type cache;
-    h.heap->adopt(cache, cache.capacity);
-    CHECK(cache.batch == 1);
-    CHECK(cache.limit == 2);
-    h.heap->leave(cache);
+TEMPLATE_LIST_TEST_CASE("large rows are not hoarded: caches hold half of a page of 64 KiB", "[heap]", policies) {
+    for (const auto& [bytes, batch] : {std::pair{5000, 3U}, {10000, 1U}, {30000, 1U}, {1000, 16U}, {300, 32U}}) {
+        one_heap<TestType> h(static_cast<std::size_t>(bytes));
+        typename one_heap<TestType>::cache_type cache;
+        h.heap->adopt(cache, cache.capacity);
+        CHECK(cache.batch == batch);
+        CHECK(cache.limit == 2 * batch);
+        h.heap->leave(cache);
+    }
 }
 
 TEMPLATE_LIST_TEST_CASE("an orphan keeps nothing, and serves again once it is empty", "[heap]", policies) {

@@ -22,7 +22,9 @@ template <class Slots> struct held_heap : one_heap<Slots> {
 
     typename base::cache_type cache;
 
-    explicit held_heap(std::size_t row_bytes) : base(row_bytes) { this->heap->adopt(cache, cache.capacity); }
+    explicit held_heap(std::size_t row_bytes, std::size_t limit = 4_MiB) : base(row_bytes, limit) {
+        this->heap->adopt(cache, cache.capacity);
+    }
     ~held_heap() { this->heap->leave(cache); }
 
     std::vector<std::byte*> take(std::size_t n) {
@@ -89,7 +91,7 @@ TEMPLATE_LIST_TEST_CASE("held counts: with slots that came back without the lock
 }
 
 TEMPLATE_LIST_TEST_CASE("held counts: a full heap finds what it was not told of", "[heap]", policies) {
-    held_heap<TestType> h(64);
+    held_heap<TestType> h(600, 10_MiB);
     const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
     const auto rows = h.take((most + 8) * h.per_page()); // more pages than may owe
     std::vector<std::byte*> given, kept;
@@ -128,4 +130,32 @@ TEMPLATE_LIST_TEST_CASE(
     h.take(h.per_page() - 1 + each);
     CHECK(h.heap->pages() == 2);
     CHECK(h.ledger.peak() == 2 * h.provider.page_bytes()); // nor was one taken and given back
+}
+
+TEMPLATE_LIST_TEST_CASE("held counts: releases in random order over very many pages count at once, and displace few",
+                        "[heap]", policies) {
+    held_heap<TestType> h(600, 16_MiB);
+    const std::size_t most = allot::pages_with_locked_frees<typename held_heap<TestType>::page>::capacity;
+    const std::size_t pages = 2 * most - 56;
+    const auto rows = h.take(pages * h.per_page());
+    std::vector<std::byte*> one_of_each;
+    for (std::size_t i = 0; i < rows.size(); i += h.per_page()) one_of_each.push_back(rows[i]);
+    h.give(one_of_each);
+    std::size_t first_still_owing = 0, counted = 0;
+    for (std::size_t i = 0; i < pages; ++i) {
+        auto& page = h.page_of_row(one_of_each[i]);
+        CHECK(page.freed() == 1);
+        first_still_owing += i < most && page.locked_frees.slots == 1;
+        counted += page.state.freed() == 1;
+    }
+    CHECK(counted == pages - most);
+    CHECK(first_still_owing == most - (pages - most) / 8);
+    CHECK(h.heap->valid());
+    std::vector<std::byte*> others;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        if (i % h.per_page() != 0) others.push_back(rows[i]);
+    h.give(others);
+    CHECK(h.heap->usage().live_rows == 0);
+    h.provider.heaps().collect();
+    CHECK(h.heap->pages() == 1);
 }

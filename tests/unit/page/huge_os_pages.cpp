@@ -31,7 +31,7 @@ std::size_t huge_bytes(const allot::arena_base& pages) {
 } // namespace
 
 TEST_CASE("the unused part of a huge OS page goes back with the used one", "[arena]") {
-    for (const std::size_t page : {64_KiB, 512_KiB, 1_MiB})
+    for (const std::size_t page : {16_KiB, 64_KiB, 512_KiB, 1_MiB})
         for (const bool in_company : {false, true}) {
             allot::arena<> pages{allot::page_bytes{page}, allot::reserve_bytes{128_MiB}};
             std::vector<std::byte*> all;

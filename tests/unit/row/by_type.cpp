@@ -51,8 +51,8 @@ TEST_CASE("rows are told by type, those in shared heaps too, exactly when they a
     std::string first;
     now.for_each([&](const allot::type_usage& u) {
         if (first.empty()) first = u.type->name;
-        if (u.type == &order) CHECK(u.bytes == 334 * 64);
-        if (u.type == &part) CHECK(u.bytes == 666 * 64 + 3 * 1_MiB);
+        if (u.type == &order) CHECK(u.bytes == 334 * 48);
+        if (u.type == &part) CHECK(u.bytes == 666 * 48 + 3 * 1_MiB);
     });
     CHECK(first == "part"); // the most bytes come first
     for (void* p : all) rows.release(p);

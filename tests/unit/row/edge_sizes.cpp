@@ -89,7 +89,7 @@ TEST_CASE("row managers: limits, page sizes and reservations at the edges of siz
         {
             row_manager<plain> rows{limit{bytes}};
             void* const row = rows.try_allocate(100);
-            CHECK((row != nullptr) == (bytes >= 64_KiB));
+            CHECK((row != nullptr) == (bytes >= 16_KiB));
             rows.release(row);
         }
         {

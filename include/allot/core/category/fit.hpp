@@ -23,7 +23,8 @@ struct fit {
     static constexpr std::string_view contract =
         "bool tags: each free run keeps a tag, which streams need; unsigned classes: the size classes per doubling "
         "that "
-        "waste least; of<Tag, Memory>: the implementation, with the members that allot/chunk/chunk_heap.hpp calls";
+        "waste least; bool whole_pages: blocks of more than four pages of a chunk arena are whole pages; of<Tag, "
+        "Memory>: the implementation, with the members that allot/chunk/chunk_heap.hpp calls";
     static constexpr std::string_view fallback_rule = "best";
     static constexpr std::string_view room = "fit";
     using fallback = allot::fit::best;
@@ -32,6 +33,7 @@ struct fit {
     static constexpr bool takes = detail::answers<P, fit> && requires {
         { P::tags } -> detail::constant<bool>;
         { P::classes } -> detail::constant<unsigned>;
+        { P::whole_pages } -> detail::constant<bool>;
     };
 };
 

@@ -10,7 +10,7 @@ namespace allot::inline ALLOT_ABI {
 
 namespace size {
 
-template <class List = list::roxie> struct bucketed;
+template <class List = list::fine> struct bucketed;
 struct packed;
 struct exact;
 
@@ -24,7 +24,7 @@ struct size {
     static constexpr std::string_view contract =
         "std::size_t step: a heap of one size rounds up to a multiple of it; bool rounds: to a size of the list "
         "instead; type list: the size classes for requests of any size";
-    static constexpr std::string_view fallback_rule = "bucketed<list::roxie>";
+    static constexpr std::string_view fallback_rule = "bucketed<list::fine>";
     static constexpr std::string_view room = "row";
     using fallback = allot::size::bucketed<>;
 
@@ -50,10 +50,10 @@ template <class List> struct bucketed {
     static constexpr bool rounds = true;
     static constexpr bool options_valid = allot::size::is_list<List>;
     template <class Set> static constexpr auto refuse_options() { return allot::size::refuse_list<Set, List>(); }
-    static constexpr std::string_view about = "up to the next size of a list: roxie, thor, fine or your own";
+    static constexpr std::string_view about = "up to the next size of a list: fine, roxie, thor or your own";
     static constexpr std::string_view cost =
         "unused: up to half of a slot (roxie); at most 1/8 of the request, from 64 "
-        "bytes to a fifteenth of the page (fine)";
+        "bytes to a 15th of the page (fine)";
 };
 
 /// Multiples of 4 bytes in a heap of one size; its rows are aligned to 4.
