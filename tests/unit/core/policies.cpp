@@ -23,7 +23,7 @@ struct named : policies<oom::null, refill::blocked<16>, fake::host_page, size::p
 
 TEST_CASE("what is not named takes its category's fallback") {
     STATIC_REQUIRE(is_same_v<answer<plain, category::size>, size::bucketed<size::list::fine>>);
-    STATIC_REQUIRE(is_same_v<answer<plain, category::heap>, heap::shared>);
+    STATIC_REQUIRE(is_same_v<answer<plain, category::heap>, heap::per_thread>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::refill>, refill::single>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::ledger>, ledger::counter>);
     STATIC_REQUIRE(is_same_v<answer<plain, category::spill>, spill::none>);
@@ -37,7 +37,7 @@ TEST_CASE("what is named is the answer") {
     STATIC_REQUIRE(is_same_v<answer<named, category::size>, size::packed>);
     STATIC_REQUIRE(is_same_v<answer<named, category::refill>, refill::blocked<16>>);
     STATIC_REQUIRE(is_same_v<answer<named, category::oom>, oom::null>);
-    STATIC_REQUIRE(is_same_v<answer<named, category::heap>, heap::shared>);
+    STATIC_REQUIRE(is_same_v<answer<named, category::heap>, heap::per_thread>);
     STATIC_REQUIRE(resolved<named, product::row_manager>::names<category::oom>);
     STATIC_REQUIRE_FALSE(resolved<named, product::row_manager>::names<category::heap>);
 }
