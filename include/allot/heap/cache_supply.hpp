@@ -225,7 +225,7 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
 
     template <class Entry> ALLOT_NOINLINE std::byte* fill(user_cache& cache, std::byte** slots, Entry& entry) noexcept {
         cache_place<Entry> place{*this, cache, slots, entry};
-        if (!place.has_slots()) this->take_slots(place);
+        if (cache.bits() == 0 || !place.has_slots()) this->take_slots(place);
         return place.row;
     }
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
@@ -233,7 +233,7 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
             const std::uint64_t bits = cache.bits();
             const std::uint32_t n = count_bits(bits);
             if (n == 0 || (n > 1 && n >= cache.group_slots / 8)) {
-                if (n != 0) free_group(cache);
+                if (n != 0) free_group(cache, bits);
                 return open_group(cache, row);
             }
         }
@@ -241,12 +241,12 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         slots[cache.size()] = row;
         cache.set_size(cache.size() + 1);
     }
-    void free_group(user_cache& cache) noexcept {
+    void free_group(user_cache& cache, std::uint64_t bits) noexcept {
         if (lock_.try_lock()) {
             const detail::lock_guard hold(lock_, detail::adopt_lock);
-            put_group(cache, true);
+            supply::put_group_locked(cache.first(), bits);
         } else {
-            put_group(cache, false);
+            supply::put_group(cache.first(), bits);
         }
     }
     void open_group(user_cache& cache, std::byte* row) noexcept {

@@ -194,7 +194,7 @@ class slot_supply : public heap_base,
     template <class Place> bool find_slots(Place& place) noexcept {
         do {
             const detail::lock_guard hold(lock_);
-            if (claim(place)) return true;
+            if (claim_listed(place)) return true;
         } while (place.free_more());
         if (claim_with_page(place, false)) return true;
         detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
@@ -223,8 +223,9 @@ class slot_supply : public heap_base,
         if (memory != nullptr) provider_.settled();
         return got || place.find_waiting();
     }
-    template <class Place> bool claim(Place& place) noexcept {
-        return place.has_slots() || pages_.claim([&](page& p) { return claim_from(p, place); });
+    template <class Place> bool claim(Place& place) noexcept { return place.has_slots() || claim_listed(place); }
+    template <class Place> ALLOT_ALWAYS_INLINE bool claim_listed(Place& place) noexcept {
+        return pages_.claim([&](page& p) { return claim_from(p, place); });
     }
     // Prefers freed slots, which are warm, if there are at least 32 and an eighth of those handed out; then untouched
     // slots; then any freed slots.
