@@ -66,12 +66,21 @@ template <class Page> class pages_with_locked_frees {
         for (Page* const p : pages_)
             if (p != nullptr) visit(*p);
     }
+    // The first page for which is(page) is true, or null. Goes on where the last call ended.
+    template <class Is> Page* find(Is is) noexcept {
+        for (std::size_t i = 0; i != capacity; ++i) {
+            Page* const p = pages_[found_ = (found_ + 1) % capacity];
+            if (p != nullptr && is(*p)) return p;
+        }
+        return nullptr;
+    }
     void clear() noexcept { *this = pages_with_locked_frees(); }
 
   private:
     std::array<Page*, capacity> pages_{};
     std::size_t next_ = 0;
     std::size_t size_ = 0;
+    std::size_t found_ = 0;
     std::uint32_t refused_ = 0;
 };
 

@@ -48,8 +48,8 @@ template <class Page> class page_queues {
         return !p.locked_frees.defer(p.state, p.threshold, fresh(p)) && flush(p);
     }
 
-    // Calls claim_from(page) on listed pages until one yields slots; returns their number. If none does, lists the
-    // pages that are due with their locked frees, and tries again; 0: no page has slots.
+    // Calls claim_from(page) on listed pages until one yields slots; returns their number. If none does, lists a
+    // page that is due with its locked frees, and tries again; 0: no page has slots.
     template <class Claim> std::size_t claim(Claim claim_from) noexcept {
         for (;;) {
             if (const std::size_t got = claim_listed(claim_from)) return got;
@@ -155,15 +155,12 @@ template <class Page> class page_queues {
         if (change.note) empties_.push(&p);
         return change.note;
     }
-    // Flushes the pages that other threads' releases have made due. False: none.
+    // Flushes the first page that other threads' releases have made due. False: none.
     ALLOT_NOINLINE bool flush_due() noexcept {
-        bool any = false;
-        locked_frees_.for_each([&](Page& p) {
-            if (p.locked_frees.defer(p.state, p.threshold, fresh(p))) return;
-            flush(p);
-            any = true;
-        });
-        return any;
+        Page* const due =
+            locked_frees_.find([](Page& p) { return !p.locked_frees.defer(p.state, p.threshold, fresh(p)); });
+        if (due != nullptr) flush(*due);
+        return due != nullptr;
     }
     // Ignores flush()'s result: if a page is empty now, a releaser that saw its `locked_frees` flag has noted the heap.
     ALLOT_NOINLINE void flush_locked_frees() noexcept {

@@ -90,9 +90,7 @@ struct bitmap {
             std::uint32_t in = 0;
             std::uint64_t bits = 0;
             if (locked_count_ != 0) {
-                while (locked_[cursor_] == 0)
-                    if (++cursor_ == word_count_) cursor_ = 0;
-                in = cursor_;
+                in = cursor_ = next_locked(cursor_);
                 bits = std::exchange(locked_[in], 0);
                 locked_count_ -= count_bits(bits);
             } else if (!unshare(in, bits)) {
@@ -163,17 +161,26 @@ struct bitmap {
             if ((shared_[at / 64].load() & bit(at)) == 0) shared_[at / 64].fetch_or(bit(at));
         }
 
+        // The first locked word from `at` on that has slots, the first words behind the last. Requires that one has.
+        std::uint32_t next_locked(std::uint32_t at) const noexcept {
+            for (;; at = 0) {
+                for (; at + 8 <= word_count_; at += 8) {
+                    const std::uint64_t* const w = locked_ + at;
+                    if ((w[0] | w[1] | w[2] | w[3] | w[4] | w[5] | w[6] | w[7]) != 0) break;
+                }
+                for (; at != word_count_; ++at)
+                    if (locked_[at] != 0) return at;
+            }
+        }
         // Claims locked slots into out[left - 1] and down; returns how many are still wanted.
         std::size_t take_locked(std::byte* page, const slot_geometry& cut, std::byte** out, std::size_t left) noexcept {
             const std::size_t wanted = left;
             std::uint32_t at = cursor_;
             for (std::size_t end = left - (left < locked_count_ ? left : locked_count_); left != end;) {
-                if (std::uint64_t bits = locked_[at]; bits != 0) {
-                    left = take(bits, at, page, cut, out, left);
-                    locked_[at] = bits;
-                    if (bits != 0) break;
-                }
-                if (++at == word_count_) at = 0;
+                at = next_locked(at);
+                std::uint64_t bits = locked_[at];
+                left = take(bits, at, page, cut, out, left);
+                locked_[at] = bits;
             }
             cursor_ = at;
             locked_count_ -= static_cast<std::uint32_t>(wanted - left);
