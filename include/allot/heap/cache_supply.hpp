@@ -47,26 +47,25 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     template <class Cache> void push_apart(Cache& cache, std::byte* row) noexcept {
         make_room_and_push(cache, cache.slots(), row);
     }
-    // Frees the oldest n slots of the stack, and the group, to their heaplets. Never waits.
+    // Frees the oldest n > 0 slots of the stack, and the group, to their heaplets. Never waits.
     template <class Cache> void spill(Cache& cache, std::size_t n) noexcept { spill(cache, cache.slots(), n); }
     ALLOT_NOINLINE void spill(user_cache& cache, std::byte** slots, std::size_t n) noexcept {
         if (lock_.try_lock()) {
             const detail::lock_guard hold(lock_, detail::adopt_lock);
             put_group(cache, true);
-            if (n != 0) this->put_locked(slots, n, cache.deferred);
+            this->put_locked(slots, n, cache.deferred);
+            cache.drop_oldest(slots, n);
         } else {
             put_group(cache, false);
-            if (n != 0) this->put(slots, n, cache.deferred);
+            this->put(slots, n, cache.deferred);
+            cache.drop_oldest(slots, n);
         }
-        if (n == 0) return;
-        const std::size_t rest = cache.size() - n;
-        std::memmove(slots, slots + n, rest * sizeof *slots);
-        cache.set_size(rest);
     }
-    // Frees all slots of a cache and counts its deferred frees. Never waits.
+    // Frees all slots of a cache and counts its deferred frees, with the lock: usage() finds each slot in the cache or
+    // free.
     template <class Cache> void flush(Cache& cache) noexcept {
-        if (cache.count() != 0) spill(cache, cache.size());
-        cache.deferred.flush(this->count_callback());
+        const detail::lock_guard hold(lock_);
+        put_all_locked(cache, cache.slots());
     }
 
     // The most slots that the stack of a cache with an array of `capacity` slots may hold: two batches.
@@ -244,6 +243,7 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     void free_group(user_cache& cache, std::uint64_t bits) noexcept {
         if (lock_.try_lock()) {
             const detail::lock_guard hold(lock_, detail::adopt_lock);
+            cache.set_bits(0);
             supply::put_group_locked(cache.first(), bits);
         } else {
             supply::put_group(cache.first(), bits);

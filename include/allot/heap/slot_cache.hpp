@@ -71,6 +71,11 @@ class slot_cache_base {
         set_bits(free & ~(run << low));
         set_size(n);
     }
+    void drop_oldest(std::byte** slots, std::size_t n) noexcept {
+        const std::size_t rest = size() - n;
+        std::memmove(slots, slots + n, rest * sizeof *slots);
+        set_size(rest);
+    }
     void clear() noexcept {
         set_size(0);
         set_group(nullptr, 0, 0);

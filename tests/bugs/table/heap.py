@@ -70,8 +70,8 @@ BUGS = {
         "release_shared(row);"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
-        "spill(cache, cache.size()); cache.deferred.flush(this->count_callback());",
-        "spill(cache, cache.size());"),
+        "put_group(cache, true); cache.deferred.flush(this->locked_count_callback());",
+        "put_group(cache, true);"),
     "group_over_the_page_end": bug(
         "unit/heap/slot_groups.cpp",
         "slots = left < cache.group_slots ? left : cache.group_slots;",

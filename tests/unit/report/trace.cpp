@@ -21,7 +21,8 @@ namespace {
 
 struct traced : allot::policies<allot::watch::trace<>, allot::oom::null> {};
 struct sampled : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 256, .every_nth_row = 100}>,
-                                 allot::oom::null> {};
+                                 allot::oom::null, allot::heap::shared> {};
+struct sampled_by_thread : allot::with<sampled, allot::heap::per_thread> {};
 struct small_trace : allot::policies<allot::watch::trace<allot::watch::trace_options{.events = 8}>, allot::oom::null> {
 };
 struct idle_trace : allot::policies<allot::watch::trace<>, allot::oom::null, allot::retain::idle<1_ms>> {};
@@ -83,6 +84,12 @@ TEST_CASE("idle pages that go back are in the trace", "[trace]") {
     rows.release(rows.allocate(1'000'000));
     while (events_of(rows).count(watch_event::trimmed) == 0) rows.release(rows.allocate(100'000));
     rows.release(long_lived);
+}
+
+TEST_CASE("each thread samples every n-th row of those that it allocates through its own caches", "[trace]") {
+    allot::row_manager<sampled_by_thread> rows{allot::limit{16_MiB}, allot::page_bytes{256_KiB}};
+    for (int i = 0; i < 1031; ++i) rows.release(rows.allocate(40, order)); // it has caches from the 32nd row on
+    CHECK(events_of(rows)[watch_event::row] == 10);
 }
 
 TEST_CASE("every n-th row is sampled, through every handle", "[trace]") {
