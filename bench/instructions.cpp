@@ -5,4 +5,5 @@ int main() {
     counted::rows();
     counted::chunks();
     counted::accounts();
+    counted::pmr();
 }

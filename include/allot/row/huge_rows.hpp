@@ -4,7 +4,7 @@
 //   header_out_of_band:   | row .......... |      header, type and count are in the row's entry of the register
 //
 // Invariant: every huge row has an entry in the manager's register: a list of chunks of 64 entries.
-// Cost: a charge and a run of pages per row; at most a page and 80 bytes of waste (128 if aligned to 64); 16 bytes in
+// Cost: a charge and a run of pages per row; at most a page and 80 bytes of waste (its alignment, if that is more); 16 bytes in
 // the register, without a lock. guard::zero writes the row once at its allocation, and once at its release.
 // Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once

@@ -43,23 +43,26 @@ template <class Set, class Entry> class row_bins : public Entry {
 
     // Null if it fails. A request that the bins cannot serve goes to the manager. `core`: that of the bins.
     ALLOT_ALWAYS_INLINE void* try_allocate(core_type& core, std::size_t bytes, const row_type& type) noexcept {
-        const std::uint32_t number = core.type_number(type);
-        const std::uint32_t index = core.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(!core.has_slot_alignment(type) || number >= type_table::first_checked))
-            return try_allocate_slow(bytes, type, number);
-        this->begin();
+        if (void* const row = pop(core, bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        return try_allocate_slow(bytes, type);
+    }
+    // A row from a bin, without a call, so that callers need no frame; null: try_allocate_slow() may have one.
+    ALLOT_ALWAYS_INLINE void* pop(core_type& core, std::size_t bytes, const row_type& type) noexcept {
+        const std::uint32_t number = core.recent_type_number(type);
+        const std::uint32_t index = core.buckets().direct_index(bytes, type.align);
         std::byte* row;
-        if (ALLOT_LIKELY(bin(index).pop(row))) {
-            this->leave();
-        } else {
-            this->leave();
-            if (index == heap_config::no_index) return try_allocate_slow(bytes, type, number);
-            row = pop_slow(index);
-            if (row == nullptr) return nullptr;
-        }
-        rows::start(false, arena_, row, number);
-        sampler_.allocated(core, bytes, type);
-        return row;
+        if (ALLOT_UNLIKELY(!core.is_plain(type, number) || !pop_slot(index, row))) return nullptr;
+        return start(core, row, number, bytes, type);
+    }
+    // Where pop() found none.
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+        const std::uint32_t number = core_.type_number(type);
+        const std::uint32_t index = core_.buckets().index(bytes, type.align);
+        if (index == heap_config::no_index || !core_.is_plain(type, number))
+            return try_allocate_shared(bytes, type, number);
+        std::byte* row;
+        if (!pop_slot(index, row)) row = pop_slow(index);
+        return row != nullptr ? start(core_, row, number, bytes, type) : nullptr;
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         const std::size_t in_arena = arena_.offset(row);
@@ -141,8 +144,21 @@ template <class Set, class Entry> class row_bins : public Entry {
         for (slot_bin<heap_type>* const b : own_->bins)
             if (b != &no_bin<heap_type>) visit(*b);
     }
-    // A huge row, an alignment above 8, a type with a check, or misuse.
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+    // False: the bin is empty, or hidden, or there is none.
+    ALLOT_ALWAYS_INLINE bool pop_slot(std::uint32_t index, std::byte*& row) noexcept {
+        this->begin();
+        const bool any = bin(index).pop(row);
+        this->leave();
+        return any;
+    }
+    ALLOT_ALWAYS_INLINE void* start(core_type& core, std::byte* row, std::uint32_t number, std::size_t bytes,
+                                    const row_type& type) noexcept {
+        rows::start(false, arena_, row, number);
+        sampler_.allocated(core, bytes, type);
+        return row;
+    }
+    // A huge row, an alignment that no class of slots has, a type with a check, or misuse.
+    void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         void* const row = core_.try_allocate_shared(bytes, type, number);
         return row == nullptr && flush_held() ? core_.try_allocate_shared(bytes, type, number) : row;
     }

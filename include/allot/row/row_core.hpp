@@ -70,29 +70,37 @@ template <class Set> class row_core {
     // ---- rows ---------------------------------------------------------------------------------------------------
 
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
-        if constexpr (policies::per_thread) {
-            thread_bins<Set>* mine = nullptr;
-            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->try_allocate(*this, bytes, type)
-                                                              : try_allocate_elsewhere(bytes, type);
-        } else {
-            return try_allocate_shared(bytes, type, type_number(type));
-        }
+        if constexpr (!policies::per_thread) return try_allocate_shared(bytes, type, type_number(type));
+        else if (void* const row = pop(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        else return try_allocate_slow(bytes, type);
+    }
+    // Fails as the oom policy says. Callers that pass on what this returns need no frame.
+    ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type) {
+        void* row = nullptr;
+        if constexpr (policies::per_thread) row = pop(bytes, type);
+        else row = try_allocate(bytes, type);
+        if (ALLOT_LIKELY(row != nullptr)) return row;
+        row = allocate_slow(bytes, type);
+        if constexpr (policies::oom::raises)
+            if (row == nullptr) __builtin_unreachable(); // so that nobody tests it again
+        return row;
     }
     // Through the heaps' shared caches, not the calling thread's.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
                                                   std::uint32_t number) noexcept {
-        const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_config::no_index && has_slot_alignment(type) &&
-                         number < type_table::first_checked))
+        const std::uint32_t index = buckets_.index(bytes, type.align);
+        if (ALLOT_LIKELY(index != heap_config::no_index && is_plain(type, number)))
             if (auto* const heap = buckets_.at(index)) return start(heap->pop(), number, bytes, type);
-        return try_allocate_slow(bytes, type, number);
+        return try_allocate_shared_slow(bytes, type, number);
     }
-    // Whether each slot is aligned for the type. Where rows count links, a type with a wrong alignment has no number.
-    ALLOT_ALWAYS_INLINE static bool has_slot_alignment(const row_type& type) noexcept {
-        return type.align <= 8 && (policies::counts || (type.align & (type.align - 1)) == 0);
+    // Neither a type with a check nor misuse. Where rows count links, a type with a wrong alignment has no number.
+    ALLOT_ALWAYS_INLINE static bool is_plain([[maybe_unused]] const row_type& type, std::uint32_t number) noexcept {
+        if constexpr (policies::counts) return number < type_table::first_checked;
+        else return (type.align & (type.align - 1)) == 0;
     }
-    // A huge row, an alignment above 8, a type with a check, or misuse.
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+    // A huge row, an alignment above 8 that no class of slots has, a type with a check, or misuse.
+    ALLOT_NOINLINE void* try_allocate_shared_slow(std::size_t bytes, const row_type& type,
+                                                  std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(!type_table::is_alignment(type)))
             return note_misuse(misuse::bad_alignment, bytes, type), nullptr;
         if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
@@ -108,6 +116,10 @@ template <class Set> class row_core {
     }
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
         if constexpr (policies::counts) return context_.types.number(type);
+        return 0;
+    }
+    ALLOT_ALWAYS_INLINE std::uint32_t recent_type_number(const row_type& type) const noexcept {
+        if constexpr (policies::counts) return context_.types.recent_number(type);
         return 0;
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
@@ -315,11 +327,21 @@ template <class Set> class row_core {
         heaps().set_thread_caches([](void* all) noexcept { static_cast<threads*>(all)->empty_all(); }, threads_);
     }
     thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
-    // For a thread that used another manager last, or has no bins of this one.
-    ALLOT_NOINLINE void* try_allocate_elsewhere(std::size_t bytes, const row_type& type) noexcept {
+    // A row from a bin of the calling thread; null: try_allocate_slow() may have one.
+    ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept {
+        thread_bins<Set>* mine = nullptr;
+        return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->pop(*this, bytes, type) : nullptr;
+    }
+    // For a thread whose bin is empty, that used another manager last, or that has no bins of this one.
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
         thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr;
         return mine != nullptr ? mine->try_allocate(*this, bytes, type)
                                : try_allocate_shared(bytes, type, type_number(type));
+    }
+    ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
+        if constexpr (policies::per_thread)
+            if (void* const row = try_allocate_slow(bytes, type)) return row;
+        return refuse(bytes, type.name);
     }
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
         if (!arena().contains(row)) return ignore_foreign(row);
