@@ -1,6 +1,5 @@
 // A manager's heaps for rows of any type, one per size class, created at first use. A row aligned to 16 is in the heap
-// of its class, or of the class 8 bytes above, if those slots are multiples of 16; other alignments have heaps of their
-// own.
+// of its class, or of the class 8 bytes above, if those slots are multiples of 16; each other alignment has its heaps.
 //
 // Invariant: an entry is null, or a heap that exists as long as the manager.
 // Cost: 1 KiB; 1 KiB more from the first request for such an alignment on, for each.

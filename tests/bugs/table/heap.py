@@ -16,6 +16,10 @@ BUGS = {
         "threads/rows.cpp",
         "if (ALLOT_UNLIKELY(!take(*p))) {",
         "p = &places_[0];\n        if (!take(*p) && false) {"),
+    "slots_for_16_are_aligned_to_8": bug(
+        "unit/row/alignments.cpp",
+        "if (classes_.aligned_to_16(index) == index) plan.align = 16;",
+        ""),
     "closed_heap_stays_listed": bug(
         "unit/row/closed_heaps.cpp",
         "pages += heap->reclaim(false); retire(*heap);",
