@@ -63,11 +63,15 @@ template <class Rows, class List> class buckets {
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
+    // The heap of a class; null: at() creates it.
+    ALLOT_ALWAYS_INLINE heap* find(std::uint32_t index) const noexcept {
+        return heaps_[index].load(std::memory_order_acquire);
+    }
     // The heap of a class for rows of this alignment. Null if it cannot be allocated, or no slot of this alignment fits
     // a page.
     ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
         if (ALLOT_LIKELY(align <= 8)) {
-            heap* const h = heaps_[index].load(std::memory_order_acquire);
+            heap* const h = find(index);
             return ALLOT_LIKELY(h != nullptr) ? h : create(heaps_[index], index, 8);
         }
         return at_aligned(index, align);

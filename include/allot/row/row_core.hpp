@@ -70,15 +70,12 @@ template <class Set> class row_core {
     // ---- rows ---------------------------------------------------------------------------------------------------
 
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
-        if constexpr (!policies::per_thread) return try_allocate_shared(bytes, type, type_number(type));
-        else if (void* const row = pop(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        else return try_allocate_slow(bytes, type);
+        if (void* const row = pop(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        return try_allocate_slow(bytes, type);
     }
     // Fails as the oom policy says. Callers that pass on what this returns need no frame.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type) {
-        void* row = nullptr;
-        if constexpr (policies::per_thread) row = pop(bytes, type);
-        else row = try_allocate(bytes, type);
+        void* row = pop(bytes, type);
         if (ALLOT_LIKELY(row != nullptr)) return row;
         row = allocate_slow(bytes, type);
         if constexpr (policies::oom::raises)
@@ -327,20 +324,27 @@ template <class Set> class row_core {
         heaps().set_thread_caches([](void* all) noexcept { static_cast<threads*>(all)->empty_all(); }, threads_);
     }
     thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
-    // A row from a bin of the calling thread; null: try_allocate_slow() may have one.
+    // A row from a cache, without a call; null: try_allocate_slow() may have one.
     ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept {
-        thread_bins<Set>* mine = nullptr;
-        return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->pop(*this, bytes, type) : nullptr;
+        if constexpr (policies::per_thread) {
+            thread_bins<Set>* mine = nullptr;
+            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->pop(*this, bytes, type) : nullptr;
+        } else {
+            const std::uint32_t number = recent_type_number(type), index = buckets_.direct_index(bytes, type.align);
+            if (ALLOT_UNLIKELY(index == heap_config::no_index || !is_plain(type, number))) return nullptr;
+            auto* const heap = buckets_.find(index);
+            return ALLOT_LIKELY(heap != nullptr) ? start(heap->pop_cached(), number, bytes, type) : nullptr;
+        }
     }
-    // For a thread whose bin is empty, that used another manager last, or that has no bins of this one.
+    // Where pop() found none.
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
-        thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr;
-        return mine != nullptr ? mine->try_allocate(*this, bytes, type)
-                               : try_allocate_shared(bytes, type, type_number(type));
+        if constexpr (policies::per_thread)
+            if (thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr)
+                return mine->try_allocate_slow(bytes, type);
+        return try_allocate_shared(bytes, type, type_number(type));
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
-        if constexpr (policies::per_thread)
-            if (void* const row = try_allocate_slow(bytes, type)) return row;
+        if (void* const row = try_allocate_slow(bytes, type)) return row;
         return refuse(bytes, type.name);
     }
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {

@@ -4,10 +4,9 @@
 //     allot::adapt::memory_resource memory{rows};
 //     std::pmr::vector<int> numbers{&memory};
 //
-// A container frees each allocation once, so no links are counted, and no row has a header: a request for 64 bytes
-// takes
-// 64. Sizes are rounded by at most 12.5 % from 64 bytes on. Caches are per thread. Pages are small, because
-// each size class in use charges at least one.
+// A container frees each allocation once, so no links are counted and no row has a header: 64 bytes take 64. Sizes are
+// rounded by at most 12.5 % from 64 bytes on. Caches are per thread. Pages are small, because each size class in use
+// charges at least one.
 // A request of more than a page takes whole pages; for many of those take a chunk_arena with larger chunks.
 #pragma once
 
