@@ -5,5 +5,5 @@ int main() {
     counted::rows();
     counted::chunks();
     counted::accounts();
-    counted::pmr();
+    counted::faces();
 }

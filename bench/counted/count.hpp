@@ -55,6 +55,6 @@ template <int Variant, class Subject> void count(const char* name) {
 void rows();
 void chunks();
 void accounts();
-void pmr();
+void faces();
 
 } // namespace counted

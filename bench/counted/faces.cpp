@@ -73,7 +73,7 @@ struct face_subject : managed<Set> {
 
 } // namespace bench
 
-void counted::pmr() {
+void counted::faces() {
     using namespace bench;
     using enum face;
     count<30, face_subject<thread_rows, false, none, false>>("manager_64");
