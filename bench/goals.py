@@ -1,8 +1,7 @@
-"""The goals of goals.json, judged from the JSON of allot_bench: a line per goal and size.
+"""The goals of goals.json, judged from the JSON of allot_bench and of instructions.py: a line per goal and size.
 
-A ratio is taken round by round, ours over the other one, and its median is judged: met, missed, or within noise when
-the goal lies between the quartiles. Ours is the quickest of our subjects in that cell; the peer is the quickest general
-one, which favours the peers. A goal for which the run has no numbers is reported as not measured, never as met.
+Each goal names the subject that it judges: no result is the best of many. Ratios are taken round by round, and their median is
+judged. A goal for which the run has no numbers is reported as not measured, never as met.
 """
 import json
 import pathlib
@@ -11,6 +10,9 @@ import statistics
 HERE = pathlib.Path(__file__).parent
 FORMAT = "allot_bench 2"
 ABSENT = "not measured"
+MEAN_OVER = [f"W{n}" for n in range(1, 10)]
+LINKED = ["W9"] # malloc has no count there, so a program's count is in front of the row
+PEERS = {False: "peer raw", True: "peer rows"} # without and with a link count
 
 
 class Foreign(Exception):
@@ -69,113 +71,136 @@ def run_cells(run):
     return {(c["workload"], c["size"]): Cell(c) for c in run["cells"]}
 
 
-def verdict(spread, limit, least=False):
-    if spread is None:
-        return ABSENT
-    if limit is None:
-        return "measured"
-    met = spread[1] >= limit if least else spread[1] <= limit
-    return ("met" if met else "missed") + (", within noise" if spread[0] <= limit < spread[2] else "")
+# ---- ways and peers over several workloads ----
 
+def way(subject):
+    """One of our subjects. Where a count is needed and its rows have none, the same with a program's count."""
+    def found(cell, counted):
+        names = [subject + " rows", subject] if counted else [subject]
+        return next((name for name in names if name in cell.subjects), None)
+    return found
+
+
+def peer(name=None):
+    """A malloc library, or the best of all: the fastest variant in each workload (release with or without the size), which favours peers."""
+    def found(cell, counted):
+        mine = [s for s in cell.of_kinds([PEERS[counted]]) if name in (None, s.split()[0])]
+        return min(mine, key=cell.median, default=None)
+    return found
+
+
+class Mean:
+    """A way or peer divided by another over the workloads that both have: the quartiles of the rounds' geometric means, and the worst
+    workload by its median. False where there is none."""
+
+    def __init__(self, cells, size, one, other, counted):
+        ratios = {}
+        for work in MEAN_OVER:
+            cell, with_count = cells.get((work, size)), counted or work in LINKED
+            mine, its = (find(cell, with_count) for find in (one, other)) if cell else (None, None)
+            if mine and its:
+                ratios[work] = divided(cell.samples(mine), cell.samples(its))
+        rounds = [statistics.geometric_mean(each) for each in zip(*ratios.values()) if all(each)]
+        self.works = list(ratios)
+        self.spread = quartiles(rounds)
+        medians = {work: found[1] for work, each in ratios.items() if (found := quartiles(each))}
+        self.worst = max(medians.items(), key=lambda item: item[1], default=None)
+
+    def __bool__(self):
+        return self.spread is not None
+
+
+# ---- goals ----
 
 class Line:
-    """A goal at a size: the result, and a verdict for each way to judge it."""
+    """A goal at a size: what was found, and the verdict."""
 
     def __init__(self, goal, size, limit):
         self.id, self.text, self.size, self.limit = goal["id"], goal["text"], size, limit
-        self.least, self.unit = goal.get("least", False), goal.get("unit", "")
-        self.ours, self.figure = None, None          # our subject, quartiles of the figure
-        self.rows = self.raw = self.other = None     # (name, quartiles of the ratio, our subject)
-        self.verdicts, self.over, self.why = {}, [], ""
+        self.bar, self.least, self.unit = goal.get("bar", False), goal.get("least", False), goal.get("unit", "")
+        self.subject, self.figure, self.state, self.over, self.why = None, None, ABSENT, [], ""
 
-    def judge(self, way, spread):
-        self.verdicts[way] = verdict(spread, self.limit, self.least)
+    def judge(self, subject, spread):
+        self.subject, self.figure = subject, spread
+        if spread is None:
+            self.state = ABSENT
+        elif self.limit is None:
+            self.state = "measured"
+        else:
+            self.state = "met" if self.meets(spread[1]) else "missed"
+
+    def meets(self, value):
+        return value >= self.limit if self.least else value <= self.limit
 
     @property
-    def missed(self):
-        return any(v.startswith("missed") for v in self.verdicts.values())
-
-    @property
-    def state(self):
-        """In one word."""
-        if self.missed:
-            return "missed"
-        verdicts = set(self.verdicts.values())
-        return ABSENT if not verdicts or ABSENT in verdicts else "measured" if "measured" in verdicts else "met"
+    def near(self):
+        """The goal lies between the quartiles: another run may decide otherwise."""
+        return self.figure is not None and self.limit is not None and self.figure[0] <= self.limit < self.figure[2]
 
 
-def of_one_figure(goal, line, cells):
-    """Goals on a figure itself. With "all", every subject of ours in every cell must meet it, and the worst is reported."""
+def of_way(goal, line, cells, _):
+    """The geometric mean of one way of ours over all of MEAN_OVER, where the best raw peer of each is 1."""
+    found = Mean(cells, line.size, way(goal["subject"]), peer(), False)
+    complete = found.works == MEAN_OVER
+    line.judge(goal["subject"], found.spread if complete else None)
+
+
+def of_figures(goal, line, cells, _):
+    """A figure itself: of the subject in "of"; without that every subject of ours in every cell must meet it, and the worst is reported."""
     works = goal["work"] if isinstance(goal["work"], list) else [goal["work"]]
     figures = goal["figure"] if isinstance(goal["figure"], list) else [goal["figure"]]
-    kinds = goal.get("kinds") or (["ours"] if goal.get("counted") else ["ours", "ours uncounted"])
     found, absent = [], [work for work in works if (work, line.size) not in cells]
     for work in works:
         cell = cells.get((work, line.size))
         for figure in figures if cell else []:
             floor = cell.median(goal["minus"], figure) if goal.get("minus") else 0
-            for name in cell.of_kinds(kinds):
+            for name in [goal["of"]] if "of" in goal else cell.of_kinds(["ours", "ours uncounted"]):
                 values = [(v - floor) / goal.get("share", 1) for v in cell.samples(name, figure) if v is not None]
                 if values and floor != float("inf"):
                     found.append((quartiles(values), f"{name} ({work}, {figure})" if len(works) > 1 else name))
     if not found:
-        return line.judge("", None)
-    larger_is_worse = not goal.get("least")
-    last = (max if larger_is_worse else min) if goal.get("all") else (min if larger_is_worse else max)
-    line.figure, line.ours = last(found, key=lambda f: f[0][1])
-    line.judge("", line.figure)
-    if goal.get("all"):
-        line.ours = "worst: " + line.ours
-        line.over = sorted(name for values, name in found if values[1] != line.limit and (values[1] > line.limit) == larger_is_worse)
-        if absent and not line.missed:
-            line.verdicts[""] = ABSENT # a part of it
-            line.why = f"no results of {', '.join(absent)}"
+        return
+    worst, name = (min if line.least else max)(found, key=lambda f: f[0][1])
+    line.judge(name, worst)
+    if "of" not in goal:
+        line.subject = "worst: " + name
+        line.over = sorted(name for values, name in found if not line.meets(values[1]))
+        if absent and line.state == "met":
+            line.state, line.why = ABSENT, f"no results of {', '.join(absent)}" # a part of it
 
 
-def of_growth(goal, line, cells):
-    """How a figure grows from one cell to another; with "to", divided by the growth of the bound's."""
+def of_growth(goal, line, cells, _):
+    """How a figure grows from one cell to another; with "to", divided by the growth of that subject's."""
     large, small = cells.get((goal["work"], line.size)), cells.get((goal["growth"], line.size))
     if not large or not small:
-        return line.judge("", None)
+        return
     figure = goal.get("figure", large.figures[0])
 
     def growth(subject):
         return divided(large.samples(subject, figure), small.samples(subject, figure))
-    ours = large.best(["ours"], figure)
-    mine = growth(ours)
-    line.ours, line.figure = ours, quartiles(mine)
-    if "to" not in goal:
-        return line.judge("", line.figure)
-    spread = quartiles(divided(mine, growth(goal["to"])))
-    line.other = (goal["to"], spread, ours)
-    line.judge("", spread)
+    mine = growth(goal["of"])
+    line.judge(goal["of"], quartiles(divided(mine, growth(goal["to"])) if "to" in goal else mine))
 
 
-def of_ratios(goal, line, cells):
-    """To the best peer's rows and to the best raw peer; or to the subject named in "to"."""
+def of_ratio(goal, line, cells, _):
+    """One subject to another, or to the best peer of a kind."""
     cell, figure = cells.get((goal["work"], line.size)), goal.get("figure")
-    if cell is None:
-        return line.judge("", None)
-
-    def ratio(kinds, other):
-        ours = goal.get("of") or cell.best(kinds, figure)
-        return (other, cell.ratio(ours, other, figure), ours) if ours and other else None
-    if "to" in goal:
-        line.other = ratio(["ours"], goal["to"])
-        line.judge("", line.other and line.other[1])
-        best = line.other
-    else:
-        best = line.rows = ratio(["ours"], cell.best(["peer rows"], figure))
-        line.judge("rows", line.rows and line.rows[1])
-        if goal.get("only") != "rows":
-            line.raw = ratio(["ours"] if goal.get("counted") else ["ours", "ours uncounted"], cell.best(["peer raw"], figure))
-            line.judge("raw", line.raw and line.raw[1])
-        line.other = ratio(["ours"], cell.bound)
-    if best and best[2] in cell.subjects:
-        line.ours, line.figure = best[2], quartiles(cell.samples(best[2], figure))
+    other = cell and (cell.best([goal["to"]], figure) if goal["to"] in PEERS.values() else goal["to"])
+    if other:
+        line.judge(f"{goal['of']} to {other}", cell.ratio(goal["of"], other, figure))
 
 
-JUDGES = {"ratio": of_ratios, "growth": of_growth, "figure": of_one_figure}
+def of_instructions(goal, line, _, counts):
+    """Those of a pair; with "minus", those beyond another variant's."""
+    def pair(variant):
+        ops = counts.get(variant, {}).get(f"{goal['work']}/{line.size}")
+        return sum(ops.values()) if ops else None
+    mine, less = pair(goal["variant"]), pair(goal["minus"]) if "minus" in goal else 0
+    if mine is not None and less is not None:
+        line.judge(goal["variant"], quartiles([mine - less]))
+
+
+JUDGES = {"way": of_way, "ratio": of_ratio, "growth": of_growth, "figure": of_figures, "instructions": of_instructions}
 
 
 def reasons(path=HERE / "reasons.txt"):
@@ -187,13 +212,14 @@ def wanted(path=HERE / "goals.json"):
     return json.loads(pathlib.Path(path).read_text())
 
 
-def judge(run, path=HERE / "goals.json", why=None):
+def judge(run, counts, path=HERE / "goals.json", why=None):
+    """`counts`: what instructions.py found, {} where that is not known."""
     cells, why = run_cells(run), reasons() if why is None else why
     lines = []
     for goal in wanted(path):
         for size, limit in goal["sizes"].items():
             line = Line(goal, size, limit)
-            JUDGES[goal["judge"]](goal, line, cells)
+            JUDGES[goal["judge"]](goal, line, cells, counts)
             line.why = why.get(f"{line.id}/{size}") or why.get(line.id) or line.why
             lines.append(line)
     return lines

@@ -3,6 +3,8 @@
 
 int main() {
     counted::rows();
+    counted::ways();
+    counted::pmr();
     counted::chunks();
     counted::accounts();
     counted::faces();

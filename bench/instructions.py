@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+from layout import table
+
 
 def calls(profile):
     """{function: inclusive instructions} of the calls in a callgrind profile, which abbreviates names."""
@@ -28,8 +30,14 @@ def calls(profile):
     return costs
 
 
+SIZES = {"one_size": "64", "mixed_sizes": "mixed"}
+WORKS = {"pair": "W1", "allocate": "W2", "release": "W2"}
+ROWS = {"W1": 10_000, "W2": 100_000} # as in counted/count.hpp
+KEYS = [f"{work}/{size}" for work in ROWS for size in SIZES.values()]
+
+
 def counts(program, valgrind):
-    """{variant: {"in_cache": {...}, "in_batches": {...}}}: instructions per row, without those of "null"."""
+    """{variant: {"W1/64": {"pair": ...}, "W2/64": {"allocate": ..., "release": ...}, ...}}: instructions per row, without those of "null"."""
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run([valgrind, "--tool=callgrind", f"--callgrind-out-file={folder}/out", program],
                              capture_output=True, text=True)
@@ -39,16 +47,16 @@ def counts(program, valgrind):
     variants = dict(line.split() for line in run.stdout.splitlines())
     out = {}
     for function, cost in calls(profile).items():
-        if match := re.search(r"measured::(allocate|release)<(\d+), (\d+), ", function):
-            operation, variant, rows = match.groups()
-            key = "in_cache" if rows == "32" else "in_batches"
-            out.setdefault(variants[variant], {}).setdefault(key, {})[operation] = cost / int(rows)
-    if list(out.get("null", {})) != ["in_cache", "in_batches"] or len(out) != len(variants):
+        if match := re.search(r"measured::(pair|allocate|release)<(\d+), bench::(\w+), ", function):
+            operation, variant, sizes = match.groups()
+            work = WORKS[operation]
+            out.setdefault(variants[variant], {}).setdefault(f"{work}/{SIZES[sizes]}", {})[operation] = cost / ROWS[work]
+    if set(out.get("null", {})) != set(KEYS) or len(out) != len(variants):
         sys.exit("instructions.py: the profile lacks measured functions; is the program stripped?")
     floor = out.pop("null")
     names = [variants[v] for v in sorted(variants, key=int) if variants[v] in out]
-    return {name: {key: {op: round(out[name][key][op] - floor[key][op], 1) for op in ("allocate", "release")}
-                   for key in floor}
+    return {name: {key: {op: round(n - floor[key][op], 1) for op, n in out[name][key].items()}
+                   for key in KEYS if key in out[name]}
             for name in names}
 
 
@@ -58,7 +66,14 @@ def over(found, ceilings):
             for op, most in ops.items():
                 is_now = found.get(name, {}).get(key, {}).get(op)
                 if is_now is None or is_now > most:
-                    yield f"{name}: {op} {key.replace('_', ' ')} takes {is_now} instructions, more than {most}"
+                    yield f"{name}: {op} in {key} takes {is_now} instructions, more than {most}"
+
+
+def lines(found):
+    """A table; of W2: allocate + release = the pair."""
+    def cell(ops):
+        return " = ".join([" + ".join(f"{n:.1f}" for n in ops.values())] + [f"{sum(ops.values()):.1f}"] * (len(ops) > 1)) or "-"
+    return table(["instructions of a pair"] + KEYS, [[name] + [cell(keys.get(key, {})) for key in KEYS] for name, keys in found.items()])
 
 
 def main():
@@ -70,12 +85,7 @@ def main():
     options = parser.parse_args()
 
     found = counts(options.program, options.valgrind)
-    print("| instructions per row | allocate, in cache | release, in cache | allocate, in batches | "
-          "release, in batches |")
-    print("|---|---:|---:|---:|---:|")
-    for name, keys in found.items():
-        cells = [keys[key][op] for key in ("in_cache", "in_batches") for op in ("allocate", "release")]
-        print(f"| {name} | " + " | ".join(f"{c:.1f}" for c in cells) + " |")
+    print("\n".join(lines(found)))
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
     if options.gate:

@@ -49,9 +49,9 @@ std::vector<subject> all_subjects(const std::vector<peer>& peers) {
     all.push_back(make_subject<mapped_list_bound<true, true>>("free lists, huge pages, given back", kind::bound));
     add_ours(all);
     for (subject& s : all)
-        for (const char* name :
-             {"free list", "free list, counted", "heap.local bitmap", "heap.local linked", "heap.local packed",
-              "heap.local scanning", "rows.local bitmap", "heap.local uncounted"})
+        for (const char* name : {"null", "free list", "free list, counted", "shared list", "two atomic adds",
+                                 "heap.local bitmap", "heap.local linked", "heap.local packed", "heap.local scanning",
+                                 "heap.local shared", "rows.local bitmap", "heap.local shared uncounted"})
             s.few = s.few || s.name == name;
     add_peers<true>(all, peers);
     add_peers<false>(all, peers);
@@ -75,7 +75,8 @@ std::vector<planned> plan(const options& asked, const std::vector<subject>& subj
         const bool counted = of.measured == how::counted;
         if (!chosen(asked, of) || (counted && !counts)) return;
         const planned one{{&of, size == "mixed" ? 0 : number(size, 8, 65536), asked.smoke ? smoke_scale : 1},
-                          counted ? 1 : std::min(asked.rounds, of.max_rounds)};
+                          counted || asked.smoke ? 1
+                                                 : std::min(asked.rounds * (1 + of.noisy) + of.noisy, of.max_rounds)};
         if (one.what.large() && one.what.memory() > memory) {
             std::fprintf(stderr, "skipped - %s at %s: it takes %zu MiB, and %zu are free\n",
                          std::string(of.name).c_str(), size.c_str(), one.what.memory() >> 20, memory >> 20);

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Markdown, and with matplotlib a plot, from the JSON of allot_bench: a short page of goals and geometric means, or every number.
+"""Markdown, and with matplotlib a plot, from the JSON of allot_bench: a short page of bars, ways and peers, or every number.
 
-    bench/table.py rows.json [--all | --goals] [--out rows.md] [--plot rows.svg] [--instructions instructions.json]
+    bench/table.py rows.json [--all | --goals | --before OLD.json] [--out rows.md] [--plot rows.svg] [--instructions instructions.json]
 
-goals.json and reasons.txt, beside this file, hold the goals and the reasons for those that are missed.
+Instructions are read from the file of that name beside the JSON, unless another is given. goals.json and reasons.txt, beside this
+program, hold the goals and the reasons for those that are missed.
 """
 import argparse
 import json
@@ -12,6 +13,7 @@ import sys
 
 import goals
 import summary
+from instructions import lines as instructions_table
 from layout import number, table, with_quartiles
 
 
@@ -21,19 +23,15 @@ def spread(values):
 
 
 def goal_line(line):
-    def ratio(of):
-        return f"{with_quartiles(of[1])} of {of[0]}" if of and of[1] else "-"
-    bare = [f"{way}: {v}" if way else v for way, v in line.verdicts.items()]
-    result = "; ".join(bare).replace("missed", "**missed**").replace(goals.ABSENT, f"**{goals.ABSENT}**")
     limit = "-" if line.limit is None else ("at least " if line.least else "") + f"{line.limit:g}"
-    also = f" (raw: {line.raw[2]})" if line.raw and line.raw[2] != line.ours else ""
-    return [line.text, line.size, limit, (line.ours or "-") + also,
+    verdict = line.state + (", within noise" if line.near else "")
+    return [line.text, line.size, limit, line.subject or "-",
             with_quartiles(line.figure) + (f" {line.unit}" if line.unit else "") if line.figure else "-",
-            ratio(line.rows), ratio(line.raw), ratio(line.other), result]
+            verdict if line.state in ("met", "measured") else f"**{verdict}**"]
 
 
-def goal_table(run):
-    lines = goals.judge(run)
+def goal_table(run, counts):
+    lines = goals.judge(run, counts)
     states = [line.state for line in lines]
     yield "## Goals\n"
     if all(s == goals.ABSENT for s in states):
@@ -42,15 +40,10 @@ def goal_table(run):
     if "--smoke" in run["command"].split():
         yield "**A smoke run: its numbers mean nothing, and neither do the results.**\n"
     yield ", ".join(f"{states.count(s)} {s}" for s in ("met", "missed", "measured", goals.ABSENT)) + ".\n"
-    yield ("- *Ours*: the best set in the cell. *Result*: its number, with quartiles.\n"
-           "- Ratios are medians over rounds, with quartiles, to the best general peer in the cell.\n"
-           "- *Peer's rows*: malloc(n + 8) with a link count that an atomic subtraction drops. Ours drops a sole link without one, which favours ours.\n"
-           "- *Raw peer*: malloc and free without a count, so they do less. Ours may be uncounted there, too, unless the goal counts.\n"
-           "- *Bound*: code that no allocator can beat, or what the goal names.\n"
+    yield ("- *Found*: the subject's number, or its ratio to another, with quartiles.\n"
            "- *Within noise*: the goal is between the quartiles, so another run may decide otherwise.\n"
            "- *Measured*: no limit is set.\n")
-    yield from table(["goal", "size", "at most", "ours", "result", "to the best peer's rows", "to the best raw peer", "to the bound",
-                      "verdict"], [goal_line(line) for line in lines])
+    yield from table(["goal", "size", "at most", "subject", "found", "verdict"], [goal_line(line) for line in lines])
     yield from misses(lines)
 
 
@@ -109,12 +102,9 @@ def walks(cells):
 
 
 def instructions(found):
-    yield "## Instructions per row of 64 bytes\n"
-    yield ("Counted by callgrind (`bench/instructions.py`), without those of the loop. In cache: the shortest path. "
-           "In batches: 20000 rows are allocated, then released, so that refills and spills count in part.\n")
-    keys = [(k, op) for k in ("in_cache", "in_batches") for op in ("allocate", "release")]
-    yield from table(["variant"] + [f"{op}, {k.replace('_', ' ')}" for k, op in keys],
-                     [[name] + [f"{f[k][op]:.1f}" for k, op in keys] for name, f in found.items()])
+    yield "## Instructions of a pair\n"
+    yield "Counted by callgrind (`bench/instructions.py`), without those of the loop.\n"
+    yield from instructions_table(found)
 
 
 def whole_cell(c):
@@ -140,7 +130,7 @@ def every_table(run, counts):
     yield "# Rows: every number\n"
     yield f"`{run['command']}`, {run['rounds']:g} rounds. How to read it: bench/NOTES.md.\n"
     yield from table(["machine", ""], [[k, v] for k, v in run["machine"].items()])
-    yield from goal_table(run)
+    yield from goal_table(run, counts)
     yield from summaries(cells)
     yield from tails(cells)
     yield from walks(cells)
@@ -170,23 +160,29 @@ def main():
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--all", action="store_true", help="every table: each subject in each workload, tails, walks, the sets")
     what.add_argument("--goals", action="store_true", help="the table of goals, with quartiles and reasons")
+    what.add_argument("--before", type=pathlib.Path, metavar="FILE", help="what each size gained since that run")
     parser.add_argument("--out", type=pathlib.Path, metavar="FILE", help="write there, not to the terminal")
     parser.add_argument("--plot", metavar="FILE", help="draw the plot there; needs matplotlib")
-    parser.add_argument("--instructions", type=pathlib.Path, metavar="FILE", help="with --all: the JSON of bench/instructions.py")
+    parser.add_argument("--instructions", type=pathlib.Path, metavar="FILE", help="the JSON of bench/instructions.py")
     options = parser.parse_args()
     try:
         run = goals.load(options.json)
+        before = goals.load(options.before) if options.before else None
     except goals.Foreign as error:
         sys.exit(f"table.py: {error}")
-    counts = json.loads(options.instructions.read_text()) if options.instructions else None
+    beside = options.json.with_name("instructions.json")
+    counted = options.instructions or (beside if beside.exists() else None)
+    counts = json.loads(counted.read_text()) if counted else {}
     if options.plot:
         draw(run, options.plot)
     if options.goals:
-        lines = goal_table(run)
+        lines = goal_table(run, counts)
+    elif before:
+        lines = summary.gains(before, run)
     elif options.all:
         lines = every_table(run, counts)
     else:
-        lines = summary.page(run, options.json, options.out)
+        lines = summary.page(run, counts, options.json, options.out)
     text = "\n".join(lines).rstrip("\n") + "\n"
     if options.out:
         options.out.write_text(text)

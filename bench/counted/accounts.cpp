@@ -4,6 +4,7 @@
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 
+#include <array>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -18,9 +19,10 @@ template <class... Values> struct charge_subject {
     explicit charge_subject(const bench::job&) {}
     struct user {
         explicit user(charge_subject& of) : leaf(of.leaf) {}
-        void* allocate(std::size_t bytes) { return leaf.try_charge(bytes) ? &leaf : nullptr; }
+        void* allocate(std::size_t bytes) { return leaf.try_charge(bytes) ? row.data() : nullptr; }
         void release(void*, std::size_t bytes) { leaf.refund(bytes); }
         allot::account& leaf;
+        std::array<std::byte, 64> row{};
     };
 };
 
@@ -35,7 +37,7 @@ template <class Make> struct view_subject {
 
     explicit view_subject(const bench::job&) {}
     struct user {
-        explicit user(view_subject& s) : of(s), views(20'000) {}
+        explicit user(view_subject& s) : of(s), views(counted::rows_of_W2) {}
         void* allocate(std::size_t bytes) {
             views[n] = Make{}(of, bytes);
             return views[n++].data();

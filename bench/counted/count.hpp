@@ -1,13 +1,15 @@
-// The functions that bench/instructions.py counts under callgrind. Each is an instance measured::allocate<Variant,
-// Rows> that is called once, so callgrind's inclusive cost of that call is the count.
+// The functions that bench/instructions.py counts under callgrind. Each is an instance of a template of this namespace
+// that is called once, so callgrind's inclusive cost of that call is the count.
 //
-//   in cache     32 rows from a handle with 64 free slots, and back: the shortest path
-//   in batches   20000 rows and back: refills and spills, divided among the rows
+//   W1   pairs: a row is allocated, written and released
+//   W2   100,000 rows are allocated and written, then released last first: refills and spills, divided among the rows
 //
-// Each kind of subject has its own source file: the more a compiler has before it, the less it inlines.
+// Sizes are 64 bytes, read from memory, and mixed ones from a table where the subject has rows of any size. Each kind
+// of subject has its own source file: the more a compiler has before it, the less it inlines.
 #pragma once
 
 #include <harness/job.hpp>
+#include <workloads/one_thread.hpp>
 
 #include <cstddef>
 #include <cstdio>
@@ -15,44 +17,57 @@
 
 namespace measured {
 
-template <int Variant, int Rows, class User> [[gnu::noinline]] void allocate(User& user, std::vector<void*>& rows) {
-    for (void*& row : rows) {
-        row = user.allocate(64);
-        bench::escape(row);
-    }
+using bench::mixed_sizes;
+using bench::one_size;
+using bench::word;
+
+template <int Variant, class Sizes, class User>
+[[gnu::noinline]] void pair(User& user, const Sizes& sizes, std::size_t n) {
+    bench::pairs(user, sizes, n);
 }
-template <int Variant, int Rows, class User> [[gnu::noinline]] void release(User& user, std::vector<void*>& rows) {
-    for (void* row : rows) user.release(row, 64);
+template <int Variant, class Sizes, class User>
+[[gnu::noinline]] void allocate(User& user, const Sizes& sizes, std::vector<word>& rows) {
+    bench::fill(user, sizes, rows);
+}
+template <int Variant, class Sizes, class User>
+[[gnu::noinline]] void release(User& user, const Sizes& sizes, std::vector<word>& rows) {
+    bench::drain_back(user, sizes, rows);
 }
 
 } // namespace measured
 
 namespace counted {
 
-// The same work unmeasured: under other names.
-template <class User> void warm(User& user, std::vector<void*>& rows) {
-    for (void*& row : rows) row = user.allocate(64);
-    for (void* row : rows) user.release(row, 64);
+inline constexpr std::size_t rows_of_W1 = 10'000, rows_of_W2 = 100'000; // known to instructions.py
+
+template <int Variant, class User, class Sizes>
+void count_once(User& user, const Sizes& sizes, std::vector<bench::word>& rows) {
+    measured::pair<Variant>(user, sizes, rows_of_W1);
+    measured::allocate<Variant>(user, sizes, rows);
+    measured::release<Variant>(user, sizes, rows);
 }
 
-template <int Variant, int Rows, class User> void count_rows(User& user) {
-    std::vector<void*> rows(Rows);
-    for (int time = 0; time < 3; ++time) warm(user, rows);
-    measured::allocate<Variant, Rows>(user, rows);
-    measured::release<Variant, Rows>(user, rows);
-}
-
-// Its variant's number is told beside the name: the profile knows only that.
-template <int Variant, class Subject> void count(const char* name) {
-    Subject& subject = *new Subject(bench::job{&bench::workloads[1], 64, 1});
+template <int Variant, class Subject, class Sizes> void count_sizes(const Sizes& sizes, std::size_t bytes) {
+    constexpr int warm = -1; // the same work unmeasured
+    Subject& subject = *new Subject(bench::job{&bench::workloads[1], bytes, 1});
     typename Subject::user user(subject);
     bench::escape(&user);
-    count_rows<Variant, 32>(user);
-    count_rows<Variant, 20'000>(user);
+    bench::escape(&sizes);
+    std::vector<bench::word> rows(rows_of_W2);
+    for (int time = 0; time < 2; ++time) count_once<warm>(user, sizes, rows);
+    count_once<Variant>(user, sizes, rows);
+}
+
+// Its variant's number is printed beside the name: the profile knows only that.
+template <int Variant, class Subject> void count(const char* name) {
+    count_sizes<Variant, Subject>(bench::one_size{64}, 64);
+    if constexpr (requires { requires Subject::any_size; }) count_sizes<Variant, Subject>(bench::mixed_sizes{}, 0);
     std::printf("%d %s\n", Variant, name);
 }
 
 void rows();
+void ways();
+void pmr();
 void chunks();
 void accounts();
 void faces();

@@ -2,7 +2,8 @@
 #include <counted/count.hpp>
 
 #include <bounds/free_list.hpp>
-#include <ours/list.hpp>
+#include <ours/sets.hpp>
+#include <ours/subjects.hpp>
 
 void counted::rows() {
     using namespace bench;
@@ -13,9 +14,6 @@ void counted::rows() {
     count<3, local_heap_subject<bitmap_rows, unique>>("heap_local_bitmap");
     count<4, local_heap_subject<linked_rows, unique>>("heap_local_linked");
     count<5, local_heap_subject<bitmap_rows, unique, allot::size::packed>>("heap_local_packed");
-    count<6, local_rows_subject<bitmap_rows>>("rows_local");
+    count<6, local_heap_subject<guarded_rows, unique>>("heap_local_guarded");
     count<7, heap_subject<bitmap_rows>>("heap_no_handle");
-    count<8, manager_subject<bitmap_rows>>("manager_shared");
-    count<9, manager_subject<thread_rows>>("manager_per_thread");
-    count<10, local_heap_subject<guarded_rows, unique>>("heap_local_guarded");
 }

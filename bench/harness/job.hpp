@@ -62,6 +62,7 @@ struct workload {
     std::size_t max_rounds = 10'000;
     bool few = false;       // only subjects that stand for their kind
     bool mixed_too = false; // at 64 bytes, and at mixed sizes where they are asked for
+    bool noisy = false;     // n rounds are 2 n + 1
 };
 
 inline constexpr std::array workloads{
@@ -70,13 +71,15 @@ inline constexpr std::array workloads{
     workload{work::fifo, "W3", "100k rows, released first first", cpu_only},
     workload{work::random, "W4", "100k rows, released in random order", cpu_only},
     workload{work::replace, "W5", "1 M live rows, a random one replaced", cpu_only},
-    workload{work::hand_over, "W6", "one thread allocates, another reads and releases", cpu_wall},
+    workload{work::hand_over, "W6", "one thread allocates, another reads and releases", cpu_wall, 0, how::timed, true,
+             when::always, 10'000, false, false, true},
     workload{work::replace_2, "W7", "W5 in two threads, 500k rows each, one heap", cpu_wall},
     workload{work::larson, "W8", "2 threads x 16k rows, a random one replaced; new threads take over", cpu_wall},
     workload{work::churn_2, "W9", "link-counted churn, two threads, half the rows freed by the other", cpu_wall},
     workload{work::churn, "W9S", "link-counted churn, one thread", cpu_only},
     workload{work::growth, "W10/1e4", "growth of a fresh process to 10k rows", growing, 10'000},
-    workload{work::growth, "W10/1e6", "growth of a fresh process to 1 M rows", growing, 1'000'000},
+    workload{work::growth, "W10/1e6", "growth of a fresh process to 1 M rows", growing, 1'000'000, how::timed, true,
+             when::always, 3, true},
     workload{work::growth, "W10/3e7", "growth of a fresh process to 30 M rows", growing, 30'000'000, how::timed, false,
              when::not_in_smoke, 3, true},
     workload{work::pair_2, "T1", "W1 in two threads, one heap", cpu_wall},
@@ -110,14 +113,18 @@ inline constexpr std::array workloads{
              how::counted, false, when::not_in_smoke},
     workload{work::single, "most/100", "instructions of one call, every slot taken", worst_steps, 100, how::counted,
              false},
-    workload{work::pair, "steps/W1", "of W1, the harness's own included", steps, 0, how::counted, false},
-    workload{work::pair_2, "steps/T1", "of T1, the harness's own included", steps, 0, how::counted, false},
+    workload{work::pair, "steps/W1", "of W1, the harness's own included", steps, 0, how::counted, false, when::always,
+             10'000, true},
+    workload{work::pair_2, "steps/T1", "of T1, the harness's own included", steps, 0, how::counted, false, when::always,
+             10'000, true},
     workload{work::batches_2, "steps/T3", "of T3, the harness's own included", steps, 256, how::counted, false,
-             when::not_in_smoke},
+             when::not_in_smoke, 10'000, true},
     workload{work::churn_2, "steps/W9", "of W9, the harness's own included", steps, 0, how::counted, false,
-             when::not_in_smoke},
-    workload{work::link, "steps/link", "of link and release", steps, 0, how::counted, false},
-    workload{work::constant, "steps/constant", "of link and release of a constant", steps, 0, how::counted, false},
+             when::not_in_smoke, 10'000, true},
+    workload{work::link, "steps/link", "of link and release", steps, 0, how::counted, false, when::always, 10'000,
+             true},
+    workload{work::constant, "steps/constant", "of link and release of a constant", steps, 0, how::counted, false,
+             when::always, 10'000, true},
     workload{work::bytes, "bytes", "bytes of one more row of 64; what a trim gives back after all went", footprint,
              1'000'000, how::timed, false},
     workload{work::walk, "walk", "a random walk over 1 GiB of rows; growing so far, releasing all, growing again",

@@ -1,5 +1,5 @@
 // Runs subjects in rounds: in each round every subject that fits the job runs once, in a new random order, each in its
-// own process.
+// own process. Subjects that no page compares take part in the first rounds only.
 #pragma once
 
 #include <harness/isolate.hpp>
@@ -25,8 +25,10 @@ struct subject {
     kind what;
     std::function<bool(const job&)> fits;
     std::function<sample(const job&)> run;
-    bool few = false; // stands for its kind where a workload takes long
+    bool few = false;      // stands for its kind where a workload takes long
+    bool compared = false; // a way or a peer: takes part in all rounds, others in the first ones
 };
+inline constexpr std::size_t first_rounds = 3;
 
 inline bool takes_part(const subject& one, const job& what) { return one.fits(what) && (one.few || !what.of->few); }
 
@@ -69,6 +71,7 @@ inline cell run_rounds(const job& what, const std::vector<subject>& subjects, st
     for (std::size_t round = 0; round < rounds; ++round) {
         std::shuffle(order.begin(), order.end(), random);
         for (const std::size_t i : std::vector(order)) {
+            if (!subjects[i].compared && round >= first_rounds) continue;
             const auto measured = measured_once(subjects[i], what);
             if (!measured) {
                 std::fprintf(stderr, "left out - %s at %s/%s: its process failed or took too long\n",

@@ -2,12 +2,15 @@
 // Each has a limit, and a link count in each row unless its set says otherwise.
 #pragma once
 
+#include <harness/counted_over.hpp>
 #include <harness/job.hpp>
 #include <harness/measure.hpp>
 
+#include <allot/adapt/pmr.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstddef>
+#include <memory_resource>
 #include <type_traits>
 #include <utility>
 
@@ -37,9 +40,12 @@ template <class Way> struct one_size_user : row_user<Way> {
     BENCH_INLINE void* allocate(std::size_t) { return this->way.allocate(); }
     BENCH_INLINE void* try_allocate(std::size_t) { return this->way.try_allocate(); }
 };
-// Tells the size at release, as a program that knows it would.
-template <class Way> struct any_size_user : row_user<Way> {
-    BENCH_INLINE void release(void* row, std::size_t bytes) noexcept { this->way.release(row, bytes); }
+// Sized: the release gets the row's size, too.
+template <class Way, bool Sized> struct any_size_user : row_user<Way> {
+    BENCH_INLINE void release(void* row, std::size_t bytes) noexcept {
+        if constexpr (Sized) this->way.release(row, bytes);
+        else this->way.release(row);
+    }
     BENCH_INLINE void* allocate(std::size_t bytes) { return this->way.allocate(bytes); }
     BENCH_INLINE void* try_allocate(std::size_t bytes) { return this->way.try_allocate(bytes); }
 };
@@ -74,23 +80,58 @@ template <class Set, class... Answers> struct heap_subject : managed<Set> {
 };
 
 // rows.local()
-template <class Set> struct local_rows_subject : managed<Set> {
+template <class Set, bool Sized = false> struct local_rows_subject : managed<Set> {
     static constexpr bool any_size = true, threads = true;
     using managed<Set>::managed;
 
-    struct user : any_size_user<allot::local_rows<Set>> {
-        explicit user(local_rows_subject& of) : any_size_user<allot::local_rows<Set>>{{of.rows.local()}} {}
+    using way = any_size_user<allot::local_rows<Set>, Sized>;
+    struct user : way {
+        explicit user(local_rows_subject& of) : way{{of.rows.local()}} {}
     };
 };
 
 // rows.allocate, rows.release
-template <class Set> struct manager_subject : managed<Set> {
+template <class Set, bool Sized = false> struct manager_subject : managed<Set> {
     static constexpr bool any_size = true, threads = true;
     using managed<Set>::managed;
 
-    struct user : any_size_user<allot::row_manager<Set>&> {
-        explicit user(manager_subject& of) noexcept : any_size_user<allot::row_manager<Set>&>{{of.rows}} {}
+    using way = any_size_user<allot::row_manager<Set>&, Sized>;
+    struct user : way {
+        explicit user(manager_subject& of) noexcept : way{{of.rows}} {}
     };
+};
+
+// A std::pmr::memory_resource over the manager, called as containers call it. 16 bytes of alignment are the fallback of
+// a memory_resource, and what malloc has.
+template <class Set, std::size_t Align = alignof(std::max_align_t)> struct pmr_face_subject : managed<Set> {
+    static constexpr bool any_size = true, threads = true;
+    static bool fits(const job& what) noexcept { return what.of->id != work::single; } // the limit is an exception
+    explicit pmr_face_subject(const job& what) : managed<Set>(what), resource(this->rows) {}
+    allot::adapt::memory_resource<allot::row_manager<Set>> resource;
+
+    struct user {
+        explicit user(pmr_face_subject& of) noexcept : resource(&of.resource) {}
+        BENCH_INLINE void* allocate(std::size_t bytes) { return resource->allocate(bytes, Align); }
+        BENCH_INLINE void release(void* row, std::size_t bytes) { resource->deallocate(row, bytes, Align); }
+        std::pmr::memory_resource* resource;
+    };
+};
+
+// Rows of a set without a count, with the count that a program writes in front of them, as in the rows of peers.
+template <class Subject> struct with_program_count : Subject {
+    static constexpr bool constants = false;
+    static bool fits(const job& what) noexcept { return what.of->id != work::single; }
+    explicit with_program_count(const job& what) : Subject(larger(what)) {}
+
+    struct user : counted_over<true, typename Subject::user> {
+        explicit user(with_program_count& of) : counted_over<true, typename Subject::user>(of) {}
+    };
+
+  private:
+    static job larger(job what) noexcept {
+        if (!what.mixed()) what.bytes += user::header;
+        return what;
+    }
 };
 
 // allot::link, allot::release: rows by their address alone, as row_ptr does it

@@ -19,8 +19,11 @@ template <bool Rows> void add_peers(std::vector<subject>& to, const std::vector<
     for (const peer& p : peers) {
         to.push_back(make_subject<peer_subject<Rows, false>>(p.name + as, general, p));
         to.back().few = Rows;
-        if (p.release_sized != nullptr)
+        to.back().compared = true;
+        if (p.release_sized != nullptr) {
             to.push_back(make_subject<peer_subject<Rows, true>>(p.name + " sized" + as, general, p));
+            to.back().compared = true;
+        }
         to.push_back({p.name + as + ", bytes", general, [](const job& j) { return j.of->id == work::bytes; },
                       [p](const job& j) { return bytes_of_peer(p, j, Rows ? 72 : 64); }});
     }

@@ -8,6 +8,7 @@
 // malloc serves only these calls, and the process's own malloc remains glibc's (checked at start).
 #pragma once
 
+#include <harness/counted_over.hpp>
 #include <harness/isolate.hpp>
 #include <harness/job.hpp>
 #include <harness/measure.hpp>
@@ -188,30 +189,6 @@ inline std::vector<peer> open_peers(const std::vector<std::pair<std::string, std
     }
     return all;
 }
-
-// A row over `Memory`, which allocates bytes and releases them told their size: the row alone, or a link count in
-// front.
-template <bool Rows, class Memory> struct counted_over {
-    explicit counted_over(Memory m) noexcept : memory(m) {}
-    BENCH_INLINE void* allocate(std::size_t bytes) {
-        if constexpr (!Rows) return memory.allocate(bytes);
-        char* const block = static_cast<char*>(memory.allocate(bytes + 8));
-        __atomic_store_n(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_RELAXED);
-        return block + 8;
-    }
-    BENCH_INLINE void release(void* row, std::size_t bytes) noexcept {
-        if constexpr (!Rows) return memory.release(row, bytes);
-        char* const block = static_cast<char*>(row) - 8;
-        if (__atomic_fetch_sub(reinterpret_cast<std::uint32_t*>(block), 1, __ATOMIC_ACQ_REL) == 1)
-            memory.release(block, bytes + 8);
-    }
-    BENCH_INLINE void link(void* row) noexcept
-        requires Rows
-    {
-        __atomic_fetch_add(reinterpret_cast<std::uint32_t*>(static_cast<char*>(row) - 8), 1, __ATOMIC_RELAXED);
-    }
-    Memory memory;
-};
 
 struct peer_traits {
     static constexpr bool threads = true, hands_over = true, any_size = true, any_order = true, one_size = true,

@@ -3,6 +3,7 @@
 // them, since they serve one thread (pmr's synchronized pool: a mutex) and do not return memory.
 #pragma once
 
+#include <harness/counted_over.hpp>
 #include <harness/job.hpp>
 #include <harness/measure.hpp>
 #include <peers/peer.hpp>

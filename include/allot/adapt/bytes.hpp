@@ -89,9 +89,11 @@ template <row_source Source> ALLOT_ALWAYS_INLINE void* allocate(Source& source, 
 }
 /// Frees bytes of allocate(), of the same source, size and alignment. Null is ignored.
 template <row_source Source>
-ALLOT_ALWAYS_INLINE void deallocate(Source& source, void* p, std::size_t bytes, std::size_t) noexcept {
-    if constexpr (requires { source.release(p, bytes); }) source.release(p, bytes);
-    else source.release(p);
+ALLOT_ALWAYS_INLINE void deallocate(Source& source, void* p, [[maybe_unused]] std::size_t bytes,
+                                    [[maybe_unused]] std::size_t align) noexcept {
+    if constexpr (requires { source.release(p, bytes); })
+        if (ALLOT_LIKELY(align <= 8)) return source.release(p, bytes);
+    source.release(p); // finds the class of the row's page
 }
 
 template <block_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {

@@ -24,9 +24,9 @@ struct page_header {
     std::uintptr_t tag = 0;         // heap_tag of the heap; 0: a huge row
 };
 
-// A heap's address and, in its low bits, its index among its manager's buckets, the last for a heap that is none: the
-// word of its pages in the arena's page map, from which a release finds the cache of the heap. Heaps are aligned to
-// `buckets`.
+// A heap's address and, in its low bits, its index among its manager's buckets (other heaps: the highest number). It is
+// the word of the heap's pages in the arena's page map, from which a release finds the heap's cache. Heaps are aligned
+// to `buckets`.
 struct heap_tag {
     static constexpr std::uintptr_t buckets = 128;
 

@@ -54,10 +54,15 @@ template <class Set> class local_rows {
     row_ptr<T> make(Args&&... args) {
         return core_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
-    /// As row_manager::release. `bytes`, the size that was requested, is not needed.
-    ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes = 0) noexcept {
+    /// As row_manager::release.
+    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         thread_check_.check_thread(core_.context(), "", nullptr);
         bins_.release(row);
+    }
+    /// The same, faster where sizes vary. `bytes`: the size that was requested; another size only costs time.
+    ALLOT_ALWAYS_INLINE void release(const void* row, std::size_t bytes) noexcept {
+        thread_check_.check_thread(core_.context(), "", nullptr);
+        bins_.release(core_, row, bytes);
     }
     /// As row_manager::link.
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept

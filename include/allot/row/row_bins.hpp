@@ -65,26 +65,12 @@ template <class Set, class Entry> class row_bins : public Entry {
         return row != nullptr ? start(core_, row, number, bytes, type) : nullptr;
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        const std::size_t in_arena = arena_.offset(row);
-        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
-        if constexpr (ALLOT_CHECKED != 0)
-            if (!is_behind_header(core_.arena(), row)) return;
-        std::byte* const at = opaque_bytes(row);
-        if (rows::template release_if_shared<policies::counts_first>(
-                at, [this](std::byte* more) noexcept { release_slow(more); }))
-            return;
-        auto& page = rows::page_at(arena_, at);
-        const std::uintptr_t tag = rows::tag_of(page, arena_, in_arena);
-        this->begin();
-        slot_bin<heap_type>& b = bin(heap_tag::index(tag));
-        if (ALLOT_UNLIKELY(b.tag != tag ||
-                           !rows::template release_if_sole<policies::counts_first>(page, at, false, in_arena))) {
-            this->leave();
-            return release_slow(at);
-        }
-        if (ALLOT_UNLIKELY(!b.push(at)))
-            if (ALLOT_UNLIKELY(!b.push_to_group(at))) return push_slow(b, at);
-        this->leave();
+        release_by<false>(row, [](std::uintptr_t tag) { return heap_tag::index(tag); });
+    }
+    // The same where the size that was requested is known: the bin is then found before the page's word is read, and
+    // the next allocation need not wait for it.
+    ALLOT_ALWAYS_INLINE void release(core_type& core, const void* row, std::size_t bytes) noexcept {
+        release_by<true>(row, [&](std::uintptr_t) { return core.buckets().direct_index(bytes, 8); });
     }
     // Frees a slot of a row that has ended; through the bin of its heap, if there is one.
     void give(std::uintptr_t tag, heap_type& heap, std::byte* row) noexcept {
@@ -157,6 +143,28 @@ template <class Set, class Entry> class row_bins : public Entry {
         sampler_.allocated(core, bytes, type);
         return row;
     }
+    template <bool Sized, class Index> ALLOT_ALWAYS_INLINE void release_by(const void* row, Index index) noexcept {
+        const std::size_t in_arena = arena_.offset(row);
+        if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
+        if constexpr (ALLOT_CHECKED != 0)
+            if (!is_behind_header(core_.arena(), row)) return;
+        std::byte* const at = opaque_bytes(row);
+        if (rows::template release_if_shared<policies::counts_first>(
+                at, [this](std::byte* more) noexcept { release_slow(more); }))
+            return;
+        auto& page = rows::page_at(arena_, at);
+        const std::uintptr_t tag = rows::tag_of(page, arena_, in_arena);
+        this->begin();
+        slot_bin<heap_type>& b = bin(index(tag));
+        if (ALLOT_UNLIKELY(b.tag != tag ||
+                           !rows::template release_if_sole<policies::counts_first>(page, at, false, in_arena))) {
+            this->leave();
+            return Sized ? release_by_tag(at) : release_slow(at);
+        }
+        if (ALLOT_UNLIKELY(!b.push(at)))
+            if (ALLOT_UNLIKELY(!b.push_to_group(at))) return push_slow(b, at);
+        this->leave();
+    }
     // A huge row, an alignment that no class of slots has, a type with a check, or misuse.
     void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         void* const row = core_.try_allocate_shared(bytes, type, number);
@@ -195,6 +203,8 @@ template <class Set, class Entry> class row_bins : public Entry {
         b.heap->push_apart(b, row);
         this->leave();
     }
+    // For a row of more than 4 KiB, of another class than its size says, or that release_slow() releases.
+    ALLOT_NOINLINE void release_by_tag(const void* row) noexcept { release(row); }
     // For a row of a heap without a bin here, a shared row, or one with a destructor, seal, or guard. A destructor may
     // end this object, if it is a thread's: it may use so many other managers that they displace this one.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {

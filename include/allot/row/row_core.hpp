@@ -145,6 +145,15 @@ template <class Set> class row_core {
             release_shared(row);
         }
     }
+    ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes) noexcept {
+        if constexpr (policies::per_thread) {
+            thread_bins<Set>* mine = nullptr;
+            if (ALLOT_LIKELY(threads::is_last(key_, mine))) mine->release(*this, row, bytes);
+            else release_elsewhere(row);
+        } else {
+            release_shared(row);
+        }
+    }
     // Into the shared cache of its heap.
     ALLOT_ALWAYS_INLINE void release_shared(const void* row) noexcept {
         if (ALLOT_UNLIKELY(!arena().contains(row))) return ignore_foreign(row);

@@ -174,7 +174,7 @@ template <class Set, class Heap> class row_heap {
     void release(const void* row) noexcept {
         if constexpr (blocked)
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->release(row);
-        core_->release(row);
+        core_->release_shared(row);
     }
     /// As row_manager::link.
     void link(const void* row) noexcept

@@ -120,14 +120,14 @@ template <class Set> class row_manager {
     {
         core_.link(row);
     }
-    /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call. `bytes`, the
-    /// size that was requested, is not needed.
+    /// Releases one link; the last release destroys and frees the row. Never waits, makes no system call.
     /// Requires: the caller holds a link, or row is null or outside every arena. Anything else is reported as misuse in
     /// checked builds; in others it is ignored, but that a double release can release the row that took the slot, and
     /// without counts an interior pointer is undefined (docs/rules.md).
-    ALLOT_ALWAYS_INLINE void release(const void* row, [[maybe_unused]] std::size_t bytes = 0) noexcept {
-        core_.release(row);
-    }
+    ALLOT_ALWAYS_INLINE void release(const void* row) noexcept { core_.release(row); }
+    /// The same, faster under heap::per_thread where sizes vary. `bytes`: the size that was requested; another size
+    /// only costs time.
+    ALLOT_ALWAYS_INLINE void release(const void* row, std::size_t bytes) noexcept { core_.release(row, bytes); }
     /// Returns: true if the row may have another link; always true outside every arena.
     bool is_shared(const void* row) const noexcept
         requires(policies::counts)

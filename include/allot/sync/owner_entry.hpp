@@ -26,7 +26,7 @@ class owner_entry {
   public:
     constexpr owner_entry() noexcept = default;
     // Call once before the first use.
-    void set_up() noexcept { fences_ = !sys::prepare_process_fence(); }
+    void set_up(bool fences = !sys::prepare_process_fence()) noexcept { fences_ = fences; }
     // True if the owner must fence in enter(), and may not use begin(): the system has no fence of all threads.
     bool fences() const noexcept { return fences_; }
 

@@ -11,7 +11,7 @@ namespace allot::inline ALLOT_ABI {
 namespace use {
 
 /// Policies for a row_manager.
-struct roxie : policies<size::bucketed<size::list::roxie>, slots::bitmap, heap::shared, count::links> {};
+struct roxie : policies<size::bucketed<size::list::roxie>, slots::bitmap, heap::per_thread, count::links> {};
 
 } // namespace use
 } // namespace allot::inline ALLOT_ABI

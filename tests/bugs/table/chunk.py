@@ -20,13 +20,13 @@ BUGS = {
         "return !inside_.exchange(true, std::memory_order_acquire);",
         "return inside_.store(true), true;"),
     "owner_does_not_look_who_asks": bug(
-        "unit/chunk/block_cache.cpp",
-        "if (ALLOT_LIKELY(!owner_blocked_.load(std::memory_order_acquire))) return true;",
+        "unit/sync/owner_entry.cpp",
+        "if (ALLOT_LIKELY(!is_blocked())) return true;",
         "if (true) return true;"),
     "ended_threads_keep_their_blocks": bug(
         "threads/chunk_arena.cpp",
-        "core_.empty(cache_); core_.keep_counts(cache_);",
-        "core_.keep_counts(cache_);"),
+        "core_.empty(*this); core_.keep_counts(*this);",
+        "core_.keep_counts(*this);"),
     "request_waits_for_its_own_move": bug(
         "threads/chunk_pages.cpp",
         "if (m->thread_ == thread) return false;",

@@ -26,7 +26,7 @@ BUGS = {
         "pages += heap->reclaim(false);"),
     "heap_unused_under_a_local_handle": bug(
         "unit/row/closed_heaps.cpp",
-        "return pages_.size() == 0 && users_ == shared_caches<deferred_type>::count && this->damage_is_reported();",
+        "return pages_.size() == 0 && users_ == supply::own_caches && this->damage_is_reported();",
         "return pages_.size() == 0 && this->damage_is_reported();"),
     "walk_goes_on_at_a_removed_object": bug(
         "unit/sync/walked_list.cpp",
@@ -34,15 +34,15 @@ BUGS = {
         ";"),
     "waiting_slots_not_taken": bug(
         "unit/row/accounts.cpp",
-        "return got != 0 ? got : waiting(out, n);",
-        "static_cast<void>(waiting); return got;"),
+        "return got || place.find_waiting();",
+        "return got;"),
     "refused_beside_a_page_in_transit": bug(
         "threads/short_of_memory.cpp",
-        "do got = claim_with_page(out, n, waiting); while (got == 0 && short_of_pages.retry());",
-        "got = claim_with_page(out, n, waiting);"),
+        "do got = claim_with_page(place, true); while (!got && short_of_pages.retry());",
+        "got = claim_with_page(place, true);"),
     "caches_flushed_without_the_lock": bug(
         "threads/short_of_memory.cpp",
-        "if (borrowed->size() != 0) put_locked(borrowed->slots(), borrowed->size()); borrowed->set_size(0);",
+        "put_all_locked(*borrowed, borrowed->slots());",
         "lock_.unlock(); flush(*borrowed); lock_.lock();"),
     "row_waits_in_two_steps": bug(
         "threads/guards.cpp",
@@ -66,12 +66,34 @@ BUGS = {
         ""),
     "releases_past_the_threads_caches": bug(
         "process/locked_operations.cpp",
-        "return ALLOT_LIKELY(last.registry == this) ? last.cache : known_slow();",
-        "return last.registry == this ? nullptr : nullptr;"),
+        "if (ALLOT_LIKELY(threads::is_last(key_, mine))) mine->release(row); else release_elsewhere(row);",
+        "release_shared(row);"),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
-        "spill(cache, cache.size()); cache.deferred.flush(count_callback());",
+        "spill(cache, cache.size()); cache.deferred.flush(this->count_callback());",
         "spill(cache, cache.size());"),
+    "group_over_the_page_end": bug(
+        "unit/heap/slot_groups.cpp",
+        "slots = left < cache.group_slots ? left : cache.group_slots;",
+        "slots = left < 1 ? left : cache.group_slots;"),
+    "cache_filled_over_released_slots": bug(
+        "threads/idle_caches.cpp",
+        "bool has_slots() noexcept { if (entry.enter()) {",
+        "bool has_slots() noexcept { if (cache.bits() != 0 && entry.enter()) {"),
+    "bins_stay_in_sight": bug(
+        "threads/idle_caches.cpp",
+        "thread_cache_base::block_owner(); this->hide_bins();",
+        "thread_cache_base::block_owner();" + wait(1, 300)),
+    "caches_emptied_under_their_owner": bug(
+        "threads/idle_caches.cpp",
+        "cache.wait_for_owner(); cache.empty();",
+        "cache.empty();",
+        "void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {",
+        "void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {" + wait(16, 300)),
+    "threads_not_asked": bug(
+        "threads/idle_caches.cpp",
+        "return pages_.take(pages, taken, reclaim, [this] { return heaps().reclaim_all(); });",
+        "return pages_.take(pages, taken, reclaim);"),
     "limited_heap_lets_one_more_in": bug(
         "unit/row/shared_by.cpp",
         "if (handles == config.users) set_indexed(*found, false);",

@@ -32,28 +32,6 @@ TEST_CASE("one guest at a time is in a shared cache", "[chunks]") {
     cache.leave();
 }
 
-TEST_CASE("an owner stays out while somebody asks, who waits while the owner is in", "[chunks]") {
-    for (const bool fenced : {false, true}) {
-        allot::detail::own_block_cache<false> cache{fenced};
-        REQUIRE(cache.enter());
-        cache.block_owner();
-        std::atomic<bool> alone{false};
-        std::thread other{[&] {
-            cache.wait_for_owner();
-            alone = true;
-        }};
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        CHECK_FALSE(alone);
-        cache.leave();
-        other.join();
-        CHECK(alone);
-        CHECK_FALSE(cache.enter());
-        cache.unblock_owner();
-        CHECK(cache.enter());
-        cache.leave();
-    }
-}
-
 TEST_CASE("the last block in is the first out, and a full class gives its oldest half", "[chunks]") {
     const auto plan = plan_of(std::size_t{4} << 20);
     allot::detail::shared_block_cache<false> cache;

@@ -24,7 +24,7 @@ using delayed = one_heap<allot::slots::delay_release>;
 
 template <class Heap, class Cache> std::byte* take(Heap& heap, Cache& cache) {
     std::byte* row = nullptr;
-    return cache.pop(row) || (heap.refill(cache) && cache.pop(row)) ? row : nullptr;
+    return cache.pop(row) ? row : heap.refill(cache);
 }
 template <class Heap, class Cache> void give(Heap& heap, Cache& cache, std::byte* row) {
     if (cache.push(row)) return;

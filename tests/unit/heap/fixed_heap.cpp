@@ -93,12 +93,12 @@ TEMPLATE_LIST_TEST_CASE("a cache joins, works in batches and leaves without a tr
         h.heap->adopt(cache, cache.capacity);
         CHECK(h.heap->users() == 1);
         CHECK(cache.limit == 2 * cache.batch);
-        REQUIRE(h.heap->refill(cache));
-        CHECK(cache.size() == cache.batch);
+        std::byte* p = h.heap->refill(cache);
+        REQUIRE(p != nullptr);
+        CHECK(cache.size() >= cache.batch - 1);
         CHECK(h.heap->usage().cached_rows == cache.count());
-        CHECK(h.heap->usage().live_rows == 0);
-        std::vector<std::byte*> out;
-        std::byte* p = nullptr;
+        CHECK(h.heap->usage().live_rows == 1);
+        std::vector<std::byte*> out{p};
         while (cache.pop(p)) out.push_back(p);
         for (std::size_t i = 1; i < out.size(); ++i) CHECK(out[i] > out[i - 1]); // in the order of addresses
         for (std::byte* row : out) CHECK(cache.push(row));

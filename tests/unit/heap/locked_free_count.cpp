@@ -28,7 +28,7 @@ template <class Slots> struct held_heap : one_heap<Slots> {
     std::vector<std::byte*> take(std::size_t n) {
         std::vector<std::byte*> rows(n);
         for (std::byte*& row : rows)
-            while (!cache.pop(row)) REQUIRE(this->heap->refill(cache));
+            if (!cache.pop(row)) REQUIRE((row = this->heap->refill(cache)) != nullptr);
         return rows;
     }
     // Through the cache, so under the heap's lock; nothing stays in it.
