@@ -34,7 +34,8 @@ template <class Set> class local_rows {
     /// As row_manager::try_allocate.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
         thread_check_.check_thread(core_.context(), "", &type);
-        return bins_.try_allocate(core_, bytes, type);
+        if (void* const row = bins_.pop(core_, bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        return try_allocate_slow(bytes, type);
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
         return detail::with_status(try_allocate(bytes, type), why, bytes);
@@ -77,6 +78,9 @@ template <class Set> class local_rows {
     void close() noexcept { bins_.close(); }
 
   private:
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+        return bins_.try_allocate_slow(bytes, type);
+    }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
         if (void* const row = bins_.try_allocate_slow(bytes, type)) return row;
         return core_.refuse(bytes, type.name);

@@ -41,12 +41,8 @@ template <class Set, class Entry> class row_bins : public Entry {
     row_bins& operator=(const row_bins&) = delete;
     ~row_bins() { close(); }
 
-    // Null if it fails. A request that the bins cannot serve goes to the manager. `core`: that of the bins.
-    ALLOT_ALWAYS_INLINE void* try_allocate(core_type& core, std::size_t bytes, const row_type& type) noexcept {
-        if (void* const row = pop(core, bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return try_allocate_slow(bytes, type);
-    }
-    // A row from a bin, without a call, so that callers need no frame; null: try_allocate_slow() may have one.
+    // A row from a bin, without a call, so that callers need no frame; null: try_allocate_slow() may have one. `core`:
+    // that of the bins.
     ALLOT_ALWAYS_INLINE void* pop(core_type& core, std::size_t bytes, const row_type& type) noexcept {
         const std::uint32_t number = core.recent_type_number(type);
         const std::uint32_t index = core.buckets().direct_index(bytes, type.align);
@@ -54,14 +50,14 @@ template <class Set, class Entry> class row_bins : public Entry {
         if (ALLOT_UNLIKELY(!core.is_plain(type, number) || !pop_slot(index, row))) return nullptr;
         return start(core, row, number, bytes, type);
     }
-    // Where pop() found none.
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+    // Where pop() found none. Null if it fails. A request that the bins cannot serve goes to the manager. For functions
+    // that are compiled apart.
+    ALLOT_ALWAYS_INLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
         const std::uint32_t number = core_.type_number(type);
         const std::uint32_t index = core_.buckets().index(bytes, type.align);
         if (index == heap_config::no_index || !core_.is_plain(type, number))
             return try_allocate_shared(bytes, type, number);
-        std::byte* row;
-        if (!pop_slot(index, row)) row = pop_slow(index);
+        std::byte* const row = pop_slow(index);
         return row != nullptr ? start(core_, row, number, bytes, type) : nullptr;
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
@@ -166,19 +162,21 @@ template <class Set, class Entry> class row_bins : public Entry {
         this->leave();
     }
     // A huge row, an alignment that no class of slots has, a type with a check, or misuse.
-    void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+    ALLOT_NOINLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         void* const row = core_.try_allocate_shared(bytes, type, number);
         return row == nullptr && flush_held() ? core_.try_allocate_shared(bytes, type, number) : row;
     }
-    // From the bin of a class that was empty, or hidden. Null if there is no memory.
-    ALLOT_NOINLINE std::byte* pop_slow(std::uint32_t index) noexcept {
+    // From the bin of a class; fills it where it is empty. Null if there is no memory.
+    ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index) noexcept {
         heap_type* const heap = core_.buckets().at(index);
         if (heap == nullptr) return nullptr;
         slot_bin<heap_type>* const b = open(index, *heap);
         if (b == nullptr) return heap->pop();
+        std::byte* row = nullptr;
+        if (b->size() != 0 && pop_slot(index, row)) return row;
         if constexpr (!for_thread)
             if (shortages_ != core_.heaps().shortages()) settle_shortage();
-        std::byte* const row = heap->refill(*b, entry());
+        row = heap->refill(*b, entry());
         return row == nullptr && flush_held() ? heap->refill(*b, entry()) : row;
     }
     // The bin of the class, made where there is none; null if there is no memory, or another thread is inside.

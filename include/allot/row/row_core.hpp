@@ -346,14 +346,17 @@ template <class Set> class row_core {
         }
     }
     // Where pop() found none.
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+    ALLOT_ALWAYS_INLINE void* find_row(std::size_t bytes, const row_type& type) noexcept {
         if constexpr (policies::per_thread)
             if (thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr)
                 return mine->try_allocate_slow(bytes, type);
         return try_allocate_shared(bytes, type, type_number(type));
     }
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+        return find_row(bytes, type);
+    }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
-        if (void* const row = try_allocate_slow(bytes, type)) return row;
+        if (void* const row = find_row(bytes, type)) return row;
         return refuse(bytes, type.name);
     }
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
