@@ -31,7 +31,7 @@ namespace {
 struct runs_of_threads : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
 struct runs_unwatched
     : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null, allot::watch::none> {};
-struct runs_shared : allot::policies<allot::fit::runs, allot::oom::null> {};
+struct runs_shared : allot::policies<allot::fit::runs, allot::heap::shared, allot::oom::null> {};
 struct buddies : allot::policies<allot::fit::buddy, allot::heap::per_thread, allot::oom::null> {};
 struct best : allot::policies<allot::fit::best, allot::heap::per_thread, allot::oom::null> {};
 

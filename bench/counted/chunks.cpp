@@ -27,7 +27,7 @@ template <bool Sized, class... Ps> struct chunk_subject {
 void counted::chunks() {
     using allot::heap::per_thread;
     using measured::chunk_subject;
-    count<11, chunk_subject<false>>("chunks_shared");
+    count<11, chunk_subject<false, allot::heap::shared>>("chunks_shared");
     count<12, chunk_subject<false, per_thread>>("chunks_per_thread");
     count<13, chunk_subject<true, per_thread>>("chunks_per_thread_told_bytes");
     count<14, chunk_subject<true, per_thread, allot::watch::none>>("chunks_per_thread_unwatched");

@@ -18,8 +18,8 @@ template <class... Sets> std::vector<std::string> describe_all() {
     return {std::string(allot::describe<Sets>().text().view())...};
 }
 inline std::vector<std::string> described_sets() {
-    return describe_all<bitmap_rows, linked_rows, scanning_rows, delayed_rows, guarded_rows, fine_rows, thread_rows,
-                        uncounted_rows, uncounted_thread_rows, packed_rows, bare_rows, allot::use::thor,
+    return describe_all<bitmap_rows, shared_rows, linked_rows, scanning_rows, delayed_rows, guarded_rows, fine_rows,
+                        thread_rows, uncounted_rows, uncounted_thread_rows, packed_rows, bare_rows, allot::use::thor,
                         allot::use::roxie>();
 }
 
@@ -56,7 +56,7 @@ inline void add_ours(std::vector<subject>& to) {
     OURS("heap blocked", heap_subject<bitmap_rows, unique, blocked>);
     OURS("heap, no handle", heap_subject<bitmap_rows>);
     OURS("rows.local bitmap, sized", local_rows_subject<bitmap_rows, true>);
-    OURS("manager, shared", manager_subject<bitmap_rows>);
+    OURS("manager, shared", manager_subject<shared_rows>);
     OURS("free functions", free_functions_subject<bitmap_rows>);
     add_walks(ours);
 #undef OURS

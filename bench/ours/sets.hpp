@@ -13,6 +13,7 @@ using uncounted = allot::count::none;
 using blocked = allot::refill::blocked<16>;
 
 struct bitmap_rows : allot::policies<allot::slots::bitmap> {};
+struct shared_rows : allot::policies<allot::slots::bitmap, allot::heap::shared> {};
 struct linked_rows : allot::policies<allot::slots::linked> {};
 struct scanning_rows : allot::policies<allot::slots::scanning> {};
 struct delayed_rows : allot::policies<allot::slots::delay_release> {};

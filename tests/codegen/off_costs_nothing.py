@@ -27,7 +27,7 @@ sets = {
     "uncharged": "allot::ledger::none",
     "all of them": "allot::watch::none, allot::guard::none, allot::spill::none, allot::ledger::none",
 }
-ceilings = {"take": 10, "give": 23, "take_any": 33, "give_any": 29}  # on the straight path and the jumps off it
+ceilings = {"take": 9, "give": 22, "take_any": 26, "give_any": 26}  # on the straight path and the jumps off it
 compiler, include = os.environ["CXX"], os.environ["ALLOT_INCLUDE"]
 
 
@@ -57,7 +57,7 @@ for name, policies in sets.items():
     for function, lines in other.items():
         # A ledger that is off may move the fields behind it: offsets apart, the code must be the same.
         def shape(ls):
-            return [re.sub(r"-?\d+\(", "offset(", line) for line in ls]
+            return [re.sub(r"-?\d+\(", "offset(", re.sub(r"^addq\s+\$\d+", "addq $offset", line)) for line in ls]
         if shape(lines) != shape(plain[function]):
             print(f"{function}: the set {name} compiles to {len(lines)} instructions, without naming it to "
                   f"{len(plain[function])}")

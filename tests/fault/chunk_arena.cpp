@@ -69,20 +69,14 @@ TEST_CASE("a chunk arena outlives each call to the system that fails", "[chunks]
 TEST_CASE("an idle thread's cache is emptied without membarrier, and left alone where its fence fails",
           "[chunks][fault]") {
     for (const bool without : {true, false}) {
-        // The first call that a chunk arena makes after its arena's: whether there are fences.
-        std::uint64_t calls = 0;
-        for (int turn = 0; turn != 2; ++turn) { // the first of a process asks what later ones know
-            fault::fail_nth(0);
-            const allot::arena<> pages{allot::limit{64_MiB}};
-            calls = fault::calls();
-        }
-        fault::fail_nth(without ? calls + 1 : 0);
         allot::chunk_arena<own> blocks{allot::limit{64_MiB}};
-        REQUIRE(fault::has_failed() == without);
         std::atomic<int> step{0};
         std::thread idle{[&] {
             std::vector<void*> all;
-            for (int i = 0; i != 100; ++i) all.push_back(blocks.allocate(1000).address);
+            for (int i = 0; i != 31; ++i) all.push_back(blocks.allocate(1000).address);
+            fault::fail_nth(without ? 1 : 0); // the thread gets a cache, and asks whether there are fences
+            for (int i = 0; i != 69; ++i) all.push_back(blocks.allocate(1000).address);
+            CHECK(fault::has_failed() == without);
             for (void* const p : all) blocks.deallocate(p);
             step = 1;
             step.notify_all();

@@ -87,7 +87,7 @@ class slot_cache_base {
         std::size_t n = 0;
         if (ALLOT_UNLIKELY(__builtin_sub_overflow(size(), std::size_t{1}, &n))) return false;
         row = slots[n];
-        if (row == nullptr) __builtin_unreachable(); // so that nobody tests it again
+        if (row == nullptr) __builtin_unreachable(); // so that it is not tested again
         set_size(n);
         return true;
     }

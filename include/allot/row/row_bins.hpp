@@ -1,5 +1,5 @@
 // row_bins: one user's caches of free slots of a row manager, one per size class that it has used; allocates and
-// releases rows of any size. `Entry` lets others in to empty them (sync/owner_entry.hpp), or nobody.
+// releases rows of any size. `Entry` lets other threads in to empty them (sync/owner_entry.hpp); no_entry does not.
 //
 // The table of bins is read after begin(). Others replace it by no_bins before they wait for the owner; so an owner
 // that is blocked finds nothing in its bins, and the path of a row needs no test.
@@ -124,7 +124,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     template <class Visit> void for_each_bin(Visit visit) const noexcept {
         if (own_ == nullptr) return;
         for (slot_bin<heap_type>* const b : own_->bins)
-            if (b != &no_bin<heap_type>) visit(*b);
+            if (b->heap != nullptr) visit(*b); // not no_bin, of which a library may have its own
     }
     // False: the bin is empty, or hidden, or there is none.
     ALLOT_ALWAYS_INLINE bool pop_slot(std::uint32_t index, std::byte*& row) noexcept {
@@ -183,7 +183,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     slot_bin<heap_type>* open(std::uint32_t index, heap_type& heap) noexcept {
         table* all = own_ != nullptr ? own_ : new (std::nothrow) table(no_bin<heap_type>);
         if (all == nullptr) return note_refusal(charge_outcome::no_memory, sizeof(table)), nullptr;
-        if (all->bins[index] != &no_bin<heap_type>) return all->bins[index];
+        if (all->bins[index]->heap != nullptr) return all->bins[index];
         slot_bin<heap_type>* b = slot_bin<heap_type>::open(heap);
         if (b != nullptr && this->enter()) {
             all->bins[index] = b;
@@ -204,7 +204,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     // For a row of more than 4 KiB, of another class than its size says, or that release_slow() releases.
     ALLOT_NOINLINE void release_by_tag(const void* row) noexcept { release(row); }
     // For a row of a heap without a bin here, a shared row, or one with a destructor, seal, or guard. A destructor may
-    // end this object, if it is a thread's: it may use so many other managers that they displace this one.
+    // end this object, if it is a thread's: other managers that it uses may displace this one.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
         auto& page = rows::page_at(arena_, row);
         const std::uintptr_t tag = rows::tag_of(page, arena_, arena_.offset(row));

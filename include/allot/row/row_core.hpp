@@ -196,7 +196,8 @@ template <class Set> class row_core {
         raise_refused(request, set_name(), name_, why, [&](text_writer& out) {
             if constexpr (policies::in_tree) write_top_holders(out, ledger_.account().root(), why);
             context_.write_report(context_.manager, out);
-            out.put("  tried: empty pages of all heaps, the shared caches, single free slots").newline();
+            out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
+            out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
         });
     }
     ALLOT_COLD void note_misuse(misuse kind, std::size_t bytes, const row_type& type,

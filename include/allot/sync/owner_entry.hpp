@@ -18,6 +18,7 @@
 #include <allot/sys/process_fence.hpp>
 
 #include <atomic>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -31,7 +32,7 @@ class owner_entry {
     bool fences() const noexcept { return fences_; }
 
     ALLOT_ALWAYS_INLINE void begin() noexcept {
-        inside_.store(true, std::memory_order_relaxed);
+        inside_.store(1, std::memory_order_relaxed);
         std::atomic_signal_fence(std::memory_order_seq_cst);
     }
     ALLOT_ALWAYS_INLINE bool enter() noexcept {
@@ -41,18 +42,19 @@ class owner_entry {
         leave();
         return false;
     }
-    ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(false, std::memory_order_release); }
+    ALLOT_ALWAYS_INLINE void leave() noexcept { inside_.store(0, std::memory_order_release); }
 
-    bool is_blocked() const noexcept { return blocked_.load(std::memory_order_acquire); }
-    void block_owner() noexcept { blocked_.store(true, std::memory_order_relaxed); }
+    bool is_blocked() const noexcept { return blocked_.load(std::memory_order_acquire) != 0; }
+    void block_owner() noexcept { blocked_.store(1, std::memory_order_relaxed); }
     void wait_for_owner() const noexcept {
-        while (inside_.load(std::memory_order_acquire)) yield();
+        while (inside_.load(std::memory_order_acquire) != 0) yield();
     }
-    void unblock_owner() noexcept { blocked_.store(false, std::memory_order_release); }
+    void unblock_owner() noexcept { blocked_.store(0, std::memory_order_release); }
 
   private:
-    std::atomic<bool> inside_{false};
-    std::atomic<bool> blocked_{false};
+    // Not bool: libstdc++ always inlines the functions of atomic integers, and not those of atomic<bool>.
+    std::atomic<std::uint8_t> inside_{0};
+    std::atomic<std::uint8_t> blocked_{0};
     bool fences_ = false; // constant after set_up()
 };
 

@@ -73,10 +73,10 @@ struct per_thread {
     static constexpr bool by_thread = true;
     static constexpr std::size_t users = 0;
     static constexpr std::string_view about =
-        "all threads, each through caches of its own, which the library finds and empties when memory is short";
-    static constexpr std::string_view cost =
-        "the row type's number in every row; a thread-local load and a compare per call; up to 128 free rows per thread "
-        "and size class";
+        "all threads, each through its own caches, which the library finds and empties when memory is short";
+    static constexpr std::string_view cost = "the row type's number in every row; a thread-local load and a compare "
+                                             "per call; up to 128 free rows per thread "
+                                             "and size class";
 };
 
 /// A handle made by heap(...) joins an open heap of its size and kind; when that has `Users` live handles, it opens

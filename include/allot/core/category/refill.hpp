@@ -51,7 +51,7 @@ template <std::size_t Slots> struct blocked {
     static constexpr std::size_t batch = Slots;
     static constexpr bool options_valid = Slots >= 1 && Slots <= 256;
     static constexpr std::string_view about = "this many, cached by a handle of one thread";
-    static constexpr std::string_view cost = "this many free rows per handle";
+    static constexpr std::string_view cost = "up to three times this many free rows per handle";
 };
 
 static_assert(category::refill::takes<single>);
