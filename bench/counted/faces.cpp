@@ -71,6 +71,6 @@ void counted::faces() {
     count<48, face_subject<thread_rows, pmr, false, 16>>("face_pmr_aligned_to_16");
     count<49, face_subject<uncounted_thread_rows, none, false, 16>>("face_none_uncounted_aligned_to_16");
     count<50, face_subject<uncounted_thread_rows, pmr, false, 16>>("face_pmr_uncounted_aligned_to_16");
-    count<51, face_subject<bitmap_rows, none>>("face_none_bitmap");
-    count<52, face_subject<bitmap_rows, pmr>>("face_pmr_bitmap");
+    count<51, face_subject<shared_rows, none>>("face_none_shared");
+    count<52, face_subject<shared_rows, pmr>>("face_pmr_shared");
 }

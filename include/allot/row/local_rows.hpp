@@ -46,7 +46,7 @@ template <class Set> class local_rows {
         if (void* const row = bins_.pop(core_, bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
         void* const row = allocate_slow(bytes, type);
         if constexpr (policies::oom::raises)
-            if (row == nullptr) __builtin_unreachable(); // so that nobody tests it again
+            if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
         return row;
     }
     /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.

@@ -79,7 +79,7 @@ template <class Set> class row_core {
         if (ALLOT_LIKELY(row != nullptr)) return row;
         row = allocate_slow(bytes, type);
         if constexpr (policies::oom::raises)
-            if (row == nullptr) __builtin_unreachable(); // so that nobody tests it again
+            if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
         return row;
     }
     // Through the heaps' shared caches, not the calling thread's.
