@@ -7,4 +7,5 @@ int main() {
     counted::pmr();
     counted::chunks();
     counted::accounts();
+    counted::faces();
 }

@@ -70,5 +70,6 @@ void ways();
 void pmr();
 void chunks();
 void accounts();
+void faces();
 
 } // namespace counted

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/row_manager.hpp>
+#include <allot/use/containers.hpp>
 #include <allot/use/roxie.hpp>
 #include <allot/use/thor.hpp>
 

@@ -1,7 +1,8 @@
-// Bytes from a row manager or an arena, for the adaptors of the standard library.
+// Bytes from a row manager, a chunk arena or an arena, for the adaptors of the standard library.
 //
-// A row manager provides rows without sharing, aligned to at most 64 bytes; an arena provides whole pages.
-// Cost: that of the source. Threads: those of the source.
+// A row manager provides rows without sharing, aligned to at most 4096 bytes; a chunk arena blocks, and an arena whole
+// pages, both aligned to at most a page.
+// Cost: that of the source; alignments of 32 and more take its slow path. Threads: those of the source.
 #pragma once
 
 #include <allot/adapt/raise_refused.hpp>
@@ -25,6 +26,12 @@ concept row_source = requires(Source& source, void* p, std::size_t n, const row_
     source.allocate(n, type);
     source.release(p);
 };
+/// A chunk arena.
+template <class Source>
+concept block_source = requires(Source& source, void* p, std::size_t n) {
+    source.allocate(n, n).address;
+    source.deallocate(p, n, n);
+};
 /// An arena.
 template <class Source>
 concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
@@ -35,48 +42,87 @@ concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
 
 namespace detail {
 
-inline constexpr std::array<row_type, 4> bytes_types{
-    {{"bytes", nullptr, 8}, {"bytes", nullptr, 16}, {"bytes", nullptr, 32}, {"bytes", nullptr, 64}}};
+using allot::detail::take_refusal;
+
+// Bytes aligned to 16, 32, .. 4096.
+inline constexpr std::array<row_type, 9> aligned_bytes = [] {
+    std::array<row_type, 9> all{};
+    for (std::size_t i = 0; i != all.size(); ++i) all[i] = {"bytes", nullptr, std::size_t{16} << i};
+    return all;
+}();
+static_assert(aligned_bytes.back().align == row_type::max_align);
+
+constexpr charge_status misused(std::size_t bytes, const char* what) noexcept {
+    return {.outcome = charge_outcome::misused, .requested = bytes, .name = what};
+}
+template <class Source>
+ALLOT_ALWAYS_INLINE void* allocate_row(Source& source, std::size_t bytes, const row_type& type) {
+    void* const row = source.allocate(bytes, type);
+    if (ALLOT_UNLIKELY(row == nullptr)) raise_refused("the row manager", bytes, take_refusal(bytes));
+    return row;
+}
+// These two are compiled apart: they need a frame, and most requests do not.
+template <class Source> ALLOT_NOINLINE void* allocate_row_of_16(Source& source, std::size_t bytes) {
+    return allocate_row(source, bytes, aligned_bytes[0]);
+}
+template <class Source>
+ALLOT_NOINLINE void* allocate_over_aligned_row(Source& source, std::size_t bytes, std::size_t align) {
+    if (align > row_type::max_align || !is_power_of_two(align))
+        raise_refused("the row manager", bytes, misused(bytes, "the alignment is no power of two up to 4096"));
+    return allocate_row(source, bytes, aligned_bytes[log2_floor(align) - 4]);
+}
 
 template <class Source> std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
     const std::size_t page = std::size_t{1} << source.page_shift();
     return bytes > SIZE_MAX - page ? SIZE_MAX / page : ceil_div(bytes == 0 ? 1 : bytes, page);
 }
 
-using allot::detail::take_refusal;
-constexpr charge_status misused(std::size_t bytes) noexcept {
-    return {.outcome = charge_outcome::misused, .requested = bytes};
-}
-
 } // namespace detail
 
-/// Allocates `bytes` from a row manager, or whole pages from an arena.
+/// Allocates `bytes`: a row of a row manager, a block of a chunk arena, or whole pages of an arena.
 /// Requires: align is a power of two.
-/// Throws: out_of_memory, a std::bad_alloc; the row manager's own one where its policy is oom::raise.
-template <row_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {
-    const row_type& type = detail::bytes_types[align <= 8 ? 0 : align <= 16 ? 1 : align <= 32 ? 2 : 3];
-    void* const p = align <= 64 ? source.allocate(bytes, type) : nullptr;
-    if (p == nullptr)
-        raise_refused("the row manager", bytes, align <= 64 ? detail::take_refusal(bytes) : detail::misused(bytes));
+/// Throws: out_of_memory, a std::bad_alloc; the source's own one where its policy is oom::raise.
+template <row_source Source> ALLOT_ALWAYS_INLINE void* allocate(Source& source, std::size_t bytes, std::size_t align) {
+    if (ALLOT_LIKELY(align <= 8)) return detail::allocate_row(source, bytes, untyped);
+    if (ALLOT_LIKELY(align == 16)) return detail::allocate_row_of_16(source, bytes);
+    return detail::allocate_over_aligned_row(source, bytes, align);
+}
+/// Frees bytes of allocate(), of the same source, size and alignment. Null is ignored.
+template <row_source Source>
+ALLOT_ALWAYS_INLINE void deallocate(Source& source, void* p, [[maybe_unused]] std::size_t bytes,
+                                    [[maybe_unused]] std::size_t align) noexcept {
+    if constexpr (requires { source.release(p, bytes); })
+        if (ALLOT_LIKELY(align <= 8)) return source.release(p, bytes);
+    source.release(p); // finds the class of the row's page
+}
+
+template <block_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {
+    const bool served = is_power_of_two(align) && align <= source.arena().page_bytes();
+    void* const p = ALLOT_LIKELY(served) ? source.allocate(bytes, align).address : nullptr;
+    if (ALLOT_UNLIKELY(p == nullptr))
+        raise_refused("the chunk arena", bytes,
+                      served ? detail::take_refusal(bytes)
+                             : detail::misused(bytes, "the alignment is no power of two up to a page"));
     return p;
 }
-/// Frees bytes of allocate(), of the same source and size. Null is ignored.
-template <row_source Source> void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
-    if constexpr (requires { source.release(p, bytes); }) source.release(p, bytes);
-    else source.release(p);
+template <block_source Source> void deallocate(Source& source, void* p, std::size_t bytes, std::size_t align) noexcept {
+    if (ALLOT_LIKELY(p != nullptr)) source.deallocate(p, bytes, align);
 }
 
 template <page_source Source>
     requires(!row_source<Source>)
 void* allocate(Source& source, std::size_t bytes, std::size_t align) {
-    const bool served = align <= std::size_t{1} << source.page_shift();
+    const bool served = is_power_of_two(align) && align <= std::size_t{1} << source.page_shift();
     std::byte* const p = served ? source.take(detail::pages_for(source, bytes)) : nullptr;
-    if (p == nullptr) raise_refused("the arena", bytes, served ? detail::take_refusal(bytes) : detail::misused(bytes));
+    if (p == nullptr)
+        raise_refused("the arena", bytes,
+                      served ? detail::take_refusal(bytes)
+                             : detail::misused(bytes, "the alignment is no power of two up to a page"));
     return p;
 }
 template <page_source Source>
     requires(!row_source<Source>)
-void deallocate(Source& source, void* p, std::size_t bytes) noexcept {
+void deallocate(Source& source, void* p, std::size_t bytes, std::size_t) noexcept {
     if (p != nullptr) source.give(static_cast<std::byte*>(p), detail::pages_for(source, bytes));
 }
 

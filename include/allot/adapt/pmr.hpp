@@ -1,4 +1,4 @@
-// A std::pmr::memory_resource over a row manager, a local handle of one, or an arena.
+// A std::pmr::memory_resource over a row manager, a local handle of one, a chunk arena, or an arena.
 //
 // The source must outlive the resource, and the resource its containers. Bytes count against the source's limit.
 // Cost: one virtual call, and the source's. Threads: those of the source. Failure: std::bad_alloc.
@@ -20,7 +20,9 @@ template <class Source> class memory_resource final : public std::pmr::memory_re
 
   private:
     void* do_allocate(std::size_t bytes, std::size_t align) override { return adapt::allocate(*source_, bytes, align); }
-    void do_deallocate(void* p, std::size_t bytes, std::size_t) override { adapt::deallocate(*source_, p, bytes); }
+    void do_deallocate(void* p, std::size_t bytes, std::size_t align) override {
+        adapt::deallocate(*source_, p, bytes, align);
+    }
     // True for resources of one source; without RTTI only for the same resource.
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
 #if ALLOT_RTTI

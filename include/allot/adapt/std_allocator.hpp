@@ -1,4 +1,5 @@
-// An allocator for the standard library's containers, over a row manager, a local handle of one, or an arena.
+// An allocator for the standard library's containers, over a row manager, a local handle of one, a chunk arena,
+// or an arena.
 //
 // It refers to its source, which must outlive the containers. Container copy, move and swap take it along.
 // Cost: one pointer, and the source's. Threads: those of the source. Failure: std::bad_alloc.
@@ -25,13 +26,15 @@ template <class T, class Source> class std_allocator {
     explicit std_allocator(Source& source) noexcept : source_(&source) {}
     template <class U> std_allocator(const std_allocator<U, Source>& other) noexcept : source_(&other.source()) {}
 
-    T* allocate(std::size_t n) {
+    ALLOT_ALWAYS_INLINE T* allocate(std::size_t n) {
         std::size_t bytes = 0;
         if (!checked_mul(n, sizeof(T), bytes))
-            raise_refused("std_allocator", SIZE_MAX, detail::misused(SIZE_MAX)); // more bytes than addresses
+            raise_refused("std_allocator", SIZE_MAX, detail::misused(SIZE_MAX, "more bytes than addresses"));
         return static_cast<T*>(adapt::allocate(*source_, bytes, alignof(T)));
     }
-    void deallocate(T* p, std::size_t n) noexcept { adapt::deallocate(*source_, p, n * sizeof(T)); }
+    ALLOT_ALWAYS_INLINE void deallocate(T* p, std::size_t n) noexcept {
+        adapt::deallocate(*source_, p, n * sizeof(T), alignof(T));
+    }
 
     Source& source() const noexcept { return *source_; }
     template <class U> friend bool operator==(const std_allocator& a, const std_allocator<U, Source>& b) noexcept {

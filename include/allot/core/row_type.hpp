@@ -3,7 +3,7 @@
 // A row_type is identified by its address, and must outlive every manager that it was passed to (docs/rules.md, Row
 // types); `row_type_of<T>` lives until the program ends. `destroy` is called at the last release of a finalized row; it
 // must not throw, and may release other rows. Rows of packed heaps are aligned to 4 bytes, others to 8, and to at most
-// 64 on request. A check appends 4 bytes to each row: seal(row) writes them; check(row) and the last release compare
+// 4096 on request. A check appends 4 bytes to each row: seal(row) writes them; check(row) and the last release compare
 // the row with them.
 // Source: IRowAllocatorCache (HPCC roxiemem, 2010), with the functions in the type itself; thorhelper's row checks.
 #pragma once
@@ -24,6 +24,8 @@ struct row_type {
     std::size_t align = 0;                     // bytes; 0: the heap's, 8, or 4 in a packed heap
     row_check check = row_check::none;         // 4 bytes of each row's capacity; needs link counts
 
+    static constexpr std::size_t max_align = 4096;
+
     constexpr std::size_t check_bytes() const noexcept { return check == row_check::none ? 0 : 4; }
 };
 
@@ -37,7 +39,7 @@ template <class T> void destroy_row(void* row) noexcept { static_cast<T*>(row)->
 template <class T> constexpr row_type make_row_type() noexcept {
     static_assert(std::is_object_v<T> && !std::is_array_v<T>,
                   "allot: a row must hold an object that is not an array: use a class or scalar type");
-    static_assert(alignof(T) <= 64, "allot: rows are aligned to 64 bytes at most");
+    static_assert(alignof(T) <= row_type::max_align, "allot: rows are aligned to 4096 bytes at most");
     row_type type{type_name_c_str<T>(), nullptr, alignof(T) < 4 ? 4 : alignof(T)};
     if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = &destroy_row<T>;
     return type;
@@ -46,7 +48,7 @@ template <class T> constexpr row_type make_row_type() noexcept {
 } // namespace detail
 
 /// The row type of T.
-/// Requires: T is an object type, no array, aligned to at most 64 bytes.
+/// Requires: T is an object type, no array, aligned to at most 4096 bytes.
 template <class T> inline constexpr row_type row_type_of = detail::make_row_type<T>();
 
 } // namespace allot::inline ALLOT_ABI

@@ -6,7 +6,7 @@
 //
 // Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
 // page are rounded down to 8, so that each always_false as many rows per page as its divisor says.
-// Cost: index_for is one load up to 4 KiB, above that one load and a few comparisons; 1.7 KiB per object.
+// Cost: index_for is one load up to 4 KiB, above that one load and a few comparisons; 1.8 KiB per object.
 // Constructed on the host or the device, constant afterwards: any thread may read. Constexpr.
 // Source: the bucket table of HPCC roxiemem, 2010; for larger pages it continues with four classes per doubling.
 #pragma once
@@ -52,6 +52,11 @@ class size_table {
     ALLOT_HOST_DEVICE constexpr std::size_t index_for(std::size_t n) const noexcept {
         if (ALLOT_LIKELY(n <= max_direct)) return direct_[(n + 3) / 4];
         return n <= largest() ? index_above(n) : none;
+    }
+
+    /// The class of slots of slot_bytes(index) rounded up to a multiple of 16; none: no class has them.
+    ALLOT_HOST_DEVICE constexpr std::size_t aligned_to_16(std::size_t index) const noexcept {
+        return aligned_to_16_[index];
     }
 
     ALLOT_HOST_DEVICE constexpr bool valid() const noexcept {
@@ -132,12 +137,19 @@ class size_table {
             while (at + 1 < count_ && sizes_[at] < least) ++at;
             octaves_[cell] = static_cast<std::uint8_t>(at);
         }
+        at = 0;
+        for (std::size_t i = 0; i != max_classes + 1; ++i) {
+            while (i < count_ && at < count_ && sizes_[at] < align_up(sizes_[i], 16)) ++at;
+            const bool any = i < count_ && at < count_ && sizes_[at] == align_up(sizes_[i], 16);
+            aligned_to_16_[i] = static_cast<std::uint8_t>(any ? at : none);
+        }
     }
 
     std::uint32_t sizes_[max_classes]{};
     std::uint32_t count_ = 0;
     std::uint8_t direct_[max_direct / 4 + 1]{};
     std::uint8_t octaves_[octave_count * 8]{};
+    std::uint8_t aligned_to_16_[max_classes + 1]{};
 };
 
 /// The size classes of List for pages with `usable` bytes for slots, at least 64.

@@ -68,6 +68,13 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         if (abandoned_.load(std::memory_order_relaxed)) provider_.heaps().note(*this); // it may be idle now
     }
 
+    // A slot of a shared cache, without a call; null: pop() may have one.
+    ALLOT_ALWAYS_INLINE std::byte* pop_cached() noexcept {
+        std::byte* row = nullptr;
+        if (auto borrowed = shared_.borrow())
+            if (ALLOT_UNLIKELY(!borrowed->pop(row))) return nullptr;
+        return row;
+    }
     // One slot, for callers without a cache; null if out of memory.
     ALLOT_ALWAYS_INLINE std::byte* pop() noexcept {
         if (auto borrowed = shared_.borrow()) {

@@ -49,16 +49,20 @@ template <class Deferred = no_deferred_frees> class shared_caches {
 
     ALLOT_ALWAYS_INLINE borrowed borrow() noexcept {
         const std::size_t first = spread(sys::thread_token());
-        for (const std::size_t at : {first, first ^ 1})
-            if (places_[at].taken.exchange(1, std::memory_order_acquire) == 0) return borrowed(&places_[at]);
-        return borrowed(nullptr);
+        place* p = &places_[first];
+        if (ALLOT_UNLIKELY(!take(*p))) {
+            p = &places_[first ^ 1];
+            if (!take(*p)) p = nullptr;
+        }
+        return borrowed(p);
     }
-    borrowed borrow(place& p) noexcept {
-        return borrowed(p.taken.exchange(1, std::memory_order_acquire) != 0 ? nullptr : &p);
-    }
+    borrowed borrow(place& p) noexcept { return borrowed(take(p) ? &p : nullptr); }
     std::array<place, count>& all() noexcept { return places_; }
 
   private:
+    ALLOT_ALWAYS_INLINE static bool take(place& p) noexcept {
+        return p.taken.exchange(1, std::memory_order_acquire) == 0;
+    }
     static std::size_t spread(std::uintptr_t token) noexcept { return multiplicative_hash(token, 62); }
     std::array<place, count> places_;
 };

@@ -1,7 +1,8 @@
-// A manager's heaps for rows of any type, one per size class and alignment, created at first use.
+// A manager's heaps for rows of any type, one per size class, created at first use. A row aligned to 16 is in the heap
+// of its class, or of the class 8 bytes above, if those slots are multiples of 16; each other alignment has its heaps.
 //
 // Invariant: an entry is null, or a heap that exists as long as the manager.
-// Cost: 1 KiB for rows aligned to 8; 3 KiB more from the first request for 16, 32 or 64 on.
+// Cost: 1 KiB; 1 KiB more from the first request for such an alignment on, for each.
 // Threads: any; a spin lock only to create a heap. Source: HPCC roxiemem's normal heaps, 2009.
 #pragma once
 
@@ -30,14 +31,15 @@ template <class Rows, class List> class buckets {
   public:
     using heap = typename Rows::heap;
     static constexpr std::size_t header = Rows::counting::header_bytes(false) + Rows::guard::row_bytes; // per row
-    static constexpr std::size_t max_align = 64;
 
     buckets(page_provider& provider, row_context& context) noexcept
         : provider_(provider), context_(context), classes_(usable(provider.page_bytes())),
           largest_(classes_.largest() - header) {}
     buckets(const buckets&) = delete;
     buckets& operator=(const buckets&) = delete;
-    ~buckets() { delete over_aligned_.load(std::memory_order_relaxed); }
+    ~buckets() {
+        for (auto& heaps : over_aligned_) delete heaps.load(std::memory_order_relaxed);
+    }
 
     static constexpr std::uint32_t none = heap_config::no_index;
     static_assert(none == size_table::none && none < heap_tag::buckets);
@@ -48,13 +50,28 @@ template <class Rows, class List> class buckets {
             return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
         return index_above(bytes);
     }
+    // The same for rows aligned to `align`; none also where no class has such slots, and at() makes a heap for them.
+    ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes, std::size_t align) const noexcept {
+        const std::uint32_t any = index(bytes);
+        if (ALLOT_LIKELY(align <= 8)) return any;
+        return align == 16 ? static_cast<std::uint32_t>(classes_.aligned_to_16(any)) : none;
+    }
+    // The same without a call; none also for more than 4 KiB.
+    ALLOT_ALWAYS_INLINE std::uint32_t direct_index(std::size_t bytes, std::size_t align) const noexcept {
+        return ALLOT_LIKELY(bytes <= size_table::max_direct - header) ? index(bytes, align) : none;
+    }
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
-    // The heap of a class. Null if it cannot be allocated, or no slot of this alignment fits a page.
+    // The heap of a class; null: at() creates it.
+    ALLOT_ALWAYS_INLINE heap* find(std::uint32_t index) const noexcept {
+        return heaps_[index].load(std::memory_order_acquire);
+    }
+    // The heap of a class for rows of this alignment. Null if it cannot be allocated, or no slot of this alignment fits
+    // a page.
     ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
         if (ALLOT_LIKELY(align <= 8)) {
-            heap* const h = heaps_[index].load(std::memory_order_acquire);
+            heap* const h = find(index);
             return ALLOT_LIKELY(h != nullptr) ? h : create(heaps_[index], index, 8);
         }
         return at_aligned(index, align);
@@ -67,28 +84,33 @@ template <class Rows, class List> class buckets {
         return bytes <= largest_ ? static_cast<std::uint32_t>(classes_.index_for(bytes + header)) : none;
     }
 
-    // Bytes of a page that are left for slots and their free bits, whatever the alignment.
+    // Bytes of a page that are left for slots and their free bits, for alignments up to 64.
     static std::size_t usable(std::size_t page_bytes) noexcept {
         if constexpr (Rows::page::location_type::out_of_band) return align_down(page_bytes, std::size_t{8});
-        return align_down(page_bytes - sizeof(typename Rows::page) - max_align - 32, std::size_t{8});
+        return align_down(page_bytes - sizeof(typename Rows::page) - 64 - 32, std::size_t{8});
     }
 
     ALLOT_NOINLINE heap* at_aligned(std::uint32_t index, std::size_t align) noexcept {
-        using arrays = std::array<heap_array, 3>;
-        arrays* all = over_aligned_.load(std::memory_order_acquire);
-        if (all == nullptr) {
-            auto* const made = new (std::nothrow) arrays{};
+        if (align == 16 && classes_.aligned_to_16(index) != none)
+            return at(static_cast<std::uint32_t>(classes_.aligned_to_16(index)));
+        auto& aligned = over_aligned_[log2_floor(align) - 4];
+        heap_array* heaps = aligned.load(std::memory_order_acquire);
+        if (heaps == nullptr) {
+            auto* const made = new (std::nothrow) heap_array{};
             if (made == nullptr) return note_refusal(charge_outcome::no_memory, sizeof *made), nullptr;
-            if (over_aligned_.compare_exchange_strong(all, made, std::memory_order_acq_rel)) all = made;
+            if (aligned.compare_exchange_strong(heaps, made, std::memory_order_acq_rel)) heaps = made;
             else delete made;
         }
-        auto& heap_slot = (*all)[log2_floor(align) - 4][index];
+        auto& heap_slot = (*heaps)[index];
         heap* const h = heap_slot.load(std::memory_order_acquire);
         return h != nullptr ? h : create(heap_slot, index, align);
     }
     ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align) noexcept {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
-        plan.index = align <= 8 ? index : none;
+        if (align == 8) {
+            plan.index = index;
+            if (classes_.aligned_to_16(index) == index) plan.align = 16;
+        }
         if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return note_no_fit(plan.row_bytes), nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);
@@ -106,7 +128,7 @@ template <class Rows, class List> class buckets {
     const std::size_t largest_;
     spin_lock create_lock_;
     heap_array heaps_{};
-    std::atomic<std::array<heap_array, 3>*> over_aligned_{nullptr};
+    std::array<std::atomic<heap_array*>, log2_floor(row_type::max_align) - 3> over_aligned_{}; // 16, 32, .. 4096
 };
 
 } // namespace detail

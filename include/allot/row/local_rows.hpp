@@ -34,15 +34,20 @@ template <class Set> class local_rows {
     /// As row_manager::try_allocate.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
         thread_check_.check_thread(core_.context(), "", &type);
-        return bins_.try_allocate(core_, bytes, type);
+        if (void* const row = bins_.pop(core_, bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        return try_allocate_slow(bytes, type);
     }
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
         return detail::with_status(try_allocate(bytes, type), why, bytes);
     }
     /// As row_manager::allocate.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
-        if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(bytes, type.name);
+        thread_check_.check_thread(core_.context(), "", &type);
+        if (void* const row = bins_.pop(core_, bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        void* const row = allocate_slow(bytes, type);
+        if constexpr (policies::oom::raises)
+            if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
+        return row;
     }
     /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
@@ -73,6 +78,14 @@ template <class Set> class local_rows {
     void close() noexcept { bins_.close(); }
 
   private:
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+        return bins_.try_allocate_slow(bytes, type);
+    }
+    ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
+        if (void* const row = bins_.try_allocate_slow(bytes, type)) return row;
+        return core_.refuse(bytes, type.name);
+    }
+
     detail::row_core<Set>& core_;
     detail::row_bins<Set, detail::no_entry> bins_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_check thread_check_;

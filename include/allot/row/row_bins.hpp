@@ -41,33 +41,32 @@ template <class Set, class Entry> class row_bins : public Entry {
     row_bins& operator=(const row_bins&) = delete;
     ~row_bins() { close(); }
 
-    // Null if it fails. A request that the bins cannot serve goes to the manager. `core`: that of the bins.
-    ALLOT_ALWAYS_INLINE void* try_allocate(core_type& core, std::size_t bytes, const row_type& type) noexcept {
-        const std::uint32_t number = core.type_number(type);
-        const std::uint32_t index = core.buckets().index(bytes);
-        if (ALLOT_UNLIKELY(!core.has_slot_alignment(type) || number >= type_table::first_checked))
-            return try_allocate_slow(bytes, type, number);
-        this->begin();
+    // A row from a bin, without a call, so that callers need no frame; null: try_allocate_slow() may have one. `core`:
+    // that of the bins.
+    ALLOT_ALWAYS_INLINE void* pop(core_type& core, std::size_t bytes, const row_type& type) noexcept {
+        const std::uint32_t number = core.recent_type_number(type);
+        const std::uint32_t index = core.buckets().direct_index(bytes, type.align);
         std::byte* row;
-        if (ALLOT_LIKELY(bin(index).pop(row))) {
-            this->leave();
-        } else {
-            this->leave();
-            if (index == heap_config::no_index) return try_allocate_slow(bytes, type, number);
-            row = pop_slow(index);
-            if (row == nullptr) return nullptr;
-        }
-        rows::start(false, arena_, row, number);
-        sampler_.allocated(core, bytes, type);
-        return row;
+        if (ALLOT_UNLIKELY(!core.is_plain(type, number) || !pop_slot(index, row))) return nullptr;
+        return start(core, row, number, bytes, type);
+    }
+    // Where pop() found none. Null if it fails. A request that the bins cannot serve goes to the manager. For functions
+    // that are compiled apart.
+    ALLOT_ALWAYS_INLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+        const std::uint32_t number = core_.type_number(type);
+        const std::uint32_t index = core_.buckets().index(bytes, type.align);
+        if (index == heap_config::no_index || !core_.is_plain(type, number))
+            return try_allocate_shared(bytes, type, number);
+        std::byte* const row = pop_slow(index);
+        return row != nullptr ? start(core_, row, number, bytes, type) : nullptr;
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
-        release_by(row, [](std::uintptr_t tag) { return heap_tag::index(tag); });
+        release_by<false>(row, [](std::uintptr_t tag) { return heap_tag::index(tag); });
     }
     // The same where the size that was requested is known: the bin is then found before the page's word is read, and
     // the next allocation need not wait for it.
     ALLOT_ALWAYS_INLINE void release(core_type& core, const void* row, std::size_t bytes) noexcept {
-        release_by(row, [&](std::uintptr_t) { return core.buckets().index(bytes); });
+        release_by<true>(row, [&](std::uintptr_t) { return core.buckets().direct_index(bytes, 8); });
     }
     // Frees a slot of a row that has ended; through the bin of its heap, if there is one.
     void give(std::uintptr_t tag, heap_type& heap, std::byte* row) noexcept {
@@ -127,7 +126,20 @@ template <class Set, class Entry> class row_bins : public Entry {
         for (slot_bin<heap_type>* const b : own_->bins)
             if (b->heap != nullptr) visit(*b); // not no_bin, of which a library may have its own
     }
-    template <class Index> ALLOT_ALWAYS_INLINE void release_by(const void* row, Index index) noexcept {
+    // False: the bin is empty, or hidden, or there is none.
+    ALLOT_ALWAYS_INLINE bool pop_slot(std::uint32_t index, std::byte*& row) noexcept {
+        this->begin();
+        const bool any = bin(index).pop(row);
+        this->leave();
+        return any;
+    }
+    ALLOT_ALWAYS_INLINE void* start(core_type& core, std::byte* row, std::uint32_t number, std::size_t bytes,
+                                    const row_type& type) noexcept {
+        rows::start(false, arena_, row, number);
+        sampler_.allocated(core, bytes, type);
+        return row;
+    }
+    template <bool Sized, class Index> ALLOT_ALWAYS_INLINE void release_by(const void* row, Index index) noexcept {
         const std::size_t in_arena = arena_.offset(row);
         if (ALLOT_UNLIKELY(in_arena >= arena_.bytes)) return core_.ignore_foreign(row);
         if constexpr (ALLOT_CHECKED != 0)
@@ -143,26 +155,28 @@ template <class Set, class Entry> class row_bins : public Entry {
         if (ALLOT_UNLIKELY(b.tag != tag ||
                            !rows::template release_if_sole<policies::counts_first>(page, at, false, in_arena))) {
             this->leave();
-            return release_slow(at);
+            return Sized ? release_by_tag(at) : release_slow(at);
         }
         if (ALLOT_UNLIKELY(!b.push(at)))
             if (ALLOT_UNLIKELY(!b.push_to_group(at))) return push_slow(b, at);
         this->leave();
     }
-    // A huge row, an alignment above 8, a type with a check, or misuse.
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+    // A huge row, an alignment that no class of slots has, a type with a check, or misuse.
+    ALLOT_NOINLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
         void* const row = core_.try_allocate_shared(bytes, type, number);
         return row == nullptr && flush_held() ? core_.try_allocate_shared(bytes, type, number) : row;
     }
-    // From the bin of a class that was empty, or hidden. Null if there is no memory.
-    ALLOT_NOINLINE std::byte* pop_slow(std::uint32_t index) noexcept {
+    // From the bin of a class; fills it where it is empty. Null if there is no memory.
+    ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index) noexcept {
         heap_type* const heap = core_.buckets().at(index);
         if (heap == nullptr) return nullptr;
         slot_bin<heap_type>* const b = open(index, *heap);
         if (b == nullptr) return heap->pop();
+        std::byte* row = nullptr;
+        if (b->size() != 0 && pop_slot(index, row)) return row;
         if constexpr (!for_thread)
             if (shortages_ != core_.heaps().shortages()) settle_shortage();
-        std::byte* const row = heap->refill(*b, entry());
+        row = heap->refill(*b, entry());
         return row == nullptr && flush_held() ? heap->refill(*b, entry()) : row;
     }
     // The bin of the class, made where there is none; null if there is no memory, or another thread is inside.
@@ -187,6 +201,8 @@ template <class Set, class Entry> class row_bins : public Entry {
         b.heap->push_apart(b, row);
         this->leave();
     }
+    // For a row of more than 4 KiB, of another class than its size says, or that release_slow() releases.
+    ALLOT_NOINLINE void release_by_tag(const void* row) noexcept { release(row); }
     // For a row of a heap without a bin here, a shared row, or one with a destructor, seal, or guard. A destructor may
     // end this object, if it is a thread's: other managers that it uses may displace this one.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {

@@ -70,29 +70,34 @@ template <class Set> class row_core {
     // ---- rows ---------------------------------------------------------------------------------------------------
 
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
-        if constexpr (policies::per_thread) {
-            thread_bins<Set>* mine = nullptr;
-            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->try_allocate(*this, bytes, type)
-                                                              : try_allocate_elsewhere(bytes, type);
-        } else {
-            return try_allocate_shared(bytes, type, type_number(type));
-        }
+        if (void* const row = pop(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
+        return try_allocate_slow(bytes, type);
+    }
+    // Fails as the oom policy says. Callers that pass on what this returns need no frame.
+    ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type) {
+        void* row = pop(bytes, type);
+        if (ALLOT_LIKELY(row != nullptr)) return row;
+        row = allocate_slow(bytes, type);
+        if constexpr (policies::oom::raises)
+            if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
+        return row;
     }
     // Through the heaps' shared caches, not the calling thread's.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
                                                   std::uint32_t number) noexcept {
-        const std::uint32_t index = buckets_.index(bytes);
-        if (ALLOT_LIKELY(index != heap_config::no_index && has_slot_alignment(type) &&
-                         number < type_table::first_checked))
+        const std::uint32_t index = buckets_.index(bytes, type.align);
+        if (ALLOT_LIKELY(index != heap_config::no_index && is_plain(type, number)))
             if (auto* const heap = buckets_.at(index)) return start(heap->pop(), number, bytes, type);
-        return try_allocate_slow(bytes, type, number);
+        return try_allocate_shared_slow(bytes, type, number);
     }
-    // Whether each slot is aligned for the type. Where rows count links, a type with a wrong alignment has no number.
-    ALLOT_ALWAYS_INLINE static bool has_slot_alignment(const row_type& type) noexcept {
-        return type.align <= 8 && (policies::counts || (type.align & (type.align - 1)) == 0);
+    // Neither a type with a check nor misuse. Where rows count links, a type with a wrong alignment has no number.
+    ALLOT_ALWAYS_INLINE static bool is_plain([[maybe_unused]] const row_type& type, std::uint32_t number) noexcept {
+        if constexpr (policies::counts) return number < type_table::first_checked;
+        else return (type.align & (type.align - 1)) == 0;
     }
-    // A huge row, an alignment above 8, a type with a check, or misuse.
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
+    // A huge row, an alignment above 8 that no class of slots has, a type with a check, or misuse.
+    ALLOT_NOINLINE void* try_allocate_shared_slow(std::size_t bytes, const row_type& type,
+                                                  std::uint32_t number) noexcept {
         if (ALLOT_UNLIKELY(!type_table::is_alignment(type)))
             return note_misuse(misuse::bad_alignment, bytes, type), nullptr;
         if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
@@ -108,6 +113,10 @@ template <class Set> class row_core {
     }
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
         if constexpr (policies::counts) return context_.types.number(type);
+        return 0;
+    }
+    ALLOT_ALWAYS_INLINE std::uint32_t recent_type_number(const row_type& type) const noexcept {
+        if constexpr (policies::counts) return context_.types.recent_number(type);
         return 0;
     }
     ALLOT_ALWAYS_INLINE void link(const void* row) noexcept
@@ -325,11 +334,31 @@ template <class Set> class row_core {
         heaps().set_thread_caches([](void* all) noexcept { static_cast<threads*>(all)->empty_all(); }, threads_);
     }
     thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
-    // For a thread that used another manager last, or has no bins of this one.
-    ALLOT_NOINLINE void* try_allocate_elsewhere(std::size_t bytes, const row_type& type) noexcept {
-        thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr;
-        return mine != nullptr ? mine->try_allocate(*this, bytes, type)
-                               : try_allocate_shared(bytes, type, type_number(type));
+    // A row from a cache, without a call; null: try_allocate_slow() may have one.
+    ALLOT_ALWAYS_INLINE void* pop(std::size_t bytes, const row_type& type) noexcept {
+        if constexpr (policies::per_thread) {
+            thread_bins<Set>* mine = nullptr;
+            return ALLOT_LIKELY(threads::is_last(key_, mine)) ? mine->pop(*this, bytes, type) : nullptr;
+        } else {
+            const std::uint32_t number = recent_type_number(type), index = buckets_.direct_index(bytes, type.align);
+            if (ALLOT_UNLIKELY(index == heap_config::no_index || !is_plain(type, number))) return nullptr;
+            auto* const heap = buckets_.find(index);
+            return ALLOT_LIKELY(heap != nullptr) ? start(heap->pop_cached(), number, bytes, type) : nullptr;
+        }
+    }
+    // Where pop() found none.
+    ALLOT_ALWAYS_INLINE void* find_row(std::size_t bytes, const row_type& type) noexcept {
+        if constexpr (policies::per_thread)
+            if (thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr)
+                return mine->try_allocate_slow(bytes, type);
+        return try_allocate_shared(bytes, type, type_number(type));
+    }
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+        return find_row(bytes, type);
+    }
+    ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
+        if (void* const row = find_row(bytes, type)) return row;
+        return refuse(bytes, type.name);
     }
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
         if (!arena().contains(row)) return ignore_foreign(row);

@@ -89,14 +89,13 @@ template <class Set> class row_manager {
     // ---- rows of any size -----------------------------------------------------------------------------------
 
     /// Allocates a row with one link. Its contents are unspecified (zero under guard::zero).
-    /// Requires: type outlives the manager; type.align is 0 or a power of two up to 64. Checked builds report another
+    /// Requires: type outlives the manager; type.align is 0 or a power of two up to 4096. Checked builds report another
     /// alignment as misuse; other builds fail.
     /// Returns: a row of at least `bytes` (0 is allowed), aligned to 8 or type.align, whichever is larger; null under
     /// oom::null if it fails.
     /// Throws: out_of_memory under oom::raise.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
-        if (void* const row = try_allocate(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(bytes, type.name);
+        return core_.allocate(bytes, type);
     }
     /// As allocate(), but returns null if it fails. `why`: where it is not null, the status of the request, with what
     /// refused it.

@@ -40,15 +40,19 @@ class type_table {
 
     // Whether rows may have this alignment.
     static bool is_alignment(const row_type& type) noexcept {
-        return type.align <= 64 && (type.align & (type.align - 1)) == 0;
+        return type.align <= row_type::max_align && (type.align & (type.align - 1)) == 0;
     }
     // Returns the number of a type; `none` if the table is full or out of memory, or if type.align is not 0 or a power
-    // of two up to 64. The type must outlive the table.
+    // of two up to 4096. The type must outlive the table.
     ALLOT_ALWAYS_INLINE std::uint32_t number(const row_type& type) noexcept {
+        const std::uint32_t recent = recent_number(type);
+        return ALLOT_LIKELY(recent != none) ? recent : find_or_add(type);
+    }
+    // The same without a call; `none` also for a type that is not among the recent ones.
+    ALLOT_ALWAYS_INLINE std::uint32_t recent_number(const row_type& type) const noexcept {
         if (&type == &untyped) return 0;
         const std::uint32_t guess = recent_[hash(type)].load(std::memory_order_acquire);
-        if (ALLOT_LIKELY(guess != 0 && (*this)[guess] == &type)) return guess;
-        return find_or_add(type);
+        return ALLOT_LIKELY(guess != 0 && (*this)[guess] == &type) ? guess : none;
     }
     const row_type* operator[](std::uint32_t number) const noexcept {
         if (number == 0) return &untyped;
@@ -63,7 +67,7 @@ class type_table {
     // Notes why number(type) returns `none`.
     ALLOT_COLD void note_none(const row_type& type, std::size_t bytes) const noexcept {
         const auto note = [bytes](charge_outcome why, const char* what) { detail::note_refusal(why, bytes, what); };
-        if (!is_alignment(type)) return note(charge_outcome::misused, "the alignment is no power of two up to 64");
+        if (!is_alignment(type)) return note(charge_outcome::misused, "the alignment is no power of two up to 4096");
         const bool is_checked = type.check != row_check::none;
         if (is_checked && end_checked_.load(std::memory_order_relaxed) == first_checked + max_checked)
             return note(charge_outcome::misused, "the manager has 4,096 row types with a check, the maximum");

@@ -18,8 +18,12 @@ BUGS = {
         "const bool in_flight = false;"),
     "borrowed_without_asking": bug(
         "threads/rows.cpp",
-        "if (places_[at].taken.exchange(1, std::memory_order_acquire) == 0) return borrowed(&places_[at]);",
-        "if (places_[at & 0].taken.exchange(1, std::memory_order_acquire) == 0 || true) return borrowed(&places_[0]);"),
+        "if (ALLOT_UNLIKELY(!take(*p))) {",
+        "p = &places_[0];\n        if (!take(*p) && false) {"),
+    "slots_for_16_are_aligned_to_8": bug(
+        "unit/row/alignments.cpp",
+        "if (classes_.aligned_to_16(index) == index) plan.align = 16;",
+        ""),
     "closed_heap_stays_listed": bug(
         "unit/row/closed_heaps.cpp",
         "pages += heap->reclaim(false); retire(*heap);",

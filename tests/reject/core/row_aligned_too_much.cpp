@@ -1,10 +1,10 @@
-// expected-error {{rows are aligned to 64 bytes at most}} {{wide}}
+// expected-error {{rows are aligned to 4096 bytes at most}} {{wide}}
 #include <allot/core/row_type.hpp>
 
 #if WRONG
-struct alignas(128) wide {
+struct alignas(8192) wide {
 #else
-struct alignas(64) wide {
+struct alignas(4096) wide {
 #endif
     char text[64];
 };

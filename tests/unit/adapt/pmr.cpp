@@ -1,12 +1,18 @@
-// std::pmr over a row manager, a local handle and an arena.
+// std::pmr over a row manager, a local handle, a chunk arena and an arena.
 #include <support/catch.hpp>
 #include <support/row_sets.hpp>
 
+#include <support/edge_sizes.hpp>
+
 #include <allot/adapt/pmr.hpp>
+#include <allot/chunk_arena.hpp>
+#include <allot/use/drill.hpp>
 
 #include <cstdint>
+#include <cstring>
 #include <memory_resource>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -14,6 +20,12 @@ using namespace allot::literals;
 using allot::adapt::memory_resource;
 
 namespace {
+
+struct blocks_set : allot::policies<> {};
+struct thread_blocks : allot::policies<allot::heap::per_thread, allot::fit::runs> {};
+struct quiet_blocks : allot::policies<allot::oom::null> {};
+
+bool is_at(const void* p, std::size_t align) { return reinterpret_cast<std::uintptr_t>(p) % align == 0; }
 
 // Containers that grow, share one resource, and end.
 void use(std::pmr::memory_resource& resource) {
@@ -35,7 +47,7 @@ void use_many(std::pmr::memory_resource& resource) {
 } // namespace
 
 TEMPLATE_TEST_CASE("pmr containers live in a row manager", "[adapt]", sets::plain, sets::packed, sets::uncounted,
-                   sets::per_thread, sets::quiet) {
+                   sets::per_thread, sets::quiet, allot::use::containers) {
     allot::row_manager<TestType> rows{allot::limit{32_MiB}};
     {
         memory_resource resource(rows);
@@ -52,8 +64,9 @@ TEMPLATE_TEST_CASE("pmr containers live in a row manager", "[adapt]", sets::plai
     CHECK(rows.used() == 0);
 }
 
-TEST_CASE("pmr containers live in a local handle", "[adapt]") {
-    allot::row_manager<sets::plain> rows{allot::limit{32_MiB}};
+TEMPLATE_TEST_CASE("pmr containers live in a local handle", "[adapt]", sets::plain, sets::packed, sets::uncounted,
+                   sets::per_thread, sets::quiet, allot::use::containers) {
+    allot::row_manager<TestType> rows{allot::limit{32_MiB}};
     {
         auto local = rows.local();
         memory_resource resource(local);
@@ -78,30 +91,154 @@ TEST_CASE("pmr containers live in whole pages of an arena", "[adapt]") {
     CHECK(arena.stats().taken == 0);
 }
 
-TEST_CASE("a pmr resource gives every alignment up to 64, also of no bytes", "[adapt]") {
-    allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
-    memory_resource resource(rows);
-    for (std::size_t align = 1; align <= 64; align *= 2)
-        for (const std::size_t n : {0u, 1u, 63u, 1000u, 300000u}) {
-            void* const p = resource.allocate(n, align);
-            CHECK(p != nullptr);
-            CHECK(reinterpret_cast<std::uintptr_t>(p) % align == 0);
-            resource.deallocate(p, n, align);
+TEMPLATE_TEST_CASE("pmr containers live in blocks of a chunk arena", "[adapt]", blocks_set, thread_blocks, quiet_blocks,
+                   allot::use::drill) {
+    allot::chunk_arena<TestType> blocks{allot::limit{64_MiB}, allot::chunk_bytes{1_MiB}};
+    {
+        memory_resource resource(blocks);
+        use(resource);
+        use_many(resource);
+        CHECK(&resource.source() == &blocks);
+        std::pmr::vector<char> large(3_MiB, 'x', &resource); // of more than a chunk
+        CHECK(blocks.capacity(large.data()) >= 3_MiB);
+        large.push_back('y');
+        CHECK(large[3_MiB - 1] == 'x');
+    }
+    CHECK(blocks.stats().live == 0);
+    CHECK(blocks.valid());
+}
+
+TEST_CASE("threads share a pmr resource of a source that threads may share", "[adapt]") {
+    allot::row_manager<allot::use::containers> rows{allot::limit{64_MiB}};
+    allot::chunk_arena<thread_blocks> blocks{allot::limit{64_MiB}};
+    memory_resource of_rows(rows);
+    memory_resource of_blocks(blocks);
+    for (std::pmr::memory_resource* const resource :
+         {static_cast<std::pmr::memory_resource*>(&of_rows), static_cast<std::pmr::memory_resource*>(&of_blocks)}) {
+        std::vector<std::pmr::vector<std::pmr::string>> texts(4, std::pmr::vector<std::pmr::string>(resource));
+        const auto in_threads = [&](auto work) {
+            std::vector<std::thread> threads;
+            for (std::size_t t = 0; t != 4; ++t) threads.emplace_back([&, t] { work(t); });
+            for (auto& thread : threads) thread.join();
+        };
+        in_threads([&](std::size_t t) {
+            for (std::size_t i = 0; i != 1000; ++i) texts[t].emplace_back(i % 300, static_cast<char>('a' + t));
+        });
+        in_threads([&](std::size_t t) { // what one thread allocated another one frees
+            auto& mine = texts[(t + 1) % 4];
+            for (std::size_t i = 0; i < mine.size(); i += 2) mine[i] = std::pmr::string(100, 'z', resource);
+            mine.erase(mine.begin() + 500, mine.end());
+        });
+        for (std::size_t t = 0; t != 4; ++t) {
+            REQUIRE(texts[t].size() == 500);
+            CHECK(texts[t][499] == std::pmr::string(199, static_cast<char>('a' + t), resource));
         }
+    }
+    CHECK(rows.live_rows() == 0);
+    CHECK(blocks.stats().live == 0);
+}
+
+namespace {
+
+// `align_most`: the largest alignment; `most`: more bytes than the limit.
+template <class Source> void walk_edges(Source& source, std::size_t align_most, std::size_t most) {
+    memory_resource resource(source);
+    for (std::size_t align = 1; align <= 1_MiB; align *= 2)
+        for (const std::size_t n :
+             {std::size_t{0}, std::size_t{1}, std::size_t{63}, std::size_t{1000}, std::size_t{300'000},
+              std::size_t{1} << 31, static_cast<std::size_t>(PTRDIFF_MAX), SIZE_MAX}) {
+            if (ALLOT_CHECKED != 0 && n == SIZE_MAX) continue; // reported as misuse
+            INFO(n << " bytes aligned to " << align);
+            try {
+                void* const p = resource.allocate(n, align);
+                CHECK(p != nullptr);
+                CHECK(is_at(p, align));
+                CHECK(align <= align_most);
+                CHECK(n < most);
+                std::memset(p, 1, n < most ? n : 0);
+                resource.deallocate(p, n, align);
+            } catch (const std::bad_alloc& e) {
+                CHECK((align > align_most || n >= most));
+                if (align > align_most) CHECK_THAT(e.what(), Catch::Matchers::ContainsSubstring("power of two up to"));
+            }
+        }
+}
+
+} // namespace
+
+#if ALLOT_EXCEPTIONS
+TEMPLATE_TEST_CASE("a pmr resource of rows gives every alignment up to 4096, also of no bytes", "[adapt]", sets::plain,
+                   sets::uncounted, sets::per_thread, sets::quiet, allot::use::containers) {
+    allot::row_manager<TestType> rows{allot::limit{8_MiB}};
+    walk_edges(rows, allot::row_type::max_align, 8_MiB);
+    {
+        auto mine = rows.local();
+        walk_edges(mine, allot::row_type::max_align, 8_MiB);
+    }
     CHECK(rows.live_rows() == 0);
 }
+
+TEMPLATE_TEST_CASE("a pmr resource of blocks or pages gives every alignment up to a page", "[adapt]", blocks_set,
+                   quiet_blocks, thread_blocks) {
+    allot::chunk_arena<TestType> blocks{allot::limit{8_MiB}, allot::page_bytes{128_KiB}};
+    walk_edges(blocks, 128_KiB, 8_MiB);
+    CHECK(blocks.stats().live == 0);
+    allot::arena<> arena{allot::limit{8_MiB}, allot::page_bytes{64_KiB}};
+    walk_edges(arena, 64_KiB, 8_MiB);
+    CHECK(arena.stats().taken == 0);
+}
+
+TEST_CASE("pmr containers hold over-aligned types", "[adapt]") {
+    struct alignas(128) wide {
+        char bytes[128];
+    };
+    struct alignas(4096) os_page {
+        char bytes[4096];
+    };
+    allot::row_manager<allot::use::containers> rows{allot::limit{32_MiB}};
+    memory_resource resource(rows);
+    {
+        std::pmr::vector<wide> wides(&resource);
+        std::pmr::vector<os_page> pages(&resource);
+        for (std::size_t i = 0; i != 100; ++i) {
+            wides.emplace_back();
+            pages.emplace_back();
+            REQUIRE(is_at(wides.data(), 128));
+            REQUIRE(is_at(pages.data(), 4096));
+        }
+    }
+    CHECK(rows.live_rows() == 0);
+}
+
+TEST_CASE("pmr: an alignment that a source cannot have is refused with its limit", "[adapt]") {
+    allot::row_manager<sets::plain> rows{allot::limit{2_MiB}};
+    memory_resource resource(rows);
+    try {
+        static_cast<void>(resource.allocate(10, 8192));
+        FAIL("it was not refused");
+    } catch (const std::bad_alloc& e) {
+        CHECK(std::string{e.what()} == "allot: out of memory: 10 bytes refused by the row manager: misused: the "
+                                       "alignment is no power of two up to 4096");
+    }
+}
+#endif
 
 #if ALLOT_EXCEPTIONS
 TEST_CASE("pmr: what the source refuses is std::bad_alloc, whatever the set's oom policy", "[adapt]") {
     allot::row_manager<sets::plain> raises{allot::limit{2_MiB}};
     allot::row_manager<sets::quiet> null{allot::limit{2_MiB}};
     allot::arena<> arena{allot::limit{2_MiB}, allot::page_bytes{64_KiB}};
+    allot::chunk_arena<blocks_set> blocks{allot::limit{2_MiB}};
+    allot::chunk_arena<quiet_blocks> null_blocks{allot::limit{2_MiB}};
+    auto mine = raises.local();
     memory_resource one(raises);
     memory_resource two(null);
     memory_resource three(arena);
+    memory_resource four(blocks);
+    memory_resource five(null_blocks);
+    memory_resource six(mine);
     for (std::pmr::memory_resource* resource :
-         {static_cast<std::pmr::memory_resource*>(&one), static_cast<std::pmr::memory_resource*>(&two),
-          static_cast<std::pmr::memory_resource*>(&three)}) {
+         std::initializer_list<std::pmr::memory_resource*>{&one, &two, &three, &four, &five, &six}) {
         CHECK_THROWS_AS(resource->allocate(8_MiB, 8), std::bad_alloc);
         CHECK_THROWS_AS(resource->allocate(std::size_t{1} << 60, 8), std::bad_alloc);
         CHECK_THROWS_AS(resource->allocate(100, std::size_t{1} << 30), std::bad_alloc);

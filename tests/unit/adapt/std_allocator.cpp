@@ -3,6 +3,7 @@
 #include <support/row_sets.hpp>
 
 #include <allot/adapt/std_allocator.hpp>
+#include <allot/chunk_arena.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -47,7 +48,7 @@ template <class Source> void use_nodes(Source& source) {
 } // namespace
 
 TEMPLATE_TEST_CASE("containers live in a row manager", "[adapt]", sets::plain, sets::packed, sets::uncounted,
-                   sets::per_thread) {
+                   sets::per_thread, allot::use::containers) {
     allot::row_manager<TestType> rows{allot::limit{32_MiB}};
     use(rows);
     use_nodes(rows);
@@ -70,6 +71,22 @@ TEST_CASE("containers live in whole pages of an arena", "[adapt]") {
     allot::arena<> arena{allot::limit{16_MiB}, allot::page_bytes{64_KiB}};
     use(arena);
     CHECK(arena.stats().taken == 0);
+}
+
+TEST_CASE("containers live in blocks of a chunk arena", "[adapt]") {
+    struct set : allot::policies<allot::heap::per_thread> {};
+    allot::chunk_arena<set> blocks{allot::limit{32_MiB}};
+    use(blocks);
+    use_nodes(blocks);
+    CHECK(blocks.stats().live == 0);
+    struct alignas(4096) page {
+        char bytes[4096];
+    };
+    std::vector<page, std_allocator<page, decltype(blocks)>> pages{std_allocator<page, decltype(blocks)>(blocks)};
+    for (std::size_t n = 0; n != 50; ++n) {
+        pages.emplace_back();
+        REQUIRE(reinterpret_cast<std::uintptr_t>(pages.data()) % 4096 == 0);
+    }
 }
 
 TEST_CASE("containers live in rows whose set was forgotten", "[adapt]") {
@@ -99,15 +116,20 @@ TEST_CASE("copies, moves and swaps take the source along", "[adapt]") {
     CHECK(two.live_rows() == 2);
 }
 
-TEST_CASE("over-aligned values are aligned in a container", "[adapt]") {
-    struct alignas(64) line {
-        unsigned char bytes[64];
-    };
+namespace {
+
+template <std::size_t Align> struct alignas(Align) line {
+    unsigned char bytes[64];
+};
+
+} // namespace
+
+TEMPLATE_TEST_CASE("over-aligned values are aligned in a container", "[adapt]", line<16>, line<64>, line<128>) {
     manager rows{allot::limit{8_MiB}};
-    std::vector<line, std_allocator<line, manager>> lines{std_allocator<line, manager>(rows)};
+    std::vector<TestType, std_allocator<TestType, manager>> lines{std_allocator<TestType, manager>(rows)};
     for (std::size_t n = 0; n < 300; ++n) {
         lines.emplace_back();
-        REQUIRE(reinterpret_cast<std::uintptr_t>(lines.data()) % 64 == 0);
+        REQUIRE(reinterpret_cast<std::uintptr_t>(lines.data()) % alignof(TestType) == 0);
     }
 }
 

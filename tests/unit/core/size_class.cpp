@@ -151,3 +151,17 @@ TEST_CASE("what is wrong with a list is told apart") {
     STATIC_REQUIRE(size::fault_of<wrong_tail>() == list_fault::above_is_no_tail);
     STATIC_REQUIRE(size::is_list<odd_sizes>);
 }
+
+TEMPLATE_TEST_CASE("a class aligned to 16 has slots of the same bytes rounded up to 16", "", size::list::roxie,
+                   size::list::thor, size::list::fine, odd_sizes, dense_sizes) {
+    for (unsigned shift = 16; shift <= 24; shift += 2) {
+        const size_classes<TestType> classes{(std::size_t{1} << shift) - header};
+        for (std::size_t i = 0; i != classes.count(); ++i) {
+            const std::size_t bytes = align_up(classes.slot_bytes(i), std::size_t{16});
+            std::size_t expected = 0;
+            while (expected != classes.count() && classes.slot_bytes(expected) != bytes) ++expected;
+            CHECK(classes.aligned_to_16(i) == (expected != classes.count() ? expected : size_table::none));
+        }
+        CHECK(classes.aligned_to_16(size_table::none) == size_table::none);
+    }
+}

@@ -1,0 +1,27 @@
+// use::containers: a set for containers of the standard library, through adapt/pmr.hpp or adapt/std_allocator.hpp.
+//
+//     allot::row_manager<allot::use::containers> rows{allot::limit{1_GiB}};
+//     allot::adapt::memory_resource memory{rows};
+//     std::pmr::vector<int> numbers{&memory};
+//
+// A container frees each allocation once, so no links are counted and no row has a header: 64 bytes take 64. Sizes are
+// rounded by at most 12.5 % from 64 bytes on. Caches are per thread. Pages are small, because each size class in use
+// charges at least one.
+// A request of more than a page takes whole pages; for many of those take a chunk_arena with larger chunks.
+#pragma once
+
+#include <allot/core/policies.hpp>
+#include <allot/page/mapped.hpp>
+#include <allot/row/row_manager.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+namespace use {
+
+/// Policies for a row_manager.
+struct containers : policies<size::exact, count::none, heap::per_thread,
+                             page::mapped<page::mapped_options{.page = std::size_t{64} << 10}>> {};
+
+} // namespace use
+} // namespace allot::inline ALLOT_ABI
