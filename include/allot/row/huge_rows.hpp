@@ -5,8 +5,8 @@
 //
 // Invariant: every huge row has an entry in the manager's register: a list of chunks of 64 entries.
 // Cost: a charge and a run of pages per row; at most a page and 80 bytes of waste (its alignment, if that is more); 24
-// bytes in the register, found in O(1): a spin lock to allocate, none to release. guard::zero writes the row once at its
-// allocation, and once at its release.
+// bytes in the register, found in O(1): a spin lock to allocate, none to release. guard::zero writes the row once at
+// its allocation, and once at its release.
 // Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once
 
