@@ -224,7 +224,9 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
 
     template <class Entry> ALLOT_NOINLINE std::byte* fill(user_cache& cache, std::byte** slots, Entry& entry) noexcept {
         cache_place<Entry> place{*this, cache, slots, entry};
-        if (cache.bits() == 0 || !place.has_slots()) this->take_slots(place);
+        // It may have slots: its bins are hidden while others are inside, and from an owner that must fence.
+        const bool empty = cache.size() == 0 && cache.bits() == 0;
+        if (empty || !place.has_slots()) this->take_slots(place);
         return place.row;
     }
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {

@@ -88,17 +88,17 @@ template <class Owner, class Cache> class thread_cache_registry {
     // owner was blocked before the fence; `emptying_` makes sure of that. Requires that this thread is in no cache.
     void empty_all() noexcept {
         const lock_guard alone(emptying_);
-        bool any = false;
+        Cache* const mine = known();
+        bool others = false;
         for_each([&](Cache& cache) {
             cache.block_owner();
-            any = true;
+            others = others || &cache != mine;
         });
-        if (!any) return;
         full_fence();
-        const bool fenced = sys::process_fence();
+        const bool fenced = others && sys::process_fence();
         for_each([&](Cache& cache) {
             if (!cache.is_blocked()) return;
-            if (fenced || cache.fences()) {
+            if (fenced || cache.fences() || &cache == mine) {
                 cache.wait_for_owner();
                 cache.empty();
             }

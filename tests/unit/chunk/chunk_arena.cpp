@@ -16,6 +16,7 @@ using namespace allot::literals;
 namespace {
 
 struct runs : allot::policies<allot::fit::runs, allot::oom::null> {};
+struct borrowed_caches : allot::with<runs, allot::heap::shared> {};
 struct best_fits : allot::policies<allot::fit::best, allot::oom::null> {};
 struct buddies : allot::policies<allot::fit::buddy, allot::oom::null> {};
 struct threaded : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
@@ -77,7 +78,7 @@ TEST_CASE("chunks are 4 MiB, less where the limit is small, or as told", "[chunk
 }
 
 TEST_CASE("a cache holds no more than half of a chunk", "[chunks]") {
-    allot::chunk_arena<runs> blocks{allot::limit{256_MiB}};
+    allot::chunk_arena<borrowed_caches> blocks{allot::limit{256_MiB}};
     std::mt19937 random{3};
     for (int round = 0; round != 50; ++round) {
         std::vector<void*> all;
