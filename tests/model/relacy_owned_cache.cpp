@@ -1,5 +1,5 @@
-// chunk/block_cache.hpp: a cache's owner enters by a plain store and a look, another by asking and waiting; one at a
-// time is in it, and sees what the last one left. A fence in all threads (membarrier) is here one of the owner's own,
+// sync/owner_entry.hpp: the owner enters by a plain store and a look, another by asking and waiting; one at a time is
+// inside, and sees what the last one left. For row_bins the look is at the table, and `asked` says that it is hidden. A fence in all threads (membarrier) is here one of the owner's own,
 // as where there is none.
 #include "relacy_common.hpp"
 
@@ -22,7 +22,7 @@ struct enter_and_ask : rl::test_suite<enter_and_ask, 2> {
         blocks($) = more == 0 ? 0 : blocks($) + more;
         RL_ASSERT(--users == 0);
     }
-    // own_block_cache::enter, push, leave
+    // owner_entry::enter, push, leave
     void push() {
         ++given;
         inside($).store(1, mo_relaxed);
@@ -35,7 +35,7 @@ struct enter_and_ask : rl::test_suite<enter_and_ask, 2> {
             inside($).store(0, mo_release);
         }
     }
-    // chunk_core::flush_threads; it waits by looking again, here it goes
+    // thread_cache_registry::empty_all; it waits by looking again, here it goes
     void flush() {
         asked($).store(1, mo_relaxed);
         rl::atomic_thread_fence(mo_seq_cst, $); // process_fence

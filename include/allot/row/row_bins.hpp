@@ -106,6 +106,13 @@ template <class Set, class Entry> class row_bins : public Entry {
     }
 
   protected:
+    // Makes the table and shows it; false: no memory. A thread's is made before others know of it: the owner never
+    // writes table_ while they may.
+    bool make_table() noexcept {
+        own_ = new (std::nothrow) table(no_bin<heap_type>);
+        show_bins();
+        return own_ != nullptr;
+    }
     // Others replace the table and bring it back. Between these they may call empty().
     void hide_bins() noexcept { table_.store(&no_bins<heap_type>, std::memory_order_relaxed); }
     void show_bins() noexcept {
@@ -114,9 +121,10 @@ template <class Set, class Entry> class row_bins : public Entry {
     }
 
   private:
-    Entry& entry() noexcept { return *this; }
     using table = bin_table<heap_type>;
     static constexpr bool for_thread = !std::is_same_v<Entry, no_entry>;
+
+    Entry& entry() noexcept { return *this; }
 
     ALLOT_ALWAYS_INLINE slot_bin<heap_type>& bin(std::size_t index) const noexcept {
         return *table_.load(std::memory_order_acquire)->bins[index];
@@ -181,20 +189,15 @@ template <class Set, class Entry> class row_bins : public Entry {
     }
     // The bin of the class, made where there is none; null if there is no memory, or another thread is inside.
     slot_bin<heap_type>* open(std::uint32_t index, heap_type& heap) noexcept {
-        table* all = own_ != nullptr ? own_ : new (std::nothrow) table(no_bin<heap_type>);
-        if (all == nullptr) return note_refusal(charge_outcome::no_memory, sizeof(table)), nullptr;
-        if (all->bins[index]->heap != nullptr) return all->bins[index];
-        slot_bin<heap_type>* b = slot_bin<heap_type>::open(heap);
-        if (b != nullptr && this->enter()) {
-            all->bins[index] = b;
-            own_ = all;
-            show_bins();
-            this->leave();
-            return b;
-        }
-        if (b != nullptr) slot_bin<heap_type>::close(b);
-        if (all != own_) delete all;
-        return nullptr;
+        if (own_ == nullptr && (for_thread || !make_table()))
+            return note_refusal(charge_outcome::no_memory, sizeof(table)), nullptr;
+        if (own_->bins[index]->heap != nullptr) return own_->bins[index];
+        slot_bin<heap_type>* const made = slot_bin<heap_type>::open(heap);
+        if (made == nullptr) return nullptr;
+        if (!this->enter()) return slot_bin<heap_type>::close(made), nullptr;
+        own_->bins[index] = made;
+        this->leave();
+        return made;
     }
     // The owner is inside, and leaves.
     ALLOT_NOINLINE void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {

@@ -12,7 +12,10 @@ namespace detail {
 
 template <class Set> class thread_bins : public row_bins<Set, thread_cache_base> {
   public:
-    explicit thread_bins(row_core<Set>& core) noexcept : row_bins<Set, thread_cache_base>(core) { this->set_up(); }
+    explicit thread_bins(row_core<Set>& core) noexcept : row_bins<Set, thread_cache_base>(core) {
+        this->set_up();
+        this->make_table(); // without it, requests go past the caches
+    }
 
     // As thread_cache_registry::empty_all() calls them.
     void block_owner() noexcept {
