@@ -1,14 +1,14 @@
 // Rows in the host's memory: the row manager, the sources of its pages, and units for its limits.
 //
-// The call path, with the file under include/allot/ and the cost of each call. A batch is at most 32 slots; `tree`
-// is ledger::tree. A huge row has no slot: huge_rows calls page_provider::take, and give at its release.
+// The call path, with the file under include/allot/ and the cost of each call. A batch is at most 32 slots, a group 64;
+// `tree` is ledger::tree. A huge row has no slot: huge_rows calls page_provider::take, and give at its release.
 //
 // allocate
 //   row_manager::allocate, row_core::try_allocate     row/row_core.hpp               no lock
-//   thread's cache: local_rows, slot_cache::pop       row/local_rows.hpp             no lock, plain loads and stores
-//     heap::per_thread: thread_cache_registry::here   heap/thread_cache_registry.hpp finds it: a thread-local load
-//   else a shared cache: buckets::at, fixed_heap::pop heap/fixed_heap.hpp            no lock, one atomic exchange
-//   cache empty: fixed_heap::refill, slot_supply      heap/slot_supply.hpp           heap's spin lock, once per batch
+//   thread's cache: row_bins, slot_cache::pop         row/row_bins.hpp               no lock, plain loads and stores
+//     heap::per_thread: thread_cache_registry         heap/thread_cache_registry.hpp finds it: a thread-local load
+//   heap::shared: buckets::at, fixed_heap::pop        heap/fixed_heap.hpp            no lock, one atomic exchange
+//   cache empty: cache_supply::refill, slot_supply    heap/cache_supply.hpp          heap's spin lock, once per group
 //   page_queues::claim, in_page::claim (slot policy)  heap/page_queues.hpp, slots/   under that lock
 //   no slot: page_provider::take                      heap/ledger_pages.hpp          no heap's lock is held
 //     heap_group::collect (pages reported empty)      heap/heap_group.hpp            heap's spin lock if it is free
@@ -16,7 +16,8 @@
 //     arena_base::take                                page/arena_base.hpp            arena's spin lock
 //     system_pages::commit                            page/system_pages.hpp          system call, for new pages only
 //   refused: heap_group::reclaim, ask_clients, retry  page/arena_client.hpp          each heap's spin lock in turn
-//     page_queues::claim_any, waiting_slots           heap/fixed_heap.hpp            any free slot, also in caches
+//     page_queues::claim_any, take_waiting            heap/fixed_heap.hpp            any free slot, also in caches
+//     thread_cache_registry::empty_all, retry         heap/thread_cache_registry.hpp one fence of all threads
 //     pages_in_transit::request::retry                heap/pages_in_transit.hpp      waits for pages of other threads
 //     row_core::refuse                                row/row_core.hpp               the oom policy
 //   slot_rows::start                                  row/slot_rows.hpp              one or two stores: link count 1
@@ -25,7 +26,7 @@
 //   link_word::release_if_sole, drop                  row/link_count.hpp             load, store; shared: atomic -1
 //   last link: slot_rows::drop                        row/slot_rows.hpp              destructor, guard
 //   slot_cache::push, else fixed_heap::push           heap/slot_cache.hpp            as for pop
-//   cache full: fixed_heap::spill, slot_supply        heap/slot_supply.hpp           spin lock if free; else atomics
+//   cache full: cache_supply::push_apart, slot_supply heap/cache_supply.hpp          spin lock if free; else atomics
 //   page empty: page_queues::count, heap_group::note  heap/page_queues.hpp           no lock; the page stays charged
 // an empty page: at the next page request of its manager, by release_empty_pages(), or when the arena is full
 //   fixed_heap::reclaim, slot_supply::give            heap/fixed_heap.hpp            heap's spin lock

@@ -1,9 +1,9 @@
 // The slots of a heap, through slot caches: fills empty caches from heaplets and frees slots of full ones to them.
 //
-//   refill:     group -> stack, a batch            no lock
-//               page -> group, a word of its bits  under the heap's lock; slot by slot where few of them are free
-//   push_full:  slot -> group                      no lock, as long as slots lie in the group's neighbourhood
-//               group -> page                      under the lock if it is free; with half the stack after a few slots
+//   refill:      page -> group -> stack      a word of free bits, under the heap's lock; where few are free, single
+//   slots (full stack: slot -> group               no lock, as long as slots lie in the group:
+//   slot_cache::push_to_group) push_apart:  group -> page               under the lock if it is free; with half of the
+//   stack where few came to it
 //
 // So slots in address order pass in groups, others in batches. Only a policy with words of bits has groups; with others
 // all slots pass in batches.
