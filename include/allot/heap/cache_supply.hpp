@@ -47,17 +47,17 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     template <class Cache> void push_apart(Cache& cache, std::byte* row) noexcept {
         make_room_and_push(cache, cache.slots(), row);
     }
-    // Frees the oldest n > 0 slots of the stack, and the group, to their heaplets. Never waits.
+    // Frees the oldest n slots of the stack, and the group, to their heaplets. Never waits.
     template <class Cache> void spill(Cache& cache, std::size_t n) noexcept { spill(cache, cache.slots(), n); }
     ALLOT_NOINLINE void spill(user_cache& cache, std::byte** slots, std::size_t n) noexcept {
         if (lock_.try_lock()) {
             const detail::lock_guard hold(lock_, detail::adopt_lock);
             put_group(cache, true);
-            this->put_locked(slots, n, cache.deferred);
+            if (n != 0) this->put_locked(slots, n, cache.deferred);
             cache.drop_oldest(slots, n);
         } else {
             put_group(cache, false);
-            this->put(slots, n, cache.deferred);
+            if (n != 0) this->put(slots, n, cache.deferred);
             cache.drop_oldest(slots, n);
         }
     }

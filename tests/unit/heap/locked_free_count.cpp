@@ -33,14 +33,14 @@ template <class Slots> struct held_heap : one_heap<Slots> {
             if (!cache.pop(row)) REQUIRE((row = this->heap->refill(cache)) != nullptr);
         return rows;
     }
-    // Through the cache, so under the heap's lock; nothing stays in it.
+    // Through the cache, so under the heap's lock, if that is free; nothing stays in it.
     void give(const std::vector<std::byte*>& rows) {
         for (std::byte* row : rows) {
             if (cache.push(row)) continue;
             this->heap->spill(cache, cache.batch);
             cache.push(row);
         }
-        this->heap->flush(cache);
+        this->heap->spill(cache, cache.size());
     }
     page& page_of_row(std::byte* row) { return *reinterpret_cast<page*>(allot::page_of(row, this->arena.page_mask())); }
 };
