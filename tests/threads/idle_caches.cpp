@@ -182,6 +182,26 @@ TEST_CASE("a handle empties its caches at its next refill after a shortage", "[r
     rows.release(row);
 }
 
+TEST_CASE("a heap's handle empties its cache at its next spill after a shortage", "[rows]") {
+    allot::row_manager<quiet> rows{allot::limit{4_MiB}, small};
+    auto heap = rows.heap(64);
+    auto handle = heap.local();
+    std::vector<void*> all;
+    while (void* const row = handle.try_allocate()) all.push_back(row);
+    std::vector<void*> few(all.end() - 200, all.end());
+    all.resize(all.size() - 200);
+    release_shuffled(handle, all);
+    CHECK(heap.usage().cached_rows > 16);
+    CHECK(rows.try_allocate(4_MiB - 8 * 64_KiB) == nullptr);
+    while (heap.usage().cached_rows > 1 && !few.empty()) {
+        handle.release(few.back());
+        few.pop_back();
+    }
+    CHECK(heap.usage().cached_rows == 1);
+    for (void* const row : few) handle.release(row);
+    CHECK(rows.live_rows() == 0);
+}
+
 namespace {
 
 struct charged : allot::policies<allot::heap::per_thread, allot::oom::null, allot::ledger::tree> {};

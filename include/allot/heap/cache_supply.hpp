@@ -230,6 +230,12 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         return place.row;
     }
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
+        if (const std::uint32_t now = provider_.heaps().shortages(); ALLOT_UNLIKELY(cache.shortages != now)) {
+            cache.shortages = now;
+            spill(cache, slots, cache.size()); // memory was short meanwhile
+            slots[0] = row;
+            return cache.set_size(1);
+        }
         if constexpr (groups) {
             const std::uint64_t bits = cache.bits();
             const std::uint32_t n = count_bits(bits);

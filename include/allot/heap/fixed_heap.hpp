@@ -2,7 +2,7 @@
 //
 // Slots move between caches and heaplets in groups and batches (heap/cache_supply.hpp). A release never waits.
 // Invariant: a slot holds a row, is in one cache or in the quarantine, or is free in its heaplet.
-// Cost: about 1.3 KiB per heap. Threads: any, except where a member says otherwise.
+// Cost: about 2.8 KiB per heap. Threads: any, except where a member says otherwise.
 // Source: magazines, Bonwick and Adams 2001.
 #pragma once
 

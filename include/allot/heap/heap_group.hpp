@@ -91,6 +91,7 @@ class heap_group {
     }
     // Reclaims every heap. Returns the number of pages returned to the arena.
     std::size_t reclaim(bool forced) noexcept {
+        if (forced) shortages_.fetch_add(1, std::memory_order_relaxed);
         std::size_t pages = 0;
         for_each([&](heap_base& heap) {
             pages += heap.reclaim(forced);
@@ -111,8 +112,7 @@ class heap_group {
     }
     bool has_thread_caches() const noexcept { return empty_thread_caches_ != nullptr; }
 
-    // Handles compare the number of shortages with the last one that they saw, and empty their caches.
-    void note_shortage() noexcept { shortages_.fetch_add(1, std::memory_order_relaxed); }
+    // Forced reclaims so far. Handles compare it with the last number that they saw, and empty their caches.
     std::uint32_t shortages() const noexcept { return shortages_.load(std::memory_order_relaxed); }
 
     // Returns all pages, live rows included, and deletes all heaps. No other thread may use the group.

@@ -22,10 +22,7 @@ template <class Ledger> class ledger_pages final : public page_provider {
 
     std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept override {
         heaps().collect();
-        const auto reclaim = [this] {
-            heaps().note_shortage();
-            return heaps().reclaim(true);
-        };
+        const auto reclaim = [this] { return heaps().reclaim(true); };
         if (!thorough || !heaps().has_thread_caches()) return pages_.take(pages, taken, reclaim);
         return pages_.take(pages, taken, reclaim, [this] { return heaps().reclaim_all(); });
     }
