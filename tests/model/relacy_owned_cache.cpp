@@ -1,6 +1,6 @@
 // sync/owner_entry.hpp: the owner enters by a plain store and a look, another by asking and waiting; one at a time is
-// inside, and sees what the last one left. For row_bins the look is at the table, and `asked` says that it is hidden. A fence in all threads (membarrier) is here one of the owner's own,
-// as where there is none.
+// inside, and sees what the last one left. For row_bins the look is at the table, and `asked` says that it is hidden. A
+// fence in all threads (membarrier) is here one of the owner's own, as where there is none.
 #include "relacy_common.hpp"
 
 namespace {

@@ -56,7 +56,9 @@ TEMPLATE_LIST_TEST_CASE("blocks go from thread to thread, while caches are empti
         all.emplace_back([&, t] {
             std::mt19937 random{static_cast<unsigned>(t)};
             for (int i = 0; i != steps; ++i) {
-                const std::size_t n = i % 500 == 0 ? 3_MiB : 64 + random() % (std::size_t{64} << random() % 11);
+                const std::size_t n = i % 500 == 0  ? 3_MiB
+                                      : i % 20 == 0 ? 1280_KiB + random() % 2 * 256_KiB // kept when released
+                                                    : 64 + random() % (std::size_t{64} << random() % 11);
                 void* p = blocks.try_allocate(n).address;
                 if (p == nullptr) {
                     ++broken;

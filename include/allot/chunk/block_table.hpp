@@ -2,7 +2,7 @@
 //
 //   0              no block begins here
 //   1 + class      a live block of this class begins here           | + 0x80: it is free, in a cache
-//   large (0x7f)   a live run of pages begins here; the word of its first page has their number
+//   large (0x7f)   a live run of pages begins here; the word of its first page has their number    | + 0x80: the same
 //
 // A release reads one byte, without a lock, and recognizes a double release, an interior pointer, or an address that is
 // no block. The host never reads the blocks themselves.
@@ -28,6 +28,7 @@ class block_table {
     static constexpr unsigned unit_shift = 6;
     static constexpr std::uint8_t free_bit = 0x80;
     static constexpr std::uint8_t large = 0x7f;
+    static constexpr std::uint8_t kept = large | free_bit; // a run of pages in a cache
     static constexpr unsigned max_classes = large - 1;
 
     block_table() = default;

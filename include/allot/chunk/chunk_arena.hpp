@@ -353,8 +353,9 @@ template <class Set> class chunk_arena {
     }
     misuse misuse_of(const void* p) const noexcept {
         if (!arena().contains(p)) return misuse::foreign_pointer;
-        if (core_.heap().is_inside_a_block(p)) return misuse::interior_pointer;
         const std::size_t at = core_.heap().distance(p);
+        if (is_unit(at) && core_.map().at(at) == map::kept) return misuse::double_release;
+        if (core_.heap().is_inside_a_block(p)) return misuse::interior_pointer;
         const bool ours = core_.heap().map().word(at >> arena().page_shift()) != 0;
         return ours && is_aligned(at, unit) ? misuse::double_release : misuse::foreign_pointer;
     }

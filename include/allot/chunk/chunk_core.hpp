@@ -122,9 +122,11 @@ template <class Policies> class chunk_core {
     chunk_stats stats() noexcept {
         chunk_stats f;
         const auto now = heap_.snapshot();
-        f.large = now.large_pages << heap_.arena().page_shift();
-        f.charged = now.bytes + f.large;
-        f.live = now.out + f.large;
+        const auto bytes_of = [&](std::size_t pages) { return pages << heap_.arena().page_shift(); };
+        f.cached = bytes_of(min(now.kept_pages, now.large_pages));
+        f.large = bytes_of(now.large_pages) - f.cached;
+        f.charged = now.bytes + f.large + f.cached;
+        f.live = now.out + f.large + f.cached;
         f.live_blocks = now.blocks + now.large;
         f.largest_free_run = now.largest;
         f.metadata = now.metadata;

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <allot/chunk/block_table.hpp>
+#include <allot/chunk/page_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
@@ -50,7 +51,7 @@ template <class Policies> class chunk_heap {
           span_(pages.arena().page_count() << pages.arena().page_shift()), pages_(pages), chunk_(chunk_bytes),
           largest_block_(
               largest_of(Policies::whole_pages ? min(chunk_bytes, 4 * pages.arena().page_bytes()) : chunk_bytes)),
-          flush_(flush), context_(context) {}
+          flush_(flush), context_(context), kept_(Policies::whole_pages ? chunk_bytes / 2 >> pages.arena().page_shift() : 0) {}
     chunk_heap(const chunk_heap&) = delete;
     chunk_heap& operator=(const chunk_heap&) = delete;
 
@@ -112,9 +113,15 @@ template <class Policies> class chunk_heap {
     std::byte* take_pages(std::size_t pages, std::size_t align = 1) noexcept {
         const std::size_t more = align > arena().page_bytes() ? (align >> arena().page_shift()) - 1 : 0;
         if (pages >= block_table::inside - 1 - more) return nullptr;
+        std::byte* p = nullptr;
+        if (std::size_t first = 0; more == 0 && kept_.take(pages, first)) {
+            p = address_of(first);
+            map_.set(distance(p), block_table::large);
+            large_.fetch_add(1, std::memory_order_relaxed);
+            return p;
+        }
         pages_in_transit::request short_of_pages{in_transit_};
         pages_in_transit::move taken{in_transit_};
-        std::byte* p = nullptr;
         do p = take_run(pages + more, taken);
         while (p == nullptr && short_of_pages.retry());
         if (p == nullptr) return nullptr;
@@ -133,13 +140,14 @@ template <class Policies> class chunk_heap {
     std::size_t pages_of(const std::byte* p) const noexcept {
         return map_.word(distance(p) >> arena().page_shift()) - 1;
     }
+    // Deallocates a live block of pages.
     void give_pages(std::byte* p) noexcept {
         const std::size_t pages = pages_of(p);
-        map_.set(distance(p), 0);
-        set_words(p, pages, 0);
-        large_pages_.fetch_sub(pages, std::memory_order_relaxed);
         large_.fetch_sub(1, std::memory_order_relaxed);
-        pages_.give(p, pages);
+        if (!kept_.keeps(pages)) return drop_pages_of(p, [] {});
+        map_.set(distance(p), block_table::kept);
+        while (!kept_.keep(distance(p) >> arena().page_shift(), pages))
+            if (!drop_kept()) return drop_pages_of(p, [] {});
     }
     // Grows a block of pages by the pages after it, or gives its last ones back. False: nothing has changed. Requires
     // pages > 0.
@@ -161,8 +169,10 @@ template <class Policies> class chunk_heap {
     // Empties the caches and gives all free pages back to the arena. Returns their number.
     std::size_t reclaim() noexcept {
         flush_(context_);
+        std::size_t pages = 0;
+        while (const std::size_t kept = drop_kept()) pages += kept;
         excess_.store(false, std::memory_order_relaxed);
-        return return_pages(true, arena().page_bytes());
+        return pages + return_pages(true, arena().page_bytes());
     }
     // Gives free pages back while more than kept_free_bytes() are free; in whole chunks, so that the arena keeps runs
     // for the next chunk.
@@ -181,7 +191,7 @@ template <class Policies> class chunk_heap {
         for (std::size_t page = 0; page != arena().page_count(); ++page)
             if (map_.word(page) != 0) {
                 map_.set_word(page, 0);
-                pages_.give(arena().begin() + (page << arena().page_shift()), 1);
+                pages_.give(address_of(page), 1);
             }
     }
     // Whether fit and counts agree. For tests.
@@ -193,10 +203,11 @@ template <class Policies> class chunk_heap {
     }
 
     // ---- statistics ---------------------------------------------------------------------------------------
-    // In `out` bytes and `blocks`, live and cached ones count; `large` is a number.
+    // In `out` bytes and `blocks`, live and cached ones count, in large_pages live and kept ones; `large` is the number
+    // of live ones.
     struct state {
         std::size_t bytes = 0, out = 0, blocks = 0, largest = 0, metadata = 0;
-        std::size_t large = 0, large_pages = 0;
+        std::size_t large = 0, large_pages = 0, kept_pages = 0;
         std::array<std::size_t, max_classes> of_class{}; // blocks, live or cached
     };
     state snapshot() const noexcept {
@@ -208,6 +219,7 @@ template <class Policies> class chunk_heap {
                 fit_.metadata_bytes() + map_.bytes(),
                 large_.load(std::memory_order_relaxed),
                 large_pages_.load(std::memory_order_relaxed),
+                kept_.pages(),
                 out_};
     }
     std::size_t held_bytes() const noexcept {
@@ -231,6 +243,26 @@ template <class Policies> class chunk_heap {
     }
 
   private:
+    std::byte* address_of(std::size_t page) const noexcept { return arena().begin() + (page << arena().page_shift()); }
+    // Gives the pages of a block, which is not live, back to the arena. `on_refunded`: see charged_pages::give().
+    template <class OnRefunded> void drop_pages_of(std::byte* p, OnRefunded on_refunded) noexcept {
+        const std::size_t pages = pages_of(p);
+        map_.set(distance(p), 0);
+        set_words(p, pages, 0);
+        large_pages_.fetch_sub(pages, std::memory_order_relaxed);
+        pages_.give(p, pages, on_refunded);
+    }
+    // Gives the pages of one kept block back to the arena. Returns their number; 0: there is none.
+    std::size_t drop_kept() noexcept {
+        pages_in_transit::move given{in_transit_};
+        given.begin();
+        std::size_t first = 0;
+        if (!kept_.take_any(first)) return given.end(), 0;
+        std::byte* const p = address_of(first);
+        const std::size_t pages = pages_of(p);
+        drop_pages_of(p, [&] { given.end(); });
+        return pages;
+    }
     // Gives back the pages of a run around the aligned ones.
     std::byte* keep_aligned(std::byte* first, std::size_t pages, std::size_t more, std::size_t align) noexcept {
         const auto from = reinterpret_cast<std::uintptr_t>(first);
@@ -313,7 +345,8 @@ template <class Policies> class chunk_heap {
     }
     bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
         pages_in_transit::move taken{in_transit_};
-        if (!pages_.grow(p, now, pages, taken)) return false;
+        while (!pages_.grow(p, now, pages, taken))
+            if (drop_kept() == 0) return false;
         taken.end();
         set_words(p + (now << arena().page_shift()), pages - now, block_table::inside);
         large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
@@ -375,6 +408,7 @@ template <class Policies> class chunk_heap {
     const std::size_t largest_block_;
     const flusher flush_;
     void* const context_;
+    page_block_cache kept_;
     block_table map_;
     std::atomic<std::size_t> large_{0}, large_pages_{0};
     std::atomic<bool> excess_{false}; // more is free than trim_threshold_

@@ -2,6 +2,14 @@
 from .bug import bug
 
 BUGS = {
+    "pages_kept_are_found_by_no_number": bug(
+        "unit/chunk/page_block_cache.cpp",
+        "if (word == 0 || (pages != 0 && (word & most) != pages)) return false;",
+        "if (word == 0) return false;"),
+    "pages_kept_while_memory_is_short": bug(
+        "unit/chunk/chunk_arena.cpp",
+        "while (const std::size_t kept = drop_kept()) pages += kept;",
+        ""),
     "aligned_pages_keep_those_behind": bug(
         "unit/chunk/chunk_arena.cpp",
         "if (before != more) pages_.give(p + (pages << arena().page_shift()), more - before);",
@@ -41,8 +49,8 @@ BUGS = {
         ""),
     "pages_given_back_unseen": bug(
         "threads/chunk_pages.cpp",
-        "given.begin();",
-        "",
+        "set_words(first, n, 0); given.begin();",
+        "set_words(first, n, 0);",
         "pages_.give(first, n, [&] { given.end(); });",
         "pages_.give(first, n);"),
 }
