@@ -21,7 +21,7 @@ class page_block_cache {
   public:
     explicit page_block_cache(std::size_t budget_pages) noexcept : budget_(budget_pages) {}
 
-    // Whether blocks of so many pages are kept.
+    // Whether blocks of this number of pages are kept.
     bool keeps(std::size_t pages) const noexcept { return pages <= budget_ && pages <= most; }
 
     // Keeps a block. False: no place or no budget is free; take_any() makes room. Requires: keeps(pages).
@@ -36,7 +36,7 @@ class page_block_cache {
         pages_.fetch_sub(pages, std::memory_order_relaxed);
         return false;
     }
-    // Takes a block of exactly so many pages: sets its first page. False: there is none. Requires: pages > 0.
+    // Takes a block of exactly this number of pages: sets its first page. False: there is none. Requires: pages > 0.
     bool take(std::size_t pages, std::size_t& first) noexcept {
         if (this->pages() != 0)
             for (auto& place : places_)
@@ -57,7 +57,7 @@ class page_block_cache {
     static constexpr unsigned bits = 20; // of the number of pages
     static constexpr std::uint64_t most = (std::uint64_t{1} << bits) - 1;
 
-    // Takes the block of a place if it has so many pages; 0: any number.
+    // Takes the block of a place if it has this number of pages; 0: any number.
     bool take_from(std::atomic<std::uint64_t>& place, std::size_t pages, std::size_t& first) noexcept {
         std::uint64_t word = place.load(std::memory_order_relaxed);
         do
