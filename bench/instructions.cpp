@@ -4,7 +4,6 @@
 int main() {
     counted::rows();
     counted::ways();
-    counted::pmr();
     counted::chunks();
     counted::accounts();
     counted::faces();

@@ -67,7 +67,6 @@ template <int Variant, class Subject> void count(const char* name) {
 
 void rows();
 void ways();
-void pmr();
 void chunks();
 void accounts();
 void faces();

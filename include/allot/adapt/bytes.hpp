@@ -61,7 +61,7 @@ ALLOT_ALWAYS_INLINE void* allocate_row(Source& source, std::size_t bytes, const 
     if (ALLOT_UNLIKELY(row == nullptr)) raise_refused("the row manager", bytes, take_refusal(bytes));
     return row;
 }
-// These two are compiled apart: they need a frame, and most requests do not.
+// These are compiled apart: they need a frame, and most requests do not.
 template <class Source> ALLOT_NOINLINE void* allocate_row_of_16(Source& source, std::size_t bytes) {
     return allocate_row(source, bytes, aligned_bytes[0]);
 }
@@ -70,6 +70,10 @@ ALLOT_NOINLINE void* allocate_over_aligned_row(Source& source, std::size_t bytes
     if (align > row_type::max_align || !is_power_of_two(align))
         raise_refused("the row manager", bytes, misused(bytes, "the alignment is no power of two up to 4096"));
     return allocate_row(source, bytes, aligned_bytes[log2_floor(align) - 4]);
+}
+
+template <class Source> ALLOT_NOINLINE void release_aligned_row(Source& source, void* p) noexcept {
+    source.release(p); // finds the class of the row's page
 }
 
 template <class Source> std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
@@ -91,9 +95,12 @@ template <row_source Source> ALLOT_ALWAYS_INLINE void* allocate(Source& source, 
 template <row_source Source>
 ALLOT_ALWAYS_INLINE void deallocate(Source& source, void* p, [[maybe_unused]] std::size_t bytes,
                                     [[maybe_unused]] std::size_t align) noexcept {
-    if constexpr (requires { source.release(p, bytes); })
+    if constexpr (requires { source.release(p, bytes); }) {
         if (ALLOT_LIKELY(align <= 8)) return source.release(p, bytes);
-    source.release(p); // finds the class of the row's page
+        detail::release_aligned_row(source, p);
+    } else {
+        source.release(p);
+    }
 }
 
 template <block_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {

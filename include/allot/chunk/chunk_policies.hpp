@@ -33,7 +33,7 @@ template <class Set> struct chunk_policies {
 
     using fit = typename answer<category::fit>::template of<no_tag>;
     using classes = block_size_classes<std::size_t{1} << block_table::unit_shift, answer<category::fit>::classes>;
-    static constexpr bool joins_ranges = !requires(const fit& f, decltype(f.largest())& r) { f.is_range(r); };
+    static constexpr bool joins_ranges = !requires(const fit& f) { f.is_range(f.largest()); };
     // Large blocks are whole pages: free pages of the arena are not charged, free runs of a chunk are. So pages are
     // small.
     static constexpr bool whole_pages = answer<category::fit>::whole_pages;

@@ -1,9 +1,10 @@
 // The slots of a heap, through slot caches: fills empty caches from heaplets and frees slots of full ones to them.
 //
-//   refill:      page -> group -> stack      a word of free bits, under the heap's lock; where few are free, single
-//   slots (full stack: slot -> group               no lock, as long as slots lie in the group:
-//   slot_cache::push_to_group) push_apart:  group -> page               under the lock if it is free; with half of the
-//   stack where few came to it
+//   refill()                    page -> group -> stack    a word of free bits, under the heap's lock; single slots
+//                                                         where few are free
+//   slot_cache::push_to_group() slot -> group             the stack is full; no lock, while slots lie in the group
+//   push_apart()                group -> page             under the lock if it is free; half of the stack, where few
+//                                                         slots came to the group
 //
 // So slots in address order pass in groups, others in batches. Only a policy with words of bits has groups; with others
 // all slots pass in batches.

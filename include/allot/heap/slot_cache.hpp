@@ -26,6 +26,13 @@
 
 namespace allot::inline ALLOT_ABI {
 
+namespace detail {
+
+// Two words in one register. Written so that nvcc accepts it: a plain type, not in a class.
+typedef unsigned long long word_pair __attribute__((__vector_size__(16)));
+
+} // namespace detail
+
 class slot_cache_base {
   public:
     slot_cache_base() = default;
@@ -60,14 +67,12 @@ class slot_cache_base {
         const std::size_t n = limit < group_slots ? limit : group_slots;
         const std::uint64_t run = ~std::uint64_t{0} >> (64 - n);
         const int low = std::countr_zero(free);
-        if (ALLOT_UNLIKELY((free >> low & run) != run || n % 4 != 0)) return unpack_some(slots, stride);
-        std::byte* row = first_ + static_cast<std::size_t>(low) * stride;
-        for (std::byte** at = slots + n; at != slots; at -= 4, row += 4 * stride) {
-            at[-1] = row;
-            at[-2] = row + stride;
-            at[-3] = row + 2 * stride;
-            at[-4] = row + 3 * stride;
-        }
+        if (ALLOT_UNLIKELY((free >> low & run) != run || n % 8 != 0)) return unpack_some(slots, stride);
+        const auto row = reinterpret_cast<std::uintptr_t>(first_) + static_cast<std::size_t>(low) * stride;
+        detail::word_pair pair{row + stride, row}; // two are written at once
+        const detail::word_pair step{2 * stride, 2 * stride};
+        for (std::byte** at = slots + n; at != slots; at -= 8)
+            for (int i = 2; i <= 8; i += 2, pair += step) std::memcpy(at - i, &pair, sizeof pair);
         set_bits(free & ~(run << low));
         set_size(n);
     }

@@ -59,7 +59,8 @@ class slot_supply : public heap_base,
           cut_(cut_for(config, provider.page_bytes())), owner_(owner) {}
     ~slot_supply() override = default;
 
-    // Takes slots into a place for them (slot_places.hpp); false if out of memory. The place's members:
+    // Takes slots into a place for them (cache_supply.hpp, fixed_heap.hpp); false if out of memory. The place's
+    // members:
     //   has_slots()         it has slots by now: a listener of the page request released rows into it
     //   claim_freed(page)   takes freed slots of the page; false: it found none
     //   claim_untouched(page)

@@ -176,23 +176,29 @@ template <class Set, class Entry> class row_bins : public Entry {
     }
     // From the bin of a class; fills it where it is empty. Null if there is no memory.
     ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index) noexcept {
-        heap_type* const heap = core_.buckets().at(index);
-        if (heap == nullptr) return nullptr;
-        slot_bin<heap_type>* const b = open(index, *heap);
-        if (b == nullptr) return heap->pop();
+        slot_bin<heap_type>* const b = open(index);
+        if (ALLOT_UNLIKELY(b == nullptr)) {
+            heap_type* const heap = core_.buckets().at(index);
+            return heap != nullptr ? heap->pop() : nullptr;
+        }
         std::byte* row = nullptr;
         if (b->size() != 0 && pop_slot(index, row)) return row;
         if constexpr (!for_thread)
             if (shortages_ != core_.heaps().shortages()) settle_shortage();
-        row = heap->refill(*b, entry());
-        return row == nullptr && flush_held() ? heap->refill(*b, entry()) : row;
+        row = b->heap->refill(*b, entry());
+        return row == nullptr && flush_held() ? b->heap->refill(*b, entry()) : row;
     }
-    // The bin of the class, made where there is none; null if there is no memory, or another thread is inside.
-    slot_bin<heap_type>* open(std::uint32_t index, heap_type& heap) noexcept {
+    // The bin of a class, made where there is none; null if there is no memory, or another thread is inside.
+    ALLOT_ALWAYS_INLINE slot_bin<heap_type>* open(std::uint32_t index) noexcept {
+        if (ALLOT_LIKELY(own_ != nullptr && own_->bins[index]->heap != nullptr)) return own_->bins[index];
+        return make_bin(index);
+    }
+    ALLOT_NOINLINE slot_bin<heap_type>* make_bin(std::uint32_t index) noexcept {
+        heap_type* const heap = core_.buckets().at(index);
+        if (heap == nullptr) return nullptr;
         if (own_ == nullptr && (for_thread || !make_table()))
             return note_refusal(charge_outcome::no_memory, sizeof(table)), nullptr;
-        if (own_->bins[index]->heap != nullptr) return own_->bins[index];
-        slot_bin<heap_type>* const made = slot_bin<heap_type>::open(heap);
+        slot_bin<heap_type>* const made = slot_bin<heap_type>::open(*heap);
         if (made == nullptr) return nullptr;
         if (!this->enter()) return slot_bin<heap_type>::close(made), nullptr;
         own_->bins[index] = made;

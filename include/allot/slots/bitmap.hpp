@@ -86,7 +86,8 @@ struct bitmap {
         // A group: `n` neighbouring slots, a power of two up to 64, the first at a multiple of n. Bit i is its slot i.
         // Claims the free slots of one group and returns their bits; 0: fewer than `least` are free in the next group
         // that has any. `at`: its first slot.
-        std::uint64_t claim_group(std::uint32_t n, std::uint32_t least, std::uint32_t& at) noexcept {
+        ALLOT_ALWAYS_INLINE std::uint64_t claim_group(std::uint32_t n, std::uint32_t least,
+                                                      std::uint32_t& at) noexcept {
             std::uint32_t in = 0;
             std::uint64_t bits = 0;
             if (locked_count_ != 0) {
@@ -100,6 +101,7 @@ struct bitmap {
             std::uint64_t got = bits & (~std::uint64_t{0} >> (64 - n) << from);
             if (count_bits(got) < least) got = 0;
             if (got != bits) add_locked(in, bits & ~got);
+            else cursor_ = in + 1 != word_count_ ? in + 1 : 0;
             at = in * 64 + from;
             return got >> from;
         }
@@ -163,6 +165,7 @@ struct bitmap {
 
         // The first locked word from `at` on that has slots, the first words behind the last. Requires that one has.
         std::uint32_t next_locked(std::uint32_t at) const noexcept {
+            if (locked_[at] != 0) return at;
             for (;; at = 0) {
                 for (; at + 8 <= word_count_; at += 8) {
                     const std::uint64_t* const w = locked_ + at;

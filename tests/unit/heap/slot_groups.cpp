@@ -5,6 +5,7 @@
 #include <allot/slots/bitmap.hpp>
 
 #include <algorithm>
+#include <initializer_list>
 #include <random>
 #include <set>
 #include <vector>
@@ -41,7 +42,7 @@ struct used_heap : heap_of_bits {
 } // namespace
 
 TEST_CASE("slots of any size come and go in every order, over page ends", "[heap]") {
-    for (const std::size_t bytes : {8, 16, 24, 64, 100, 600, 3000, 9000}) {
+    for (const std::size_t bytes : std::initializer_list<std::size_t>{8, 16, 24, 64, 100, 600, 3000, 9000}) {
         for (const int order : {0, 1, 2}) {
             used_heap h(bytes);
             const std::size_t n = std::min<std::size_t>(h.per_page() * 3, 5000);
