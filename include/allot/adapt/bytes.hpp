@@ -44,10 +44,10 @@ namespace detail {
 
 using allot::detail::take_refusal;
 
-// Bytes aligned to 16, 32, .. 4096.
-inline constexpr std::array<row_type, 9> aligned_bytes = [] {
-    std::array<row_type, 9> all{};
-    for (std::size_t i = 0; i != all.size(); ++i) all[i] = {"bytes", nullptr, std::size_t{16} << i};
+// Bytes aligned to 32, 64, .. 4096.
+inline constexpr std::array<row_type, 8> aligned_bytes = [] {
+    std::array<row_type, 8> all{};
+    for (std::size_t i = 0; i != all.size(); ++i) all[i] = {"bytes", nullptr, std::size_t{32} << i};
     return all;
 }();
 static_assert(aligned_bytes.back().align == row_type::max_align);
@@ -63,13 +63,13 @@ ALLOT_ALWAYS_INLINE void* allocate_row(Source& source, std::size_t bytes, const 
 }
 // These are compiled apart: they need a frame, and most requests do not.
 template <class Source> ALLOT_NOINLINE void* allocate_row_of_16(Source& source, std::size_t bytes) {
-    return allocate_row(source, bytes, aligned_bytes[0]);
+    return allocate_row(source, bytes, allot::detail::untyped_of_16);
 }
 template <class Source>
 ALLOT_NOINLINE void* allocate_over_aligned_row(Source& source, std::size_t bytes, std::size_t align) {
     if (align > row_type::max_align || !is_power_of_two(align))
         raise_refused("the row manager", bytes, misused(bytes, "the alignment is no power of two up to 4096"));
-    return allocate_row(source, bytes, aligned_bytes[log2_floor(align) - 4]);
+    return allocate_row(source, bytes, aligned_bytes[log2_floor(align) - 5]);
 }
 
 template <class Source> ALLOT_NOINLINE void release_aligned_row(Source& source, void* p) noexcept {

@@ -31,7 +31,7 @@ struct heap_config {
                                  std::byte* row) noexcept = nullptr; // returns null if the slot holds no row
     void (*visit_rows)(heap_base& heap, heap_base::row_visitor visit, void* context) noexcept = nullptr;
 
-    static constexpr std::uint32_t no_index = heap_tag::buckets - 1;
+    static constexpr std::uint32_t no_index = 127;
 
     friend bool operator==(const heap_config&, const heap_config&) noexcept = default;
 };

@@ -24,11 +24,11 @@ struct page_header {
     std::uintptr_t tag = 0;         // heap_tag of the heap; 0: a huge row
 };
 
-// A heap's address and, in its low bits, its index among its manager's buckets (other heaps: the highest number). It is
+// A heap's address and, in its low bits, its index among its manager's buckets (other heaps: no_index). It is
 // the word of the heap's pages in the arena's page map, from which a release finds the heap's cache. Heaps are aligned
 // to `buckets`.
 struct heap_tag {
-    static constexpr std::uintptr_t buckets = 128;
+    static constexpr std::uintptr_t buckets = 256; // so that an index is a byte: one instruction extracts it
 
     static std::uintptr_t of(const void* heap, std::uint32_t index) noexcept {
         return reinterpret_cast<std::uintptr_t>(heap) | index;

@@ -4,7 +4,7 @@
 // The table of bins is read after begin(). Others replace it by no_bins before they wait for the owner; so an owner
 // that is blocked finds nothing in its bins, and the path of a row needs no test.
 // Invariant: a bin stays in the table, and its heap with the manager, until close().
-// Cost: 1 KiB from the first row on, 640 bytes per class in use; the entry is two stores per row.
+// Cost: 2 KiB from the first row on, 640 bytes per class in use; the entry is two stores per row.
 // Threads: the user, and one other inside the entry.
 // Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once

@@ -1,6 +1,6 @@
 // type_table: the row types that a manager has used, each with a number that fits a row's header.
 //
-// Invariant: number 0 is `untyped`; a type keeps its number as long as the table exists. Numbers from first_checked on
+// Invariant: number 0 is `untyped`, of any alignment; a type keeps its number as long as the table exists. Numbers from first_checked on
 // are those of types with a check, so that a request need not read the type.
 // Cost: a hash and two loads for a known type; 2.6 KiB, 2 KiB per 256 types, and up to 16 bytes per type in the index.
 // Threads: any; a spin lock for a type that is new, or that left the cache of 64 recent types.
@@ -50,7 +50,7 @@ class type_table {
     }
     // The same without a call; `none` also for a type that is not among the recent ones.
     ALLOT_ALWAYS_INLINE std::uint32_t recent_number(const row_type& type) const noexcept {
-        if (&type == &untyped) return 0;
+        if (&type == &untyped || &type == &detail::untyped_of_16) return 0;
         const std::uint32_t guess = recent_[hash(type)].load(std::memory_order_acquire);
         return ALLOT_LIKELY(guess != 0 && (*this)[guess] == &type) ? guess : none;
     }
