@@ -97,7 +97,7 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     void limit(user_cache& cache, std::size_t capacity) noexcept {
         cache.limit = cache_limit(capacity);
         cache.batch = static_cast<std::uint32_t>(cache.limit / 2);
-        cache.group_slots = cache.batch == most_batch ? 64 : std::bit_floor(cache.batch);
+        cache.group_slots = std::bit_floor(2 * batch_); // up to 64, whatever the stack holds
         cache.reciprocal = this->cut_.reciprocal;
     }
     void join(user_cache& cache, std::size_t capacity) noexcept {

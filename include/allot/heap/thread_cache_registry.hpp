@@ -79,6 +79,9 @@ template <class Owner, class Cache> class thread_cache_registry {
         return ALLOT_LIKELY(is_last(this, cache)) ? cache : known_slow();
     }
 
+    // Whether known() may find a cache, of this registry or another.
+    ALLOT_ALWAYS_INLINE static bool any_known() noexcept { return last_here<Cache>.table == thread_table::open; }
+
     // Visits every thread's cache with lock_ held, so that none of them ends meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         const lock_guard hold(lock_);
@@ -156,7 +159,7 @@ template <class Owner, class Cache> class thread_cache_registry {
 
     ALLOT_NOINLINE Cache* known_slow() noexcept {
         // The table may be destroyed already: this may run in the destructor of another thread_local.
-        if (last_here<Cache>.table != thread_table::open) return nullptr;
+        if (!any_known()) return nullptr;
         place* const group = this_thread().group_of(this);
         for (std::size_t i = 0; i < places_per_group; ++i)
             if (group[i].registry == this) return group[i].cached != nullptr ? remember(group[i]) : nullptr;

@@ -360,7 +360,13 @@ template <class Set> class row_core {
         if (void* const row = find_row(bytes, type)) return row;
         return refuse(bytes, type.name);
     }
+    // For a thread that did not use this manager last. One that only releases, as a consumer of rows does, has no
+    // caches.
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
+        if (ALLOT_LIKELY(!threads::any_known())) release_shared(row);
+        else release_known(row);
+    }
+    ALLOT_NOINLINE void release_known(const void* row) noexcept {
         if (!arena().contains(row)) return ignore_foreign(row);
         if (thread_bins<Set>* const mine = known_thread()) mine->release(row);
         else release_shared(row);
