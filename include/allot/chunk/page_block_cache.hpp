@@ -64,7 +64,7 @@ class page_block_cache {
             if (word == 0 || (pages != 0 && (word & most) != pages)) return false;
         while (!place.compare_exchange_weak(word, 0, std::memory_order_acquire, std::memory_order_relaxed));
         pages_.fetch_sub(word & most, std::memory_order_relaxed);
-        first = static_cast<std::size_t>(word >> bits);
+        first = word >> bits;
         return true;
     }
 
