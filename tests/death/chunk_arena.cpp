@@ -9,6 +9,7 @@ using namespace allot::literals;
 namespace {
 
 struct buffers : allot::policies<allot::fit::runs> {};
+struct best_fits : allot::policies<allot::fit::best> {};
 struct halves : allot::policies<allot::fit::buddy, allot::heap::per_thread> {};
 
 template <class Set, class Body> void reported(const char* what, Body body) {
@@ -55,6 +56,11 @@ template <class Set> void all_kinds() {
     reported<Set>("a pointer that is not of this object's memory",
                   [](auto& blocks) { blocks.deallocate(blocks.arena().end() - 64); });
     reported<Set>("a size larger than", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 5000); });
+    reported<Set>("not requested with", [](auto& blocks) { blocks.deallocate(blocks.allocate(1000).address, 100); });
+    reported<Set>("not requested with", [](auto& blocks) {
+        const allot::block b = blocks.allocate(1000, 1_MiB); // whole pages
+        blocks.deallocate(b.address, b.bytes);
+    });
     reported<Set>("an alignment that is not", [](auto& blocks) { static_cast<void>(blocks.allocate(1000, 24)); });
     reported<Set>("a size larger than",
                   [](auto& blocks) { static_cast<void>(blocks.try_allocate(~std::size_t{0} - 5)); });
@@ -69,4 +75,13 @@ template <class Set> void all_kinds() {
 TEST_CASE("what is no block is told by name", "[chunks]") {
     all_kinds<buffers>();
     all_kinds<halves>();
+    all_kinds<best_fits>();
+}
+
+TEST_CASE("a block of whole pages that is kept is known to be free", "[chunks]") {
+    reported<best_fits>("released twice", [](auto& blocks) {
+        void* const p = blocks.allocate(1_MiB).address;
+        blocks.deallocate(p);
+        blocks.deallocate(p);
+    });
 }

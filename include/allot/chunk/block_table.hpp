@@ -72,6 +72,9 @@ class block_table {
     static constexpr std::uint32_t inside = ~std::uint32_t{0};
     std::uint32_t word(std::size_t page) const noexcept { return words_[page].load(std::memory_order_relaxed); }
     void set_word(std::size_t page, std::uint32_t to) noexcept { words_[page].store(to, std::memory_order_relaxed); }
+    void set_words(std::size_t first, std::size_t pages, std::uint32_t to) noexcept {
+        for (std::size_t i = 0; i != pages; ++i) set_word(first + i, to);
+    }
 
     std::size_t bytes() const noexcept { return mapped_; }
 

@@ -138,14 +138,16 @@ template <class Set> class chunk_arena {
     /// The same, faster: the class follows from the arguments, not from the block table.
     /// Requires: p is a live block; bytes is the number requested, or its capacity (after resize() only its capacity);
     /// align is the alignment requested. Otherwise undefined; checked builds report an address that is no block, and
-    /// bytes beyond the capacity.
+    /// bytes or an alignment that lead to another block.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p, std::size_t bytes, std::size_t align = unit) noexcept {
         const std::size_t at = core_.heap().distance(p);
-        if (ALLOT_LIKELY(ALLOT_CHECKED == 0 && has_class(bytes) && bytes <= core_.heap().largest_block() &&
-                         align <= unit && is_unit(at)))
-            return put(classes::class_of(bytes), at, p);
+        if (ALLOT_LIKELY(is_of_class(bytes, align) && is_unit(at))) {
+            const unsigned c = classes::class_of(bytes);
+            if (ALLOT_CHECKED == 0 || core_.map().at(at) == map::live(c)) return put(c, at, p);
+        }
         if constexpr (ALLOT_CHECKED != 0)
-            if (const std::size_t has = capacity(p); has != 0 && bytes > has) report_misused(misuse::size_too_large, p);
+            if (const std::size_t has = capacity(p); has != 0 && (bytes > has || is_of_class(bytes, align)))
+                report_misused(bytes > has ? misuse::size_too_large : misuse::other_request, p);
         deallocate(p);
     }
     /// Grows or shrinks a block in place, to hold `bytes`.
@@ -303,6 +305,10 @@ template <class Set> class chunk_arena {
     // Whether a distance from the arena's start is inside, and a multiple of the unit.
     ALLOT_ALWAYS_INLINE bool is_unit(std::size_t at) const noexcept {
         return at < core_.heap().span() && is_aligned(at, unit);
+    }
+    // Whether a block of this request has a class that follows from its bytes alone.
+    ALLOT_ALWAYS_INLINE bool is_of_class(std::size_t bytes, std::size_t align) const noexcept {
+        return has_class(bytes) && bytes <= core_.heap().largest_block() && align <= unit;
     }
     ALLOT_ALWAYS_INLINE void put(unsigned c, std::size_t at, const void* p) noexcept {
         auto* const start = const_cast<std::byte*>(static_cast<const std::byte*>(p));

@@ -15,7 +15,7 @@
 #pragma once
 
 #include <allot/chunk/block_table.hpp>
-#include <allot/chunk/page_block_cache.hpp>
+#include <allot/chunk/page_blocks.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
@@ -51,7 +51,9 @@ template <class Policies> class chunk_heap {
           span_(pages.arena().page_count() << pages.arena().page_shift()), pages_(pages), chunk_(chunk_bytes),
           largest_block_(
               largest_of(Policies::whole_pages ? min(chunk_bytes, 4 * pages.arena().page_bytes()) : chunk_bytes)),
-          flush_(flush), context_(context), kept_(Policies::whole_pages ? chunk_bytes / 2 >> pages.arena().page_shift() : 0) {}
+          flush_(flush), context_(context),
+          blocks_(pages, map_, in_transit_, Policies::whole_pages ? chunk_bytes / 2 >> pages.arena().page_shift() : 0) {
+    }
     chunk_heap(const chunk_heap&) = delete;
     chunk_heap& operator=(const chunk_heap&) = delete;
 
@@ -109,68 +111,20 @@ template <class Policies> class chunk_heap {
     }
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
-    // A live block of whole pages, at a multiple of `align`; null: no memory.
-    std::byte* take_pages(std::size_t pages, std::size_t align = 1) noexcept {
-        const std::size_t more = align > arena().page_bytes() ? (align >> arena().page_shift()) - 1 : 0;
-        if (pages >= block_table::inside - 1 - more) return nullptr;
-        std::byte* p = nullptr;
-        if (std::size_t first = 0; more == 0 && kept_.take(pages, first)) {
-            p = address_of(first);
-            map_.set(distance(p), block_table::large);
-            large_.fetch_add(1, std::memory_order_relaxed);
-            return p;
-        }
-        pages_in_transit::request short_of_pages{in_transit_};
-        pages_in_transit::move taken{in_transit_};
-        do p = take_run(pages + more, taken);
-        while (p == nullptr && short_of_pages.retry());
-        if (p == nullptr) return nullptr;
-        taken.end(); // the pages count as a live block from here on
-        if (more != 0) p = keep_aligned(p, pages, more, align);
-        const std::size_t first = distance(p) >> arena().page_shift();
-        for (std::size_t i = 1; i != pages; ++i) map_.set_word(first + i, block_table::inside);
-        map_.set_word(first, static_cast<std::uint32_t>(pages) + 1);
-        map_.set(distance(p), block_table::large);
-        large_pages_.fetch_add(pages, std::memory_order_relaxed);
-        large_.fetch_add(1, std::memory_order_relaxed);
-        pages_.settled();
-        pages_.record(watch_event::huge, pages << arena().page_shift());
-        return p;
+    // See page_blocks.hpp.
+    std::byte* take_pages(std::size_t pages, std::size_t align) noexcept {
+        return blocks_.take(pages, align, [this] { return reclaim(); });
     }
-    std::size_t pages_of(const std::byte* p) const noexcept {
-        return map_.word(distance(p) >> arena().page_shift()) - 1;
-    }
-    // Deallocates a live block of pages.
-    void give_pages(std::byte* p) noexcept {
-        const std::size_t pages = pages_of(p);
-        large_.fetch_sub(1, std::memory_order_relaxed);
-        if (!kept_.keeps(pages)) return drop_pages_of(p, [] {});
-        map_.set(distance(p), block_table::kept);
-        while (!kept_.keep(distance(p) >> arena().page_shift(), pages))
-            if (!drop_kept()) return drop_pages_of(p, [] {});
-    }
-    // Grows a block of pages by the pages after it, or gives its last ones back. False: nothing has changed. Requires
-    // pages > 0.
-    bool resize_pages(std::byte* p, std::size_t pages) noexcept {
-        const std::size_t now = pages_of(p), bytes = arena().page_bytes();
-        if (pages >= block_table::inside - 1) return false;
-        if (pages > now) {
-            if (!grow_pages(p, now, pages)) return false;
-        } else if (pages < now) {
-            set_words(p + pages * bytes, now - pages, 0);
-            large_pages_.fetch_sub(now - pages, std::memory_order_relaxed);
-            pages_.give(p + pages * bytes, now - pages);
-        }
-        map_.set_word(distance(p) >> arena().page_shift(), static_cast<std::uint32_t>(pages) + 1);
-        return true;
-    }
+    std::size_t pages_of(const std::byte* p) const noexcept { return blocks_.pages_of(p); }
+    void give_pages(std::byte* p) noexcept { blocks_.give(p); }
+    bool resize_pages(std::byte* p, std::size_t pages) noexcept { return blocks_.resize(p, pages); }
 
     // ---- free pages ----------------------------------------------------------------------------------------
     // Empties the caches and gives all free pages back to the arena. Returns their number.
     std::size_t reclaim() noexcept {
         flush_(context_);
         std::size_t pages = 0;
-        while (const std::size_t kept = drop_kept()) pages += kept;
+        while (const std::size_t kept = blocks_.drop_kept()) pages += kept;
         excess_.store(false, std::memory_order_relaxed);
         return pages + return_pages(true, arena().page_bytes());
     }
@@ -217,14 +171,14 @@ template <class Policies> class chunk_heap {
                 fit_.live_runs(),
                 fit_.largest().bytes,
                 fit_.metadata_bytes() + map_.bytes(),
-                large_.load(std::memory_order_relaxed),
-                large_pages_.load(std::memory_order_relaxed),
-                kept_.pages(),
+                blocks_.live(),
+                blocks_.pages(),
+                blocks_.kept_pages(),
                 out_};
     }
     std::size_t held_bytes() const noexcept {
         const lock_guard hold(lock_);
-        return fit_.bytes() + (large_pages_.load(std::memory_order_relaxed) << arena().page_shift());
+        return fit_.bytes() + (blocks_.pages() << arena().page_shift());
     }
     // Whether an address that begins no block is inside one; for a report of misuse.
     bool is_inside_a_block(const void* p) const noexcept {
@@ -243,35 +197,8 @@ template <class Policies> class chunk_heap {
     }
 
   private:
+    std::size_t page_of(const std::byte* p) const noexcept { return distance(p) >> arena().page_shift(); }
     std::byte* address_of(std::size_t page) const noexcept { return arena().begin() + (page << arena().page_shift()); }
-    // Gives the pages of a block, which is not live, back to the arena. `on_refunded`: see charged_pages::give().
-    template <class OnRefunded> void drop_pages_of(std::byte* p, OnRefunded on_refunded) noexcept {
-        const std::size_t pages = pages_of(p);
-        map_.set(distance(p), 0);
-        set_words(p, pages, 0);
-        large_pages_.fetch_sub(pages, std::memory_order_relaxed);
-        pages_.give(p, pages, on_refunded);
-    }
-    // Gives the pages of one kept block back to the arena. Returns their number; 0: there is none.
-    std::size_t drop_kept() noexcept {
-        pages_in_transit::move given{in_transit_};
-        given.begin();
-        std::size_t first = 0;
-        if (!kept_.take_any(first)) return given.end(), 0;
-        std::byte* const p = address_of(first);
-        const std::size_t pages = pages_of(p);
-        drop_pages_of(p, [&] { given.end(); });
-        return pages;
-    }
-    // Gives back the pages of a run around the aligned ones.
-    std::byte* keep_aligned(std::byte* first, std::size_t pages, std::size_t more, std::size_t align) noexcept {
-        const auto from = reinterpret_cast<std::uintptr_t>(first);
-        std::byte* const p = first + (align_up(from, align) - from);
-        const std::size_t before = static_cast<std::size_t>(p - first) >> arena().page_shift();
-        if (before != 0) pages_.give(first, before);
-        if (before != more) pages_.give(p + (pages << arena().page_shift()), more - before);
-        return p;
-    }
     template <class Move> std::byte* take_run(std::size_t pages, Move& move) noexcept {
         return pages_.take(pages, move, [this] { return reclaim(); });
     }
@@ -317,11 +244,6 @@ template <class Policies> class chunk_heap {
         ALLOT_ASSERT(bytes != 0,
                      "a cached block is in no chunk: its entry of the block table, or the cache, was overwritten");
     }
-    // Sets the words of pages in the block table.
-    void set_words(const std::byte* p, std::size_t pages, std::uint32_t to) noexcept {
-        const std::size_t first = distance(p) >> arena().page_shift();
-        for (std::size_t i = 0; i != pages; ++i) map_.set_word(first + i, to);
-    }
     // Adds a chunk to the fit and, before another thread can use it or give it back, allocates from it.
     std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out,
                       std::uint32_t wanted) noexcept {
@@ -329,29 +251,19 @@ template <class Policies> class chunk_heap {
         pages_in_transit::move taken{in_transit_};
         std::byte* const p = take_run(pages, taken);
         if (p == nullptr) return 0;
-        set_words(p, pages, 1);
+        map_.set_words(page_of(p), pages, 1);
         bool added = false;
         std::uint32_t got = 0;
         {
             const lock_guard hold(lock_);
             added = fit_.add(reinterpret_cast<std::uintptr_t>(p), chunk, 0);
             if (added) got = cut_locked(c, align, out, wanted);
-            else set_words(p, pages, 0); // the fit has no metadata for it
+            else map_.set_words(page_of(p), pages, 0); // the fit has no metadata for it
         }
         if (!added) return pages_.give(p, pages, [&] { taken.end(); }), 0;
         taken.end();
         pages_.settled();
         return got;
-    }
-    bool grow_pages(std::byte* p, std::size_t now, std::size_t pages) noexcept {
-        pages_in_transit::move taken{in_transit_};
-        while (!pages_.grow(p, now, pages, taken))
-            if (drop_kept() == 0) return false;
-        taken.end();
-        set_words(p + (now << arena().page_shift()), pages - now, block_table::inside);
-        large_pages_.fetch_add(pages - now, std::memory_order_relaxed);
-        pages_.settled();
-        return true;
     }
     // Gives whole free pages back to the arena, in multiples of `step` bytes or in whole ranges of the fit: all, or
     // until kept_free_bytes() are left. Returns their number.
@@ -366,7 +278,7 @@ template <class Policies> class chunk_heap {
                 const std::size_t free = fit_.free_bytes(), keep = all ? 0 : kept_free_bytes();
                 if (free >= keep + step) n = free_pages(first, free - keep, step);
                 if (n != 0) {
-                    set_words(first, n, 0);
+                    map_.set_words(page_of(first), n, 0);
                     given.begin();
                 } else {
                     trim_threshold_ = next_threshold(); // no free run qualifies
@@ -408,11 +320,10 @@ template <class Policies> class chunk_heap {
     const std::size_t largest_block_;
     const flusher flush_;
     void* const context_;
-    page_block_cache kept_;
     block_table map_;
-    std::atomic<std::size_t> large_{0}, large_pages_{0};
     std::atomic<bool> excess_{false}; // more is free than trim_threshold_
     pages_in_transit in_transit_;
+    page_blocks<pages_type> blocks_; // after the members that it uses
     mutable spin_lock lock_;
     fit_type fit_{unit};
     std::size_t trim_threshold_ = 2 * chunk_;

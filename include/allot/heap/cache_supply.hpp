@@ -94,14 +94,18 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         const std::size_t fit = (whole / 16 > quarter ? whole / 16 : quarter) / this->cut_.stride;
         batch_ = static_cast<std::uint32_t>(fit < 1 ? 1 : fit > most_batch ? most_batch : fit);
     }
-    void limit(user_cache& cache, std::size_t capacity) noexcept {
+    // Sets an empty cache up for the heap's slots. `group_capacity`: that of a cache whose groups it takes.
+    void limit(user_cache& cache, std::size_t capacity, std::size_t group_capacity) noexcept {
         cache.limit = cache_limit(capacity);
         cache.batch = static_cast<std::uint32_t>(cache.limit / 2);
-        cache.group_slots = std::bit_floor(2 * batch_); // up to 64, whatever the stack holds
+        // Two batches are as many as a full stack holds; a small batch means large slots, or a caller's own number.
+        const std::uint32_t group = std::bit_floor(batch_), most = group < 16 ? group : 2 * group;
+        cache.group_slots = group_capacity < 2 * most_batch ? std::bit_floor(cache.batch) : most;
         cache.reciprocal = this->cut_.reciprocal;
+        cache.set_group(nullptr, 0, 0); // an empty group of another cut would take slots in its range
     }
-    void join(user_cache& cache, std::size_t capacity) noexcept {
-        limit(cache, capacity);
+    void join(user_cache& cache, std::size_t capacity, std::size_t group_capacity) noexcept {
+        limit(cache, capacity, group_capacity);
         const detail::lock_guard hold(lock_);
         caches_.add(cache);
         ++users_;
@@ -233,9 +237,9 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
         if (const std::uint32_t now = provider_.heaps().shortages(); ALLOT_UNLIKELY(cache.shortages != now)) {
             cache.shortages = now;
-            spill(cache, slots, cache.size()); // memory was short meanwhile
-            slots[0] = row;
-            return cache.set_size(1);
+            // Memory was short meanwhile. What stays is little, and the call is no longer than others.
+            spill(cache, slots, cache.size() - cache.batch * 3 / 4);
+            return push_to_stack(cache, slots, row);
         }
         if constexpr (groups) {
             const std::uint64_t bits = cache.bits();
@@ -246,6 +250,9 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
             }
         }
         spill(cache, slots, cache.batch); // few slots came to the group: they come in no order
+        push_to_stack(cache, slots, row);
+    }
+    static void push_to_stack(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
         slots[cache.size()] = row;
         cache.set_size(cache.size() + 1);
     }

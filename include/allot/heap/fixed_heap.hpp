@@ -39,7 +39,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
 
     fixed_heap(page_provider& provider, const heap_config& config) noexcept : supply(provider, config, this) {
         set_batch();
-        for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity);
+        for (auto& shared : shared_.all()) join(shared.cache, shared.cache.capacity, groups_of_shared);
         provider.heaps().add(*this);
     }
     ~fixed_heap() override = default;
@@ -51,13 +51,13 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         const detail::lock_guard hold(lock_);
         this->set_config(config);
         set_batch();
-        for (auto& shared : shared_.all()) limit(shared.cache, shared.cache.capacity);
+        for (auto& shared : shared_.all()) limit(shared.cache, shared.cache.capacity, groups_of_shared);
         return true;
     }
 
     // Registers a cache; call before its first use. leave(), after its last, flushes and removes it.
     void adopt(user_cache& cache, std::size_t capacity) noexcept {
-        join(cache, capacity);
+        join(cache, capacity, capacity);
         provider_.record(watch_event::handle_opened, cut_.stride, config_.name);
     }
     template <class Cache> void leave(Cache& cache) noexcept {
@@ -253,6 +253,8 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     }
 
   private:
+    static constexpr std::size_t groups_of_shared = 64; // those of a handle's cache
+
     // Where one slot is put: see slot_supply::take_slots.
     struct one_place {
         fixed_heap& heap;

@@ -31,6 +31,8 @@ struct locked_free_count {
         slots -= mine;
         return n - mine;
     }
+    // The page may be due before check_at: its state word lost a flag.
+    void check_next() noexcept { check_at = 1; }
     // Sets check_at; false if a flush is due now.
     bool defer(const slot_state& state, std::uint32_t threshold, std::uint32_t whole) noexcept {
         const std::int64_t due = state.due(threshold, whole) - state.freed();
@@ -46,40 +48,32 @@ template <class Page> class pages_with_locked_frees {
     static constexpr std::size_t capacity = 128;
 
     static bool has(const Page& p) noexcept { return p.locked_frees.list_index != 0; }
-    // The page that the next add() displaces, or null. Flush it first.
+    // Whether the next add() displaces a page.
+    bool is_full() const noexcept { return pages_[next_] != nullptr; }
+    // That page: flush it first. Requires is_full(), as the next one.
     Page* displaced() const noexcept { return pages_[next_]; }
-    // Requires displaced().
     bool may_displace() noexcept { return ++refused_ % 8 == 0; }
     void add(Page& p) noexcept {
         pages_[next_] = &p;
         p.locked_frees.list_index = static_cast<std::uint32_t>(next_) + 1;
         next_ = (next_ + 1) % capacity;
-        ++size_;
     }
     void remove(Page& p) noexcept {
         pages_[p.locked_frees.list_index - 1] = nullptr;
         p.locked_frees.list_index = 0;
-        --size_;
     }
-    bool empty() const noexcept { return size_ == 0; }
-    template <class Visit> void for_each(Visit visit) noexcept {
-        for (Page* const p : pages_)
-            if (p != nullptr) visit(*p);
-    }
-    // The first page for which is(page) is true, or null. Goes on where the last call ended.
-    template <class Is> Page* find(Is is) noexcept {
-        for (std::size_t i = 0; i != capacity; ++i) {
+    // The first page for which is(page) is true, or null. Goes on where the last call ended; looks at `places` places.
+    template <class Is> Page* find(Is is, std::size_t places = capacity) noexcept {
+        for (std::size_t i = 0; i != places; ++i) {
             Page* const p = pages_[found_ = (found_ + 1) % capacity];
             if (p != nullptr && is(*p)) return p;
         }
         return nullptr;
     }
-    void clear() noexcept { *this = pages_with_locked_frees(); }
 
   private:
     std::array<Page*, capacity> pages_{};
     std::size_t next_ = 0;
-    std::size_t size_ = 0;
     std::size_t found_ = 0;
     std::uint32_t refused_ = 0;
 };

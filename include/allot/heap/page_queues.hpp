@@ -5,8 +5,8 @@
 //       ^                                         v
 //       '---- too few slots left -- current <-- ready
 //
-// Listed: current, ready, or on space. Locked frees: slots freed under the lock that the page's state word does not
-// include yet (locked_free_count.hpp).
+// Listed: current, ready, or on space. Locked frees: slots freed under the lock that the page's state word does
+// not include yet (locked_free_count.hpp).
 // Invariant: a page is current, ready, on `space`, or has fewer freed slots than its threshold; a page with every slot
 // freed is on `empties`, too. A page on `space` or `empties` is not returned before the lock's holder has taken it off.
 // Cost: some 100 bytes per heap. Threads: count() by any; everything else by the holder of the heap's lock.
@@ -18,6 +18,7 @@
 #include <allot/heap/locked_free_count.hpp>
 #include <allot/sync/mpsc_stack.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -32,16 +33,17 @@ template <class Page> class page_queues {
         const auto change = p.state.add_freed(n, p.threshold, fresh(p));
         if (change.list) space_.push(&p);
         if (change.note) empties_.push(&p);
+        if (change.locked_frees) may_be_due_.store(1, std::memory_order_release);
         return change;
     }
     // Call when locked_free_count::add() returned true: flushes the count if that changes a list, or no place is free
     // among the pages with locked frees; else sets the next check. True: the page became empty.
     bool flush_or_defer(Page& p) noexcept {
         if (!locked_frees_.has(p)) {
-            Page* const oldest = locked_frees_.displaced();
-            if (oldest != nullptr && !locked_frees_.may_displace())
+            const bool full = locked_frees_.is_full();
+            if (full && !locked_frees_.may_displace())
                 return list(p, p.state.add_freed(std::exchange(p.locked_frees.slots, 0), p.threshold, fresh(p)));
-            if (oldest != nullptr) flush(*oldest);
+            if (full) flush(*locked_frees_.displaced());
             locked_frees_.add(p);
             p.state.mark_locked_frees();
         }
@@ -56,14 +58,22 @@ template <class Page> class page_queues {
             if (!flush_due()) return 0;
         }
     }
-    // Last resort before a request fails: claims also from pages with fewer freed slots than their threshold.
+    // Last resort before a request fails: claims also from pages with fewer freed slots than their threshold. Lists
+    // some, for the next claims: first of those with locked frees, then others in turn, so that a full heap finds one
+    // soon.
     template <class Claim> std::size_t claim_any(Claim claim_from) noexcept {
-        for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) {
-            if (p->freed() <= 0 || !p->state.try_list()) continue;
-            current_ = p;
-            if (const std::size_t got = claim_listed(claim_from)) return got;
+        std::size_t wanted = 4;
+        const auto list_if_freed = [&](Page& p) {
+            if (p.freed() > 0 && p.state.try_list()) make_ready(p), --wanted;
+            return wanted == 0;
+        };
+        locked_frees_.find(list_if_freed, 8);
+        for (std::size_t i = 0; wanted != 0 && i != size_; ++i) {
+            Page& p = *(search_at_ != nullptr ? search_at_ : all_.first());
+            search_at_ = all_.after(p);
+            list_if_freed(p);
         }
-        return 0;
+        return claim_listed(claim_from);
     }
 
     void add(Page& p) noexcept {
@@ -74,12 +84,14 @@ template <class Page> class page_queues {
     // Removes empty pages and calls give(page), which ends their lifetime; returns their number. `keep_one`: keeps one
     // page, so that a heap that allocates and releases one row at a page boundary does not take a page each time.
     template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
-        if (!locked_frees_.empty()) flush_locked_frees();
+        while (flush_due()) {
+        }
         if (empties_.empty()) return 0;
         drain_space();
         std::size_t returned = 0;
         for (Page* p = empties_.take_all(); p != nullptr;) {
             Page* const following = p->empty_link.load(std::memory_order_relaxed);
+            if (locked_frees_.has(*p)) flush(*p); // it was noted, used again, and may be empty again
             if (p->state.empty_or_unnote(fresh(*p))) {
                 const bool in_flight = p != current_ && !p->is_ready; // its releaser has not pushed it on space_ yet
                 if (keep_one || (in_flight && !p->is_broken())) {
@@ -101,7 +113,6 @@ template <class Page> class page_queues {
     template <class Give> std::size_t drop(Give give) noexcept {
         space_.take_all();
         empties_.take_all();
-        locked_frees_.clear();
         current_ = nullptr;
         ready_.clear();
         const std::size_t dropped = size_;
@@ -138,10 +149,12 @@ template <class Page> class page_queues {
 
     template <class Claim> std::size_t claim_listed(Claim claim) noexcept {
         while (current_ != nullptr || next_current()) {
-            if (const std::size_t got = claim(*current_)) return got;
             Page& p = *current_;
+            if (const std::size_t got = claim(p)) return got;
             current_ = nullptr;
-            if (!p.is_broken() && !p.state.unlist_below(p.threshold)) make_ready(p);
+            if (p.is_broken()) continue;
+            if (p.state.unlist_below(p.threshold)) p.locked_frees.check_next();
+            else make_ready(p);
         }
         return 0;
     }
@@ -155,16 +168,19 @@ template <class Page> class page_queues {
         if (change.note) empties_.push(&p);
         return change.note;
     }
-    // Flushes the first page that other threads' releases have made due. False: none.
-    ALLOT_NOINLINE bool flush_due() noexcept {
+    // Flushes a page that is due since other threads released rows of it without the lock. False: none.
+    bool flush_due() noexcept {
+        if (ALLOT_LIKELY(may_be_due_.load(std::memory_order_relaxed) == 0)) return false;
+        return find_due();
+    }
+    ALLOT_NOINLINE bool find_due() noexcept {
+        may_be_due_.exchange(0, std::memory_order_acquire); // sees the counts of threads that set it before
         Page* const due =
             locked_frees_.find([](Page& p) { return !p.locked_frees.defer(p.state, p.threshold, fresh(p)); });
-        if (due != nullptr) flush(*due);
-        return due != nullptr;
-    }
-    // Ignores flush()'s result: if a page is empty now, a releaser that saw its `locked_frees` flag has noted the heap.
-    ALLOT_NOINLINE void flush_locked_frees() noexcept {
-        locked_frees_.for_each([this](Page& p) { flush(p); });
+        if (due == nullptr) return false;
+        may_be_due_.store(1, std::memory_order_relaxed); // there may be more
+        flush(*due);
+        return true;
     }
     void make_ready(Page& p) noexcept {
         p.is_ready = true;
@@ -176,6 +192,8 @@ template <class Page> class page_queues {
     }
     void remove(Page& p) noexcept {
         if (walk_at_ == &p) walk_at_ = all_.after(p);
+        if (search_at_ == &p) search_at_ = all_.after(p);
+        if (locked_frees_.has(p)) locked_frees_.remove(p);
         all_.remove(p);
         --size_;
     }
@@ -198,11 +216,14 @@ template <class Page> class page_queues {
     intrusive_list<Page, &Page::in_ready> ready_; // listed pages, except the current one
     intrusive_list<Page, &Page::in_all> all_;
     pages_with_locked_frees<Page> locked_frees_;
-    Page* walk_at_ = nullptr; // next page of the walk; null: the first page
+    Page* walk_at_ = nullptr;   // next page of the walk; null: the first page
+    Page* search_at_ = nullptr; // the same of claim_any()
     std::size_t size_ = 0;
 
-    alignas(64) mpsc_stack<Page, &Page::space_link> space_; // pushed by releasers, drained under the lock
+    // For releasers without the lock.
+    alignas(64) mpsc_stack<Page, &Page::space_link> space_; // drained under the lock
     mpsc_stack<Page, &Page::empty_link> empties_;
+    std::atomic<std::uint8_t> may_be_due_{0}; // a page with locked frees was counted up since find_due() looked
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -29,7 +29,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // Two words in one register. Written so that nvcc accepts it: a plain type, not in a class.
-typedef unsigned long long word_pair __attribute__((__vector_size__(16)));
+using word_pair = unsigned long long __attribute__((__vector_size__(16)));
 
 } // namespace detail
 

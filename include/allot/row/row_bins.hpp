@@ -102,6 +102,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         for_each_bin([](slot_bin<heap_type>& b) { slot_bin<heap_type>::close(&b); });
         delete own_;
         own_ = nullptr;
+        end_ = 0;
         table_.store(&no_bins<heap_type>, std::memory_order_relaxed);
     }
 
@@ -130,9 +131,10 @@ template <class Set, class Entry> class row_bins : public Entry {
         return *table_.load(std::memory_order_acquire)->bins[index];
     }
     template <class Visit> void for_each_bin(Visit visit) const noexcept {
-        if (own_ == nullptr) return;
-        for (slot_bin<heap_type>* const b : own_->bins)
-            if (b->heap != nullptr) visit(*b); // not no_bin, of which a library may have its own
+        for (std::uint32_t i = 0; i != end_; ++i)
+            if (slot_bin<heap_type>* const b = own_->bins[i];
+                b->heap != nullptr) // not no_bin, which a library may have
+                visit(*b);
     }
     // False: the bin is empty, or hidden, or there is none.
     ALLOT_ALWAYS_INLINE bool pop_slot(std::uint32_t index, std::byte*& row) noexcept {
@@ -202,6 +204,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         if (made == nullptr) return nullptr;
         if (!this->enter()) return slot_bin<heap_type>::close(made), nullptr;
         own_->bins[index] = made;
+        if (end_ <= index) end_ = index + 1;
         this->leave();
         return made;
     }
@@ -240,6 +243,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     const arena_bounds arena_;
     core_type& core_;
     table* own_ = nullptr;
+    std::uint32_t end_ = 0;       // above the highest index of a bin
     std::uint32_t shortages_ = 0; // as of the last refill
     ALLOT_NO_UNIQUE_ADDRESS row_sampler<policies::watch::every_nth_row> sampler_;
 };

@@ -360,8 +360,7 @@ template <class Set> class row_core {
         if (void* const row = find_row(bytes, type)) return row;
         return refuse(bytes, type.name);
     }
-    // For a thread that did not use this manager last. One that only releases, as a consumer of rows does, has no
-    // caches.
+    // For a thread that did not use this manager last. One that only releases has no caches.
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
         if (ALLOT_LIKELY(!threads::any_known())) release_shared(row);
         else release_known(row);

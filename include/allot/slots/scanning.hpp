@@ -40,8 +40,8 @@ struct scanning {
                                              "release, at most 16 slots examined per slot claimed";
 
     static constexpr std::size_t min_row_bytes = 1;
-    static constexpr std::uint32_t group = 16;       // slots per hint
-    static constexpr std::uint32_t scan_limit = 128; // slots examined after which a claim that has one stops
+    static constexpr std::uint32_t group = 16;      // slots per hint
+    static constexpr std::uint32_t scan_limit = 64; // slots examined after which a claim that has one stops
 
     static constexpr std::size_t out_of_band_bytes(std::size_t slots, std::size_t, std::size_t header) noexcept {
         return hint_words(slots) * sizeof(std::uint64_t) + slot_marks::out_of_band_bytes(slots, header);

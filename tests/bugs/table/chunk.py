@@ -8,11 +8,11 @@ BUGS = {
         "if (word == 0) return false;"),
     "pages_kept_while_memory_is_short": bug(
         "unit/chunk/chunk_arena.cpp",
-        "while (const std::size_t kept = drop_kept()) pages += kept;",
+        "while (const std::size_t kept = blocks_.drop_kept()) pages += kept;",
         ""),
     "aligned_pages_keep_those_behind": bug(
         "unit/chunk/chunk_arena.cpp",
-        "if (before != more) pages_.give(p + (pages << arena().page_shift()), more - before);",
+        "if (before != more) pages_.give(p + (pages << shift()), more - before);",
         ";"),
     "little_takes_a_whole_chunk": bug(
         "unit/chunk/chunk_arena.cpp",
@@ -49,8 +49,8 @@ BUGS = {
         ""),
     "pages_given_back_unseen": bug(
         "threads/chunk_pages.cpp",
-        "set_words(first, n, 0); given.begin();",
-        "set_words(first, n, 0);",
+        "map_.set_words(page_of(first), n, 0); given.begin();",
+        "map_.set_words(page_of(first), n, 0);",
         "pages_.give(first, n, [&] { given.end(); });",
         "pages_.give(first, n);"),
 }

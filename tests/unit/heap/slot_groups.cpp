@@ -115,3 +115,23 @@ TEST_CASE("while another thread holds the lock, groups are freed without it", "[
     for (std::byte* row : again) h.give(row);
     h.check(0);
 }
+
+TEST_CASE("a heap that is cut anew has no group of its former slots", "[heap]") {
+    used_heap h(40);
+    const std::vector<std::byte*> rows = h.take(h.per_page());
+    for (std::size_t i = rows.size(); i-- != 0;) h.give(rows[i]); // the last group is at the page's start
+    h.heap->leave(h.cache);
+    h.heap->reclaim(true);
+    REQUIRE(h.heap->pages() == 0);
+    auto plan = h.heap->config();
+    plan.row_bytes = 1000;
+    REQUIRE(h.heap->configure(plan));
+    h.heap->adopt(h.cache, h.cache.capacity);
+    std::size_t in_group = 0;
+    std::vector<std::byte*> others(h.per_page());
+    for (auto& row : others) row = h.heap->pop(); // by another cache
+    for (std::byte* row : others) in_group += h.cache.push_to_group(row);
+    for (std::byte* row : others) h.heap->push(row);
+    CHECK(in_group == 0);
+    h.check(0);
+}
