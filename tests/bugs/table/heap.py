@@ -7,7 +7,7 @@ BUGS = {
         "cache.set_group(nullptr, 0, 0);",
         ""),
     "releases_by_others_make_no_page_due": bug(
-        "unit/heap/locked_frees.cpp",
+        "unit/heap/locked_free_count.cpp",
         "if (change.locked_frees) may_be_due_.store(1, std::memory_order_release);",
         ""),
     "heap_not_noted_beside_held_slots": bug(
