@@ -112,7 +112,7 @@ template <class Policies> class chunk_heap {
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
     // See page_blocks.hpp.
-    std::byte* take_pages(std::size_t pages, std::size_t align) noexcept {
+    std::byte* take_pages(std::size_t pages, std::size_t align = 1) noexcept {
         return blocks_.take(pages, align, [this] { return reclaim(); });
     }
     std::size_t pages_of(const std::byte* p) const noexcept { return blocks_.pages_of(p); }
