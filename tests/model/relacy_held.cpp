@@ -21,6 +21,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
     rl::var<unsigned> slots, look_at; // locked_free_count
     rl::var<bool> owing;
     rl::atomic<unsigned> empties; // page_queues::empties_, of one page
+    rl::atomic<bool> may_be_due;  // page_queues
     rl::atomic<bool> noted;       // heap_base::noted
     bool gone;                    // ghost
 
@@ -30,6 +31,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         look_at($) = 1;
         owing($) = false;
         empties($).store(0, mo_relaxed);
+        may_be_due($).store(false, mo_relaxed);
         noted($).store(false, mo_relaxed);
         gone = false;
     }
@@ -57,6 +59,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
             inside();
             empties($).fetch_add(1, mo_release);
         }
+        if (c.owes) may_be_due($).exchange(true, mo_acq_rel);
         if (c.note || (c.owes && !noted($).load(mo_relaxed))) note();
     }
     bool settle() { // page_queues::flush
@@ -79,15 +82,25 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
             owing($) = true;
             word($).fetch_or(owed, mo_acq_rel);
         }
-        const std::uint64_t now = word($).load(mo_acquire); // locked_free_count::defer
+        if (is_due() && settle()) note();
+    }
+    bool is_due() { // locked_free_count::defer
+        const std::uint64_t now = word($).load(mo_acquire);
         const std::int64_t due = (now & noted_page) != 0 ? 1000 : slot_count - count_of(now);
         look_at($) = due > 0 ? static_cast<unsigned>(due) : 1;
-        if (due <= static_cast<std::int64_t>(slots($)) && settle()) note();
+        return due <= static_cast<std::int64_t>(slots($));
+    }
+    bool find_due() { // page_queues
+        if (!may_be_due($).exchange(false, mo_acq_rel) || !owing($) || !is_due()) return false;
+        may_be_due($).store(true, mo_relaxed);
+        settle();
+        return true;
     }
     void collect() { // page_queues::collect
-        if (owing($)) settle();
+        while (find_due()) continue;
         if (empties($).load(mo_relaxed) == 0) return;
         empties($).exchange(0, mo_acquire);
+        if (owing($)) settle();
         std::uint64_t was = word($).load(mo_acquire); // slot_state::empty_or_unnote
         do
             if (count_of(was) >= slot_count) {
@@ -115,7 +128,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
             put();
         } else if (index == 2) { // fixed_heap::claim finds none
             lock.lock($);
-            if (owing($)) settle();
+            if (may_be_due($).load(mo_relaxed)) find_due(); // page_queues::flush_due
             lock.unlock($);
         } else {
             collect_noted();

@@ -33,7 +33,7 @@ template <class Page> class page_queues {
         const auto change = p.state.add_freed(n, p.threshold, fresh(p));
         if (change.list) space_.push(&p);
         if (change.note) empties_.push(&p);
-        if (change.locked_frees) may_be_due_.store(1, std::memory_order_release);
+        if (change.locked_frees) may_be_due_.exchange(1, std::memory_order_acq_rel); // before the heap is noted
         return change;
     }
     // Call when locked_free_count::add() returned true: flushes the count if that changes a list, or no place is free
@@ -84,8 +84,7 @@ template <class Page> class page_queues {
     // Removes empty pages and calls give(page), which ends their lifetime; returns their number. `keep_one`: keeps one
     // page, so that a heap that allocates and releases one row at a page boundary does not take a page each time.
     template <class Give> std::size_t collect(bool keep_one, Give give) noexcept {
-        while (flush_due()) {
-        }
+        while (find_due()) continue;
         if (empties_.empty()) return 0;
         drain_space();
         std::size_t returned = 0;
@@ -174,7 +173,8 @@ template <class Page> class page_queues {
         return find_due();
     }
     ALLOT_NOINLINE bool find_due() noexcept {
-        may_be_due_.exchange(0, std::memory_order_acquire); // sees the counts of threads that set it before
+        // Both sides exchange: who does it later sees the other's count, or that the heap is not noted any more.
+        if (may_be_due_.exchange(0, std::memory_order_acq_rel) == 0) return false;
         Page* const due =
             locked_frees_.find([](Page& p) { return !p.locked_frees.defer(p.state, p.threshold, fresh(p)); });
         if (due == nullptr) return false;

@@ -8,7 +8,7 @@ BUGS = {
         ""),
     "releases_by_others_make_no_page_due": bug(
         "unit/heap/locked_free_count.cpp",
-        "if (change.locked_frees) may_be_due_.store(1, std::memory_order_release);",
+        "if (change.locked_frees) may_be_due_.exchange(1, std::memory_order_acq_rel);",
         ""),
     "heap_not_noted_beside_held_slots": bug(
         "unit/heap/locked_free_count.cpp",
