@@ -237,8 +237,7 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {
         if (const std::uint32_t now = provider_.heaps().shortages(); ALLOT_UNLIKELY(cache.shortages != now)) {
             cache.shortages = now;
-            // Memory was short meanwhile. What stays is little, and the call is no longer than others.
-            spill(cache, slots, cache.size() - cache.batch * 3 / 4);
+            spill(cache, slots, cache.size()); // memory was short meanwhile
             return push_to_stack(cache, slots, row);
         }
         if constexpr (groups) {
