@@ -50,8 +50,12 @@ class size_table {
 
     /// The smallest class whose slots hold n bytes; none: the largest does not.
     ALLOT_HOST_DEVICE constexpr std::size_t index_for(std::size_t n) const noexcept {
-        if (ALLOT_LIKELY(n <= max_direct)) return direct_[(n + 3) / 4];
+        if (ALLOT_LIKELY(n <= max_direct)) return direct_index_for(n);
         return n <= largest() ? index_above(n) : none;
+    }
+    /// The same, without a call. Requires: n <= max_direct.
+    ALLOT_HOST_DEVICE ALLOT_ALWAYS_INLINE constexpr std::size_t direct_index_for(std::size_t n) const noexcept {
+        return direct_[(n + 3) / 4];
     }
 
     /// The class of slots of slot_bytes(index) rounded up to a multiple of 16; none: no class has them.

@@ -47,7 +47,7 @@ template <class Rows, class List> class buckets {
     // The size class of a request of `bytes`, header not included; none if the row must be huge.
     ALLOT_ALWAYS_INLINE std::uint32_t index(std::size_t bytes) const noexcept {
         if (ALLOT_LIKELY(bytes <= size_table::max_direct - header))
-            return static_cast<std::uint32_t>(classes_.index_for(bytes + header));
+            return static_cast<std::uint32_t>(classes_.direct_index_for(bytes + header));
         return index_above(bytes);
     }
     // The same for rows aligned to `align`; none also where no class has such slots, and at() makes a heap for them.
