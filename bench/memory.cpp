@@ -5,6 +5,7 @@
 // - payload: bytes asked for at the first refusal over a hard limit, for each documented set; one thread and eight.
 // - SQLite: peak of an in-memory database over a row manager. Only where SQLite was found.
 // - Arrow: peak of buffers as Arrow asks for them, and of buffers of 2^n + 64 bytes.
+// - huge rows: the time of a pair of calls beside others that live.
 // The processes of the last two are forked first, while this one has no heap to leave to them.
 // "glibc" is its heap and mappings (mallinfo2) in a process of its own; "asked" the bytes that the program asked for.
 #include <memory/arrow.hpp>
@@ -16,9 +17,12 @@
 #include <allot/use/roxie.hpp>
 #include <allot/use/thor.hpp>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 namespace {
 
@@ -67,6 +71,22 @@ void arrow(const char* pattern, unsigned batches, bool padded) {
     print_peaks(what, "row manager", bench::arrow_peaks<bench::arrow_over_rows>(batches, padded), glibc, false);
 }
 
+// Rows of 20,000 bytes in pages of 16 KiB.
+void huge_rows(std::size_t live) {
+    allot::row_manager<fallbacks> rows{allot::page_bytes{16_KiB}};
+    std::vector<void*> all(live);
+    for (void*& row : all) row = rows.allocate(20'000);
+    std::vector<double> each(9);
+    for (double& ns : each) {
+        const auto start = std::chrono::steady_clock::now();
+        for (int i = 0; i != 1000; ++i) rows.release(rows.allocate(20'000));
+        ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / 1000;
+    }
+    std::sort(each.begin(), each.end());
+    std::printf("huge rows, %zu others live: %.0f ns per pair of calls\n", live, each[each.size() / 2]);
+    for (void* const row : all) rows.release(row);
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -86,6 +106,8 @@ int main(int argc, char** argv) {
 #else
     std::puts("SQLite: not found, skipped");
 #endif
+    for (const std::size_t live : {0U, 1'000U, 10'000U, 50'000U})
+        if (!smoke || live <= 1'000) huge_rows(live);
     payload_of<fallbacks>("fallbacks", true, smoke);
     payload_of<allot::use::thor>("use::thor", true, smoke);
     payload_of<allot::use::roxie>("use::roxie", false, smoke);

@@ -1,7 +1,7 @@
 // The chunk arena: blocks of bytes of any size under one limit, from a named set of policies.
 //
 //   chunk_arena -- caches (of threads, of the arena) -- chunks: a fit -- pages (limit) -- arena (pages)
-//              `-- blocks of more than a chunk, or 16 pages ---------------'
+//              `-- blocks of more than a chunk, or (fit::best) 4 pages ----'
 //
 // For buffers: large blocks that threads share and the last user deallocates. Sizes are rounded up to the classes of
 // the set's fit, which cuts blocks up to a chunk; larger blocks are pages of the same arena, so pooled memory never
@@ -98,8 +98,8 @@ template <class Set> class chunk_arena {
     // ---- blocks ---------------------------------------------------------------------------------------------
 
     /// Allocates a block of at least `bytes` (0 gives a block too) with unspecified contents.
-    /// Requires: align is a power of two, max_align at most. Anything else, and more bytes than PTRDIFF_MAX, is reported
-    /// as misuse and refused.
+    /// Requires: align is a power of two, max_align at most. Anything else, and more bytes than PTRDIFF_MAX, is
+    /// reported as misuse and refused.
     /// Returns: the block; under oom::null none on failure.
     /// Throws: out_of_memory on failure, under oom::raise.
     ALLOT_ALWAYS_INLINE block allocate(std::size_t bytes, std::size_t align = unit) {

@@ -34,12 +34,8 @@ inline constexpr row_type untyped{};
 
 namespace detail {
 
-/// Untyped rows for the adaptors, aligned to 16 bytes, as memory_resource::allocate aligns by default.
+// Untyped rows for the adaptors, aligned to 16 bytes, as memory_resource::allocate aligns by default.
 inline constexpr row_type untyped_of_16{.align = 16};
-
-} // namespace detail
-
-namespace detail {
 
 template <class T> void destroy_row(void* row) noexcept { static_cast<T*>(row)->~T(); }
 

@@ -5,7 +5,7 @@
 //   16 .. 2048   | fine: 2304 2560 2816 .. 30720 32768            | 1 MiB, from the page by 31 on: 33816 34944 ..
 //
 // Invariant: slot sizes ascend and are multiples of 4; the last is the largest that fits the page. Fractions of the
-// page are rounded down to 8, so that each always_false as many rows per page as its divisor says.
+// page are rounded down to 8, so that each fits as many rows per page as its divisor says.
 // Cost: index_for is one load up to 4 KiB, above that one load and a few comparisons; 1.8 KiB per object.
 // Constructed on the host or the device, constant afterwards: any thread may read. Constexpr.
 // Source: the bucket table of HPCC roxiemem, 2010; for larger pages it continues with four classes per doubling.

@@ -1,8 +1,8 @@
 // Slots of a page that were freed under the heap's lock and are not in the page's state word yet (locked frees).
 //
 // The lock's holder counts here with plain operations and claims from here first, so a heap used by one thread does not
-// touch the atomic word. The count is flushed to the word when the page is to be listed or is empty, before pages are
-// collected, and when it must make room: at most 128 pages of a heap have locked frees.
+// touch the atomic word. The count is flushed to the word when the page is to be listed or is empty, also because of
+// releases by other threads, and when it must make room: at most 128 pages of a heap have locked frees.
 // Invariant: a page with locked frees is in its heap's `pages_with_locked_frees`, and its state word has the flag
 // `locked_frees`. A releaser without the lock that sees the flag notes the heap: the page may be empty.
 // Cost: 12 bytes per page and 1 KiB per heap; an addition and a comparison per slot. Threads: the holder of the heap's
@@ -41,7 +41,7 @@ struct locked_free_count {
     }
 };
 
-// The pages of a heap with locked frees, at most 128, so that flushing all is quick. A ring: every eighth new page
+// The pages of a heap with locked frees, at most 128, so that a search is quick. A ring: every eighth new page
 // displaces the oldest. The others are counted at once: one locked operation, where displacing takes two.
 template <class Page> class pages_with_locked_frees {
   public:

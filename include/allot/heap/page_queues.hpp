@@ -5,8 +5,8 @@
 //       ^                                         v
 //       '---- too few slots left -- current <-- ready
 //
-// Listed: current, ready, or on space. Locked frees: slots freed under the lock that the page's state word does
-// not include yet (locked_free_count.hpp).
+// Listed: current, ready, or on space. Locked frees: slots freed under the lock that the page's state word does not
+// include yet (locked_free_count.hpp).
 // Invariant: a page is current, ready, on `space`, or has fewer freed slots than its threshold; a page with every slot
 // freed is on `empties`, too. A page on `space` or `empties` is not returned before the lock's holder has taken it off.
 // Cost: some 100 bytes per heap. Threads: count() by any; everything else by the holder of the heap's lock.
@@ -59,21 +59,24 @@ template <class Page> class page_queues {
         }
     }
     // Last resort before a request fails: claims also from pages with fewer freed slots than their threshold. Lists
-    // some, for the next claims: first of those with locked frees, then others in turn, so that a full heap finds one
-    // soon.
+    // four at a time, for the next claims: first of those with locked frees, then others in turn, so that a full heap
+    // finds one soon. 0: no page has slots.
     template <class Claim> std::size_t claim_any(Claim claim_from) noexcept {
-        std::size_t wanted = 4;
+        std::size_t listed = 0;
         const auto list_if_freed = [&](Page& p) {
-            if (p.freed() > 0 && p.state.try_list()) make_ready(p), --wanted;
-            return wanted == 0;
+            if (p.freed() > 0 && p.state.try_list()) make_ready(p), ++listed;
+            return listed == 4;
         };
         locked_frees_.find(list_if_freed, 8);
-        for (std::size_t i = 0; wanted != 0 && i != size_; ++i) {
-            Page& p = *(search_at_ != nullptr ? search_at_ : all_.first());
-            search_at_ = all_.after(p);
-            list_if_freed(p);
+        for (std::size_t i = 0;; listed = 0) {
+            for (; listed != 4 && i != size_; ++i) {
+                Page& p = *(search_at_ != nullptr ? search_at_ : all_.first());
+                search_at_ = all_.after(p);
+                list_if_freed(p);
+            }
+            const std::size_t got = claim_listed(claim_from);
+            if (got != 0 || i == size_) return got;
         }
-        return claim_listed(claim_from);
     }
 
     void add(Page& p) noexcept {

@@ -1,7 +1,7 @@
 // type_table: the row types that a manager has used, each with a number that fits a row's header.
 //
-// Invariant: number 0 is `untyped`, of any alignment; a type keeps its number as long as the table exists. Numbers from first_checked on
-// are those of types with a check, so that a request need not read the type.
+// Invariant: number 0 is `untyped`, of any alignment; a type keeps its number as long as the table exists. Numbers from
+// first_checked on are those of types with a check, so that a request need not read the type.
 // Cost: a hash and two loads for a known type; 2.6 KiB, 2 KiB per 256 types, and up to 16 bytes per type in the index.
 // Threads: any; a spin lock for a type that is new, or that left the cache of 64 recent types.
 // Source: HPCC roxiemem's allocator id and cache, 2009; the index: open addressing, Peterson 1957.

@@ -2,6 +2,10 @@
 from .bug import bug, wait
 
 BUGS = {
+    "page_that_was_used_up_keeps_its_next_check": bug(
+        "unit/heap/locked_free_count.cpp",
+        "if (p.state.unlist_below(p.threshold)) p.locked_frees.check_next();",
+        "if (p.state.unlist_below(p.threshold)) {}"),
     "group_of_a_former_cut": bug(
         "unit/heap/slot_groups.cpp",
         "cache.set_group(nullptr, 0, 0);",

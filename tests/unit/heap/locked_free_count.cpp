@@ -132,6 +132,26 @@ TEMPLATE_LIST_TEST_CASE(
     CHECK(h.ledger.peak() == 2 * h.provider.page_bytes()); // nor was one taken and given back
 }
 
+TEMPLATE_LIST_TEST_CASE("held counts: a page that was used up is listed again at its threshold", "[heap]", policies) {
+    held_heap<TestType> h(64);
+    const auto rows = h.take(h.per_page());
+    auto& page = h.page_of_row(rows[0]);
+    const auto of_page = [&](std::size_t from, std::size_t to) {
+        return std::vector<std::byte*>(rows.begin() + static_cast<std::ptrdiff_t>(from),
+                                       rows.begin() + static_cast<std::ptrdiff_t>(to));
+    };
+    h.give(of_page(0, 100));
+    REQUIRE(page.state.is_listed());
+    h.give(h.take(1)); // its next check is that it is empty
+    h.take(100 + h.per_page());
+    REQUIRE(h.heap->pages() == 2);
+    CHECK_FALSE(page.state.is_listed());
+    h.give(of_page(100, 200));
+    CHECK(page.state.is_listed());
+    h.take(100);
+    CHECK(h.heap->pages() == 2);
+}
+
 TEMPLATE_LIST_TEST_CASE("held counts: releases in random order over very many pages count at once, and displace few",
                         "[heap]", policies) {
     held_heap<TestType> h(600, 16_MiB);
