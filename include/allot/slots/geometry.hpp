@@ -58,7 +58,11 @@ constexpr slot_geometry compute_geometry(std::size_t page_bytes, std::size_t fix
     g.stride = static_cast<std::uint32_t>(stride);
     g.header = static_cast<std::uint32_t>(header);
     g.capacity = static_cast<std::uint32_t>(n);
-    g.first = static_cast<std::uint32_t>(n != 0 ? first_for(n) : 0);
+    // Rows start at cache lines, or at the largest power of two in the stride, where the room behind the last one
+    // allows.
+    const std::size_t power = stride & (~stride + 1), line = power < 64 ? power : 64;
+    const std::size_t first = first_for(n), aligned = align_up(first, line);
+    if (n != 0) g.first = static_cast<std::uint32_t>(aligned - header + n * stride <= page_bytes ? aligned : first);
     g.reciprocal = ((std::uint64_t{1} << slot_geometry::shift) + stride - 1) / stride;
     return g;
 }

@@ -32,6 +32,10 @@ BUGS = {
         "unit/slots/geometry.cpp",
         "return first_for(n) - header + n * stride <= page_bytes;",
         "return first_for(n) - header + n * stride <= page_bytes + stride;"),
+    "rows_across_cache_lines": bug(
+        "unit/slots/geometry.cpp",
+        "const std::size_t first = first_for(n), aligned = align_up(first, line);",
+        "const std::size_t first = first_for(n), aligned = align_up(first, line / 2);"),
     "looks_beyond_the_high_water_mark": bug(
         "unit/slots/scanning.cpp",
         "end = detail::min(end, high_water_mark_);",

@@ -53,6 +53,17 @@ TEST_CASE("the largest page of the smallest slots", "[slots]") {
     CHECK(sound(g, page, 192, (g.capacity + 63u) / 64 * 8, 4));
 }
 
+TEST_CASE("rows without a header start at cache lines, or at the power of two in their size", "[slots]") {
+    const auto bits = [](std::size_t n) { return (n + 63) / 64 * 16 + 8; };
+    for (std::size_t row = 8; row <= 4096; row += 8) {
+        const auto g = allot::compute_geometry(65536, 192, row, 8, 0, bits);
+        const std::size_t power = row & (~row + 1);
+        INFO(row);
+        CHECK(g.first % (power < 64 ? power : 64) == 0);
+        CHECK(g.first + std::size_t{g.capacity} * row <= 65536);
+    }
+}
+
 TEST_CASE("a row that does not fit leaves no slot", "[slots]") {
     const auto none = [](std::size_t) { return std::size_t{0}; };
     CHECK(allot::compute_geometry(65536, 192, 65536, 8, 8, none).capacity == 0);
