@@ -1,11 +1,13 @@
 // A heaplet: one page cut into slots of one size, with a header at the page's start.
 //
 //   0           64            128            192         192 + bits    192 + bits + counts
-//   | constant  | written by  | written with | free bits | link counts | rows ...
-//   | fields    | releasers   | the lock     |           | (optional)  |
+//   | constant  | state and     | slots and    | free bits | link counts | rows ...
+//   | fields    | lists         | counts       |           | (optional)  |
 //
-// The three cache lines of the header have different writers, to avoid false sharing. With header_out_of_band all but
-// the rows is in host memory (heap/header_location.hpp), and nothing here touches the page.
+// The header is three cache lines. Frees without the lock write the second, and changes of a list. Claims and frees
+// under the lock need the third and that of their bits, which follow it: pages start at the same places of the caches,
+// so few of their lines stay there at once. With header_out_of_band all but the rows is in host memory
+// (heap/header_location.hpp), and nothing here touches the page.
 // Invariant: slots below `fresh` were handed out at least once; slots above it were never touched.
 // Cost: 192 bytes per page, its guard's fields included; the slot policy's bits; 4 bytes per slot where link counts are
 // out of band.
@@ -39,15 +41,15 @@ struct alignas(64) heaplet : page_header {
     ALLOT_NO_UNIQUE_ADDRESS Location location;
 
     alignas(64) slot_state state;
-    free_slots<Slots, Guard> slots;
     std::atomic<heaplet*> space_link{nullptr};
     std::atomic<heaplet*> empty_link{nullptr};
-
-    alignas(64) std::atomic<std::uint32_t> fresh{0};
-    locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
-    bool is_ready = false;          // in the heap's list of ready pages
     list_hook<heaplet> in_ready;
     list_hook<heaplet> in_all;
+    bool is_ready = false; // in the heap's list of ready pages
+
+    alignas(64) free_slots<Slots, Guard> slots;
+    std::atomic<std::uint32_t> fresh{0};
+    locked_free_count locked_frees; // slots freed under the lock that `state` does not count yet
 
     // Start of the page.
     std::byte* base() noexcept {

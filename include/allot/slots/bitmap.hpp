@@ -1,6 +1,6 @@
 // slots::bitmap: free slots as bits outside the rows; a freed slot is a set bit.
 //
-//   header | shared: summary, words | locked: words | rows ...      summary: 1 bit per word; word: 64 slots
+//   header | locked: words | shared: summary, words | rows ...      summary: 1 bit per word; word: 64 slots
 //
 // The holder of the heap's lock sets and claims `locked` bits with plain operations; other threads set `shared` bits
 // with atomic ones. Slots are claimed in address order. The rows' memory is never touched, so the host need not reach
@@ -52,12 +52,12 @@ struct bitmap {
         void reset(std::byte* out_of_band, const slot_geometry& cut) noexcept {
             word_count_ = (cut.capacity + 63) / 64;
             summary_count_ = (word_count_ + 63) / 64;
-            const std::uint32_t n = summary_count_ + word_count_;
-            shared_ = reinterpret_cast<word*>(out_of_band);
-            for (std::uint32_t i = 0; i != n; ++i) ::new (shared_ + i) word{0};
-            locked_ = cut.stride > max_shared_only ? reinterpret_cast<std::uint64_t*>(shared_ + n) : nullptr;
-            if (locked_ != nullptr)
-                for (std::uint32_t i = 0; i != word_count_; ++i) ::new (locked_ + i) std::uint64_t{0};
+            const std::uint32_t n = cut.stride > max_shared_only ? word_count_ : 0;
+            auto* const words = reinterpret_cast<std::uint64_t*>(out_of_band);
+            locked_ = n != 0 ? words : nullptr;
+            for (std::uint32_t i = 0; i != n; ++i) ::new (words + i) std::uint64_t{0};
+            shared_ = reinterpret_cast<word*>(words + n);
+            for (std::uint32_t i = 0; i != summary_count_ + word_count_; ++i) ::new (shared_ + i) word{0};
             cursor_ = 0;
             locked_count_ = 0;
         }
