@@ -115,7 +115,7 @@ flights_test(operator.blocks CODE 12 ERR "^out of memory: operator load/read is 
 flights_test(operator.device CODE 12 ERR "^out of memory: operator device/copy is refused" ARGS --device simulated --operator-limit copy=1K)
 # Rows of the one thread, or a buffer of the other: whoever comes first to the limit.
 flights_test(operator.whole CODE 12
-    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+): over the limit: account flights uses 4 MiB of 4 MiB\n"
+    ERR "^out of memory: ([0-9]+ bytes for [a-z]+ refused|a buffer of [0-9]+ KiB for account load/read/[a-z]+): over the limit: account flights uses [0-9.]+ MiB of 4 MiB\n"
     ARGS --memory 4M --operator-limit join=16M --threads 2)
 flights_test(operator.enough OUT "5 of 5 answers equal" ARGS --threads 2 --operator-limit join=2M --operator-limit group=1M --operator-limit read=8M)
 flights_test(operator.unknown CODE 2
