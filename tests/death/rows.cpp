@@ -248,6 +248,20 @@ TEST_CASE("what is right does not die", "[death]") {
     CHECK(end.survived());
 }
 
+TEST_CASE("a spare bin that nobody took ends with the manager", "[death]") {
+    const death end = death_of([] {
+        allot::row_manager<sets::plain> rows{allot::limit{8_MiB}};
+        auto only_releases = rows.local();
+        auto allocates = rows.local();
+        only_releases.release(allocates.allocate(100)); // leaves word that it has no bin
+        std::vector<void*> all;
+        for (int i = 0; i < 400; ++i) all.push_back(allocates.allocate(100));
+        for (void* const row : all) allocates.release(row);
+    });
+    INFO(end.said);
+    CHECK(end.survived());
+}
+
 TEST_CASE("a manager that ends under a living handle is told, whatever the handle", "[death]") {
     const auto told = [](auto set, auto open, const char* heap, const char* type) {
         const death end = death_of([&] {

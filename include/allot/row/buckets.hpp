@@ -2,7 +2,7 @@
 // of its class, or of the class 8 bytes above, if those slots are multiples of 16; each other alignment has its heaps.
 //
 // Invariant: an entry is null, or a heap that exists as long as the manager.
-// Cost: 1 KiB; 1 KiB more from the first request for such an alignment on, for each.
+// Cost: 2 KiB; 1 KiB more from the first request for such an alignment on, for each.
 // Threads: any; a spin lock only to create a heap. Source: HPCC roxiemem's normal heaps, 2009.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/size_class.hpp>
 #include <allot/row/slot_rows.hpp>
+#include <allot/row/spare_bins.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 
@@ -63,6 +64,7 @@ template <class Rows, class List> class buckets {
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
+    auto& spare_bins() noexcept { return spare_bins_; }
     // The heap of a class; null: at() creates it.
     ALLOT_ALWAYS_INLINE heap* find(std::uint32_t index) const noexcept {
         return heaps_[index].load(std::memory_order_acquire);
@@ -128,6 +130,7 @@ template <class Rows, class List> class buckets {
     const std::size_t largest_;
     spin_lock create_lock_;
     heap_array heaps_{};
+    detail::spare_bins<heap> spare_bins_;
     std::array<std::atomic<heap_array*>, log2_floor(row_type::max_align) - 3> over_aligned_{}; // 16, 32, .. 4096
 };
 

@@ -1,6 +1,6 @@
 // local_rows: one thread's handle of a row manager. It has a cache of free slots for each size class that it has used.
 //
-// Cost: 100 bytes; from the first row on 2 KiB, and 640 bytes per size class in use (row_bins). No atomic
+// Cost: 100 bytes and 2 KiB, and 640 bytes per size class in use (row_bins). No atomic
 // read-modify-write until a cache is empty or full.
 // Threads: one. Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once

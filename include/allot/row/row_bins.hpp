@@ -4,7 +4,7 @@
 // The table of bins is read after begin(). Others replace it by no_bins before they wait for the owner; so an owner
 // that is blocked finds nothing in its bins, and the path of a row needs no test.
 // Invariant: a bin stays in the table, and its heap with the manager, until close().
-// Cost: 2 KiB from the first row on, 640 bytes per class in use; the entry is two stores per row.
+// Cost: 2 KiB, 640 bytes per class in use; the entry is two stores per row.
 // Threads: the user, and one other inside the entry.
 // Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
@@ -36,7 +36,9 @@ template <class Set, class Entry> class row_bins : public Entry {
     using core_type = row_core<Set>;
 
   public:
-    explicit row_bins(core_type& core) noexcept : arena_(core.arena().view()), core_(core) {}
+    explicit row_bins(core_type& core) noexcept : arena_(core.arena().view()), core_(core) {
+        if constexpr (!for_thread) make_table(); // a thread's own follows
+    }
     row_bins(const row_bins&) = delete;
     row_bins& operator=(const row_bins&) = delete;
     ~row_bins() { close(); }
@@ -145,7 +147,7 @@ template <class Set, class Entry> class row_bins : public Entry {
     }
     ALLOT_ALWAYS_INLINE void* start(core_type& core, std::byte* row, std::uint32_t number, std::size_t bytes,
                                     const row_type& type) noexcept {
-        rows::start(false, arena_, row, number);
+        rows::template start<true>(false, arena_, row, number);
         sampler_.allocated(core, bytes, type);
         return row;
     }
@@ -187,6 +189,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         if (b->size() != 0 && pop_slot(index, row)) return row;
         if constexpr (!for_thread)
             if (shortages_ != core_.heaps().shortages()) settle_shortage();
+        core_.buckets().spare_bins().make_if_wanted(index, *b->heap);
         row = b->heap->refill(*b, entry());
         return row == nullptr && flush_held() ? b->heap->refill(*b, entry()) : row;
     }
@@ -203,10 +206,14 @@ template <class Set, class Entry> class row_bins : public Entry {
         slot_bin<heap_type>* const made = slot_bin<heap_type>::open(*heap);
         if (made == nullptr) return nullptr;
         if (!this->enter()) return slot_bin<heap_type>::close(made), nullptr;
-        own_->bins[index] = made;
-        if (end_ <= index) end_ = index + 1;
+        add_bin(index, made);
         this->leave();
         return made;
+    }
+    // The owner is inside.
+    void add_bin(std::uint32_t index, slot_bin<heap_type>* bin) noexcept {
+        own_->bins[index] = bin;
+        if (end_ <= index) end_ = index + 1;
     }
     // The owner is inside, and leaves.
     ALLOT_NOINLINE void push_slow(slot_bin<heap_type>& b, std::byte* row) noexcept {
@@ -221,11 +228,24 @@ template <class Set, class Entry> class row_bins : public Entry {
         auto& page = rows::page_at(arena_, row);
         const std::uintptr_t tag = rows::tag_of(page, arena_, arena_.offset(row));
         core_type& core = core_;
-        if (own_ == nullptr || own_->bins[heap_tag::index(tag)]->tag != tag) return release_in(core.arena(), row);
+        if (!has_bin(tag)) return release_in(core.arena(), row);
         heap_type& heap = rows::heap_of(page);
         if (!rows::drop(page, row)) return;
         if constexpr (for_thread) core.give_to_thread(tag, heap, row);
         else give(tag, heap, row);
+    }
+    // Whether there is a bin of this heap, or a spare one. For a release, which never allocates.
+    bool has_bin(std::uintptr_t tag) noexcept {
+        const auto index = static_cast<std::uint32_t>(heap_tag::index(tag));
+        if (own_ == nullptr || index == heap_config::no_index) return false;
+        if (own_->bins[index]->heap != nullptr) return own_->bins[index]->tag == tag;
+        heap_type* const heap = core_.buckets().find(index);
+        if (heap == nullptr || heap->tag() != tag) return false; // a huge row, or no row
+        if (!this->enter()) return false;
+        slot_bin<heap_type>* const spare = core_.buckets().spare_bins().take(index);
+        if (spare != nullptr) add_bin(index, spare);
+        this->leave();
+        return spare != nullptr;
     }
     // Before a refusal: free slots of this user may keep pages that the request needs. False: none do.
     ALLOT_COLD bool flush_held() noexcept {

@@ -373,7 +373,7 @@ template <class Set> class row_core {
     ALLOT_ALWAYS_INLINE void* start(std::byte* slot, std::uint32_t number, std::size_t bytes,
                                     const row_type& type) noexcept {
         if (slot == nullptr) return nullptr;
-        rows::start(false, arena().view(), slot, number);
+        rows::template start<true>(false, arena().view(), slot, number);
         sampler_.allocated(*this, bytes, type);
         return slot;
     }

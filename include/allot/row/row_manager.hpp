@@ -80,6 +80,7 @@ template <class Set> class row_manager {
         if constexpr (policies::in_tree) core_.ledger().set_stats_source(nullptr, nullptr);
         client_.leave();
         core_.close_threads();
+        core_.buckets().spare_bins().close_all();
         core_.check_handles();
         detail::report_leaks(core_.heaps(), core_.huge(), name(), core::set_name(), leaks_);
         core_.huge().drop();

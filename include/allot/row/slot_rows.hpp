@@ -42,7 +42,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return *static_cast<row_context*>(heap_of(p).config().manager);
     }
 
-    // Makes a slot a row with one link.
+    // Makes a slot a row with one link. AlignedTo8: all rows of the heap are, and each has its own type.
+    template <bool AlignedTo8 = false>
     ALLOT_ALWAYS_INLINE static void start(bool one_type, const arena_bounds& arena, std::byte* row,
                                           std::uint32_t type) noexcept {
         if constexpr (!Place::out_of_band) {
@@ -53,7 +54,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
                 std::memset(row, 0, Slots::min_row_bytes); // the slot policy's link may be there
             }
         }
-        if constexpr (counting::counts) {
+        if constexpr (AlignedTo8 && counting::counts && !Count::out_of_band) {
+            counting::start(row, type);
+        } else if constexpr (counting::counts) {
             page& p = page_at(arena, row); // not read where the count lies in the row
             if (!one_type) std::atomic_ref(*counting::type_number(p, row)).store(type, std::memory_order_relaxed);
             counting::word(p, row).start();

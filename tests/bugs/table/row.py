@@ -8,8 +8,8 @@ BUGS = {
         ";"),
     "manager_ends_under_its_handles": bug(
         "death/rows.cpp",
-        "core_.close_threads(); core_.check_handles();",
-        "core_.close_threads();"),
+        "spare_bins().close_all(); core_.check_handles();",
+        "spare_bins().close_all();"),
     "double_release_not_seen": bug(
         "death/rows.cpp",
         "if (!is_row(was)) return drop_result::was_free;",
@@ -54,6 +54,18 @@ BUGS = {
         "death/rows.cpp",
         "if (!is_intact(p, row)) heap_of(p).guard_row(row);",
         ""),
+    "handle_keeps_no_slots_of_others": bug(
+        "unit/row/page_map.cpp",
+        "if (own_ == nullptr || index == heap_config::no_index) return false;",
+        "if (own_ == nullptr || own_->bins[index]->tag != tag) return false;"),
+    "spare_bin_taken_twice": bug(
+        "threads/spare_bins.cpp",
+        "if (!at_[index].compare_exchange_strong(is, next, std::memory_order_acq_rel) || is == nothing) return nullptr;",
+        wait(1, 3) + "at_[index].store(next, std::memory_order_release); if (is == nothing) return nullptr;"),
+    "spare_bin_outlives_its_manager": bug(
+        "death/rows.cpp",
+        "core_.close_threads(); core_.buckets().spare_bins().close_all();",
+        "core_.close_threads();"),
     "trace_without_samples_costs_each_row": bug(
         "codegen/off_costs_nothing.py",
         "if constexpr (policies::watch::every_nth_row != 0)",

@@ -57,6 +57,19 @@ TEMPLATE_TEST_CASE("a handle that made no row yet releases huge rows, and rows o
     auto fresh = rows.local();
     fresh.release(rows.allocate(100), 100);
     CHECK(rows.live_rows() == 0);
+
+    // One that only releases keeps slots once another handle made it a bin, when it filled its own.
+    auto only_releases = rows.local();
+    std::vector<void*> all;
+    for (int i = 0; i < 200; ++i) all.push_back(fresh.allocate(100));
+    only_releases.release(all[0]);
+    for (int i = 0; i < 200; ++i) all.push_back(fresh.allocate(100));
+    const std::size_t shared = rows.live_rows();
+    only_releases.release(all[1]);
+    CHECK(rows.live_rows() == shared - 1);
+    CHECK(only_releases.allocate(100) == all[1]);
+    for (std::size_t i = 1; i < all.size(); ++i) only_releases.release(all[i]);
+    CHECK(rows.live_rows() == 0);
 }
 
 #if !ALLOT_CHECKED // where misuse does not end the program
