@@ -116,10 +116,10 @@ TEST_CASE("releasing the inside of a row is told", "[death]") {
 TEST_CASE("releasing through a manager that shares no arena with the row is told", "[death]") {
     dies(
         [](fixture& f) {
-            allot::row_manager<sets::bitmap> other{allot::limit{8_MiB}};
+            allot::row_manager<sets::bitmap> other{allot::limit{8_MiB}, allot::name{"other"}};
             f.rows.release(other.allocate(10));
         },
-        "arena that this manager does not use", "set", "");
+        "arena that this manager does not use", "manager orders", "arena other");
 }
 
 TEST_CASE("a size that no address space holds is told", "[death]") {

@@ -70,21 +70,21 @@ class out_of_memory : public std::bad_alloc {
 
 /// Kinds of misuse and damage.
 enum class misuse {
-    double_release,         // the row or page is already released
-    foreign_pointer,        // the address is not in this object's memory
-    interior_pointer,       // the address is inside a row or block, not at its start
-    size_too_large,         // larger than the address space, or than a row of the heap
-    bad_alignment,          // not a power of two, or above the maximum (device blocks take any power)
-    used_after_release_all, // release_all() has released the heap's rows
-    wrong_thread,           // a handle or account of one thread is used by another
-    not_shared_arena,       // the row's page belongs to an arena that this manager does not use
-    null_type,              // the row's type has no destructor, but the object needs one
-    use_after_destruction,  // used after the object that it belongs to was destroyed
-    no_host_access,         // the host would write, seal or destroy a row in memory that it must not touch
-    over_refunded,          // more bytes than were charged
-    other_tree,             // an account of another tree
-    out_of_bounds,          // bytes beyond a buffer's ends, or values beyond a vector's
-    reservation_closed,     // a reservation that is used up or closed
+    double_release,        // the row or page is already released
+    foreign_pointer,       // the address is not in this object's memory
+    interior_pointer,      // the address is inside a row or block, not at its start
+    size_too_large,        // larger than the address space, or than a row of the heap
+    bad_alignment,         // not a power of two, or above the maximum (device blocks take any power)
+    living_handle_of_heap, // release_all() while a local handle of the heap lives
+    wrong_thread,          // a handle or account of one thread is used by another
+    not_shared_arena,      // the row's page belongs to an arena that this manager does not use
+    null_type,             // the row's type has no destructor, but the object needs one
+    use_after_destruction, // used after the object that it belongs to was destroyed
+    no_host_access,        // the host would write, seal or destroy a row in memory that it must not touch
+    over_refunded,         // more bytes than were charged
+    other_tree,            // an account of another tree
+    out_of_bounds,         // bytes beyond a buffer's ends, or values beyond a vector's
+    reservation_closed,    // a reservation that is used up or closed
     not_a_row,         // an address in a page where no row starts: freed before, never allocated, or inside a huge row
     use_after_release, // a row was used after its last release
     living_handle,     // an object ends before a handle or client of it
@@ -107,7 +107,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a pointer into the inside of a row or block",
         "a size larger than the address space, or than a row of this heap",
         "an alignment that is not a power of two, or above the maximum",
-        "used after release_all",
+        "release_all() while a local handle of the heap lives: end it first",
         "a handle or account of one thread used by another thread",
         "a row of an arena that this manager does not use",
         "a row type without the destructor that the object needs",
@@ -140,6 +140,7 @@ struct misuse_report {
     const char* type = nullptr;
     const void* address = nullptr;
     const char* arena = nullptr;
+    const char* manager = nullptr;
 };
 
 /// Writes "allot: misuse: released twice: 0x7f.. (set thor_rows, heap orders, row type order)".
@@ -153,6 +154,7 @@ inline void write(text_writer& out, const misuse_report& report) noexcept {
         separator = ", ";
     };
     part("set", report.set);
+    part("manager", report.manager);
     part("arena", report.arena);
     part("heap", report.heap);
     part("row type", report.type);

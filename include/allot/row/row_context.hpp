@@ -22,14 +22,24 @@ struct row_context {
     void (*write_report)(void* manager, text_writer& out) noexcept = nullptr; // row_manager::report
     damage_sink damage;
 
-    void report(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
-        report_misuse(
-            {.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});
+    void report(misuse kind, const char* heap, const row_type* type, const void* address,
+                const char* arena = nullptr) const noexcept {
+        report_misuse(facts(kind, heap, type, address, arena));
     }
     void report_damage(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
-        damage.write(
-            damage.context,
-            {.kind = kind, .set = set, .heap = heap, .type = type != nullptr ? type->name : "", .address = address});
+        damage.write(damage.context, facts(kind, heap, type, address, nullptr));
+    }
+
+  private:
+    misuse_report facts(misuse kind, const char* heap, const row_type* type, const void* address,
+                        const char* arena) const noexcept {
+        return {.kind = kind,
+                .set = set,
+                .heap = heap,
+                .type = type != nullptr ? type->name : "",
+                .address = address,
+                .arena = arena,
+                .manager = name};
     }
 };
 

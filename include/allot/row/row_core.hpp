@@ -171,8 +171,8 @@ template <class Set> class row_core {
     }
     // An address outside the arena. Checked builds report it as misuse if it is in another arena.
     void ignore_foreign(const void* row) noexcept {
-        if constexpr (ALLOT_CHECKED != 0)
-            if (arena_at(row) != nullptr) context_.report(misuse::not_shared_arena, "", nullptr, row);
+        const arena_base* const its = ALLOT_CHECKED != 0 ? arena_at(row) : nullptr;
+        if (its != nullptr) context_.report(misuse::not_shared_arena, "", nullptr, row, its->name());
     }
     // Lets the trace sample a row that a row_heap allocated.
     ALLOT_ALWAYS_INLINE void allocated(std::size_t bytes, const row_type& type) noexcept {

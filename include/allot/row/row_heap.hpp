@@ -217,7 +217,7 @@ template <class Set, class Heap> class row_heap {
     {
         close();
         if (heap_->users() != 0) {
-            core_->context().report(misuse::used_after_release_all, heap_->config().name, type_, nullptr);
+            core_->context().report(misuse::living_handle_of_heap, heap_->config().name, type_, nullptr);
             return 0;
         }
         std::size_t pages = 0;

@@ -20,6 +20,12 @@ namespace allot::inline ALLOT_ABI {
 
 namespace detail {
 
+// "rows of 56 bytes"; huge rows have no size.
+inline void put_heap(text_writer& out, const char* name, std::size_t slot_bytes) noexcept {
+    out.put(name);
+    if (slot_bytes != 0) out.put(" of ").number(slot_bytes).put(" bytes");
+}
+
 // The 8 largest of the heaps that are added, in order.
 class top_heaps {
   public:
@@ -34,8 +40,7 @@ class top_heaps {
         out.put(n_ != 0 ? "  held by" : "  held by no heap").newline();
         for (std::size_t i = 0; i < n_; ++i) {
             const heap_usage& u = kept_[i];
-            out.put("    ").put(u.name);
-            if (u.slot_bytes != 0) out.put(" of ").number(u.slot_bytes).put(" bytes");
+            put_heap(out.put("    "), u.name, u.slot_bytes);
             if (u.type != nullptr) out.put(" (").put(u.type->name).put(")");
             out.put(": ")
                 .bytes(u.bytes)
@@ -90,8 +95,7 @@ class leak_counts {
     };
     static void line(text_writer& out, const char* heap, std::size_t slot_bytes, const char* type,
                      std::size_t rows) noexcept {
-        out.put("    heap ").put(heap);
-        if (slot_bytes != 0) out.put(" of ").number(slot_bytes).put(" bytes");
+        put_heap(out.put("    heap "), heap, slot_bytes);
         out.put(": ").number(rows).put(" rows of type ").put(type).newline();
     }
     std::array<entry, 16> types_{};
@@ -113,7 +117,10 @@ ALLOT_COLD void report_leaks(const heap_group& heaps, Huge& huge, const char* na
         heap.visit_rows([](void* to, std::byte*, const row_type* type) { static_cast<leak_counts*>(to)->add(type); },
                         &leaks);
         const std::size_t named = leaks.write(out, u.name, u.slot_bytes);
-        if (named == 0) out.put("    heap ").put(u.name).put(": ").number(u.live_rows).put(" rows").newline();
+        if (named == 0) {
+            put_heap(out.put("    heap "), u.name, u.slot_bytes);
+            out.put(": ").number(u.live_rows).put(" rows").newline();
+        }
         leaked += named != 0 ? named : u.live_rows;
     });
     leak_counts leaks;

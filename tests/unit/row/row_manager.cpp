@@ -209,6 +209,20 @@ TEST_CASE("leaked rows are reported at the end by heap and type, and not destroy
     CHECK(reported.find("1 rows of type long") != std::string::npos);
 }
 
+TEST_CASE("leaked rows without a type are reported by heap and size", "[row]") {
+    struct uncounted : allot::policies<allot::count::none, allot::guard::none> {};
+    std::string reported;
+    {
+        const allot::leak_sink sink{
+            [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &reported};
+        allot::row_manager<uncounted> rows{allot::limit{8_MiB}, sink};
+        for (const std::size_t bytes : {64, 64, 128}) static_cast<void>(rows.allocate(bytes));
+    }
+    INFO(reported);
+    CHECK(reported.find("heap rows of 64 bytes: 2 rows\n") != std::string::npos);
+    CHECK(reported.find("heap rows of 128 bytes: 1 rows\n") != std::string::npos);
+}
+
 TEST_CASE("huge rows take runs of pages and return them at once", "[row]") {
     allot::row_manager<sets::plain> rows{allot::limit{64_MiB}};
     void* const p = rows.allocate(10_MiB);
