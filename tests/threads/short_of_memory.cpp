@@ -13,20 +13,22 @@ namespace {
 template <std::size_t Rows> struct waiting : allot::policies<allot::guard::quarantine<Rows>> {};
 
 // Threads that hold a few rows each, of far fewer than fit: no request may be refused. Returns refusals.
-template <class Set> std::size_t refusals(std::size_t bytes, std::size_t limit, unsigned threads, std::size_t held) {
+// `sizes`: each request is for the next of so many classes, so that pages go from heap to heap.
+template <class Set>
+std::size_t refusals(std::size_t bytes, std::size_t limit, unsigned threads, std::size_t held, unsigned sizes = 1) {
     std::atomic<std::size_t> refused{0};
     for (int round = 0; round < 40; ++round) {
         allot::row_manager<Set> rows{allot::limit{limit}, allot::page_bytes{64_KiB}};
         std::atomic<unsigned> ready{0};
         std::vector<std::thread> all;
         for (unsigned t = 0; t < threads; ++t)
-            all.emplace_back([&] {
+            all.emplace_back([&, t] {
                 ready.fetch_add(1);
                 while (ready.load() != threads) {
                 }
                 std::vector<void*> mine;
-                for (int i = 0; i < 500; ++i) {
-                    if (void* const row = rows.try_allocate(bytes)) mine.push_back(row);
+                for (unsigned i = 0; i < 500; ++i) {
+                    if (void* const row = rows.try_allocate(bytes + 500 * ((i + t) % sizes))) mine.push_back(row);
                     else refused.fetch_add(1);
                     if (mine.size() < held) continue;
                     for (void* row : mine) rows.release(row);
@@ -77,6 +79,7 @@ template <class Set> void counts_exactly() {
 
 TEST_CASE("threads that together stay far below the limit are never refused", "[threads]") {
     CHECK(refusals<sets::plain>(1000, 64_KiB, 4, 1) == 0);
+    CHECK(refusals<sets::plain>(1000, 128_KiB, 2, 1, 4) == 0);
     CHECK(refusals<waiting<64>>(100, 64_KiB, 8, 1) == 0);
     CHECK(refusals<waiting<4096>>(100, 64_KiB, 8, 4) == 0);
     CHECK(refusals<sets::delayed>(1000, 64_KiB, 4, 1) == 0);

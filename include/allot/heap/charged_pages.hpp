@@ -54,11 +54,16 @@ template <class Ledger> class charged_pages {
     // Gives a run of pages back to the arena, then refunds it.
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
-        ledger_.refund(bytes_of(pages));
+        refund(pages);
     }
-    // The same; calls on_refunded() once other threads can take and charge the pages, before any listener is called.
     template <class OnRefunded> void give(std::byte* first, std::size_t pages, OnRefunded on_refunded) noexcept {
         arena_.give(first, pages);
+        refund(pages, on_refunded);
+    }
+    // Refunds pages that were given back to the arena. Calls on_refunded() once other threads can take and charge them,
+    // before any listener is called.
+    void refund(std::size_t pages) noexcept { ledger_.refund(bytes_of(pages)); }
+    template <class OnRefunded> void refund(std::size_t pages, OnRefunded on_refunded) noexcept {
         if constexpr (calls_listeners) {
             ledger_.refund(bytes_of(pages), on_refunded);
         } else {

@@ -25,7 +25,7 @@ namespace allot::inline ALLOT_ABI {
 template <class Slots, class Guard = guard::none, class Location = header_in_page>
 class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, Guard, Location> {
     using supply = cache_supply<Slots, Guard, Location>;
-    using supply::collect, supply::give, supply::put_locked, supply::put_one, supply::take_slots, supply::set_batch,
+    using supply::collect, supply::put_locked, supply::put_one, supply::take_slots, supply::set_batch,
         supply::limit, supply::join, supply::put_all_locked, supply::in_caches, supply::uncounted;
     using supply::cut_, supply::releasing_all_, supply::lock_, supply::abandoned_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_, supply::users_;
@@ -119,10 +119,19 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     // The owner releases all rows. While this object exists, reclaim() by other threads does not change the heap.
     class emptying {
       public:
-        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), walk_(heap.walk_lock_) { set(true); }
+        explicit emptying(fixed_heap& heap) noexcept : heap_(heap), leaving_(heap.provider_) {
+            heap_.walk_lock_.lock();
+            set(true);
+        }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
-        ~emptying() { set(false); }
+        ~emptying() {
+            set(false);
+            heap_.walk_lock_.unlock();
+            leaving_.give();
+        }
+        // The same as drop_pages(), but the pages return to the arena when this object ends.
+        std::size_t drop_pages() noexcept { return heap_.drop_pages(leaving_); }
 
       private:
         void set(bool now) noexcept {
@@ -130,7 +139,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
             heap_.releasing_all_.store(now, std::memory_order_release);
         }
         fixed_heap& heap_;
-        const detail::lock_guard<spin_lock> walk_;
+        leaving_pages<page> leaving_;
     };
 
     heap_usage usage() noexcept override {
@@ -225,18 +234,9 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     }
 
     std::size_t drop_pages() noexcept override {
-        this->drain_quarantine(lock_, [](std::byte* const*, std::size_t) {});
-        report_found_damage();
-        for (auto& shared : shared_.all()) {
-            shared.cache.clear();
-            shared.cache.deferred.clear();
-        }
-        released_headers<page> headers;
-        const detail::lock_guard hold(lock_);
-        return pages_.drop([&](page& p) {
-            this->end_rows(p);
-            give(p, headers);
-        });
+        leaving_pages<page> leaving{provider_};
+        drop_pages(leaving);
+        return leaving.give();
     }
 
     std::size_t pages() noexcept {
@@ -253,6 +253,20 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     }
 
   private:
+    std::size_t drop_pages(leaving_pages<page>& leaving) noexcept {
+        this->drain_quarantine(lock_, [](std::byte* const*, std::size_t) {});
+        report_found_damage();
+        for (auto& shared : shared_.all()) {
+            shared.cache.clear();
+            shared.cache.deferred.clear();
+        }
+        const detail::lock_guard hold(lock_);
+        return pages_.drop([&](page& p) {
+            this->end_rows(p);
+            leaving.add(p);
+        });
+    }
+
     static constexpr std::size_t groups_of_shared = 64; // those of a handle's cache
 
     // Where one slot is put: see slot_supply::take_slots.

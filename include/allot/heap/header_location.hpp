@@ -61,28 +61,4 @@ inline std::byte* allocate_header(std::size_t bytes) noexcept {
 }
 inline void free_header(void* header) noexcept { ::operator delete(header, std::align_val_t{header_alignment}); }
 
-// Collects out-of-band headers of pages returned under a lock; frees them in its destructor. Declare it before the
-// lock guard, so that it is destroyed after the lock is released.
-template <class Page, bool OutOfBand = Page::location_type::out_of_band> class released_headers {
-  public:
-    void add(Page&) noexcept {}
-};
-template <class Page> class released_headers<Page, true> {
-  public:
-    released_headers() = default;
-    released_headers(const released_headers&) = delete;
-    released_headers& operator=(const released_headers&) = delete;
-    ~released_headers() {
-        while (first_ != nullptr)
-            free_header(std::exchange(first_, first_->empty_link.load(std::memory_order_relaxed)));
-    }
-    void add(Page& p) noexcept {
-        p.empty_link.store(first_, std::memory_order_relaxed);
-        first_ = &p;
-    }
-
-  private:
-    Page* first_ = nullptr;
-};
-
 } // namespace allot::inline ALLOT_ABI

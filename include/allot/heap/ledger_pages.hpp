@@ -26,9 +26,9 @@ template <class Ledger> class ledger_pages final : public page_provider {
         if (!thorough || !heaps().has_thread_caches()) return pages_.take(pages, taken, reclaim);
         return pages_.take(pages, taken, reclaim, [this] { return heaps().reclaim_all(); });
     }
-    void give(std::byte* first, std::size_t pages) noexcept override { pages_.give(first, pages); }
-    void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept override {
-        pages_.give(first, pages, [&] { taken.end(); });
+    void refund(std::size_t pages) noexcept override { pages_.refund(pages); }
+    void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept override {
+        pages_.refund(pages, [&] { given.end(); });
     }
 
   private:

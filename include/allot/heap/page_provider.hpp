@@ -1,8 +1,8 @@
 // The interface that heaps take pages from. Virtual, so that heaps are not templates over the ledger.
 //
-// Invariant: every page that a heap holds came from take() and is returned by give().
+// Invariant: every page that a heap holds came from take(), and returns by give(), or to the arena and by refund().
 // Cost: one virtual call per page, or per handle that is opened; none per row.
-// Threads: any. The caller holds no heap lock, except for give(), which a heap may call under its own lock.
+// Threads: any. The caller holds no lock of a heap.
 #pragma once
 
 #include <allot/config.hpp>
@@ -28,10 +28,26 @@ class page_provider {
     // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed; `thorough`: those
     // that slots in caches of threads keep, too. On success `taken` is in progress: end it once the pages are in use.
     virtual std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept = 0;
-    virtual void give(std::byte* first, std::size_t pages) noexcept = 0;
+    void give(std::byte* first, std::size_t pages) noexcept {
+        arena_.give(first, pages);
+        refund(pages);
+    }
     // The same for pages that were taken and are not needed; ends `taken`.
-    virtual void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept = 0;
+    void give(std::byte* first, std::size_t pages, detail::pages_in_transit::move& taken) noexcept {
+        arena_.give(first, pages);
+        refund(pages, taken);
+    }
+    // Refunds pages that were given back to the arena; the move ends before a listener is called.
+    virtual void refund(std::size_t pages) noexcept = 0;
+    virtual void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept = 0;
     detail::pages_in_transit& in_transit() noexcept { return in_transit_; }
+    // Empties the caches of all threads and returns all empty pages, those too that other threads are just returning.
+    // Returns the number of pages that this thread returned.
+    std::size_t reclaim_all() noexcept {
+        const std::size_t pages = heaps_.reclaim_all();
+        detail::pages_in_transit::request{in_transit_}.wait();
+        return pages;
+    }
     // Call once the pages of a take() are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept {
         if (ALLOT_UNLIKELY(watched_)) note_settled();

@@ -14,13 +14,13 @@
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heap_hardening.hpp>
 #include <allot/heap/heaplet.hpp>
+#include <allot/heap/leaving_pages.hpp>
 #include <allot/heap/page_provider.hpp>
 #include <allot/heap/page_queues.hpp>
 #include <allot/heap/scan_counters.hpp>
 #include <allot/heap/slot_cache.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
-#include <allot/sys/poison.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -158,19 +158,14 @@ class slot_supply : public heap_base,
 
     // Returns empty pages to the arena. Requires lock_, and releases it. `keeps`: may keep one unless abandoned.
     std::size_t collect(bool keeps) noexcept {
-        released_headers<page> headers;
-        const detail::lock_guard hold(lock_, detail::adopt_lock);
-        if (releasing_all_.load(std::memory_order_relaxed)) return 0;
-        return pages_.collect(keeps && !abandoned_.load(std::memory_order_acquire), [&](page& p) { give(p, headers); });
-    }
-    // Returns one page to the arena. Requires lock_.
-    void give(page& p, released_headers<page>& headers) noexcept {
-        std::byte* const memory = p.base();
-        p.ops = nullptr;
-        provider_.arena().set_owner(memory, nullptr);
-        headers.add(p);
-        if constexpr (!Location::out_of_band) sys::unpoison(memory, provider_.page_bytes());
-        provider_.give(memory, 1);
+        leaving_pages<page> leaving{provider_};
+        {
+            const detail::lock_guard hold(lock_, detail::adopt_lock);
+            if (releasing_all_.load(std::memory_order_relaxed)) return 0;
+            const bool keeps_one = keeps && !abandoned_.load(std::memory_order_acquire);
+            pages_.collect(keeps_one, [&](page& p) { leaving.add(p); });
+        }
+        return leaving.give();
     }
 
     // For another config. Requires that the heap has no pages and no users, and lock_.

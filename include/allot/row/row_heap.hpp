@@ -222,13 +222,13 @@ template <class Set, class Heap> class row_heap {
         }
         std::size_t pages = 0;
         {
-            const typename heap_type::emptying alone(*heap_);
+            typename heap_type::emptying alone(*heap_);
             if constexpr (policies::counts)
                 if (type_->destroy != nullptr || type_->check_bytes() != 0)
                     rows::for_each_live(*heap_, [](auto& page, std::byte* row) {
                         rows::check_and_destroy(page, row, rows::counting::word(page, row).load());
                     });
-            pages = heap_->drop_pages();
+            pages = alone.drop_pages();
         }
         open();
         return pages;

@@ -171,7 +171,7 @@ template <class Set> class row_manager {
     /// May wait for another thread that does the same.
     /// Returns: bytes.
     std::size_t release_empty_pages() noexcept {
-        const std::size_t bytes = core_.heaps().reclaim_all() << arena().page_shift();
+        const std::size_t bytes = core_.pages().reclaim_all() << arena().page_shift();
         core_.heaps().for_each([](heap_base& heap) { heap.report_found_damage(); });
         core_.pages().record(watch_event::reclaimed, bytes);
         return bytes;
@@ -334,7 +334,7 @@ template <class Set> class row_manager {
         else return {rows.core_.held_bytes(), rows.arena().stats().committed, rows.arena().resident()};
     }
     static std::size_t reclaim_for_arena(const void* self) noexcept {
-        return static_cast<const row_manager*>(self)->core_.heaps().reclaim_all();
+        return static_cast<const row_manager*>(self)->core_.pages().reclaim_all();
     }
 
     static void histogram_for_peak(void* self, type_histogram& into) noexcept {

@@ -116,9 +116,18 @@ BUGS = {
         "if (handles == config.users + 1) set_indexed(*found, false);"),
     "release_all_forgets_the_charge": bug(
         "unit/row/row_heap.cpp",
-        "provider_.give(memory, 1);",
-        "provider_.arena().give(memory, 1);",
-        within="give"),
+        "provider_.refund(count_, move_);",
+        "move_.end();"),
+    "pages_returned_under_the_lock": bug(
+        "unit/row/accounts.cpp",
+        "pages_.collect(keeps_one, [&](page& p) { leaving.add(p); }); }",
+        "pages_.collect(keeps_one, [&](page& p) { leaving.add(p); }); leaving.give(); }"),
+    "leaving_pages_not_in_transit": bug(
+        "threads/short_of_memory.cpp",
+        "if (count_++ == 0) move_.begin();",
+        "++count_;",
+        "provider_.refund(count_, move_);",
+        wait(1, 100) + "provider_.refund(count_);"),
     "header_grows_with_its_guard": bug(
         "static/rows/sizes.cpp",
         "ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;",

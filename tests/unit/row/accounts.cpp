@@ -227,3 +227,45 @@ TEST_CASE("slots that other threads use while a request reclaims memory are foun
     found(quiet{});
     found(waiting{});
 }
+
+TEST_CASE("released() is called with no lock held: a request for the same rows does not hang", "[rows][accounts]") {
+    // At the first call it allocates from the manager that returned the pages.
+    struct user final : allot::account_listener {
+        allot::row_manager<quiet>* rows = nullptr;
+        std::size_t bytes = 0;
+        void* row = nullptr;
+        void released(const account&, std::size_t now) noexcept override {
+            bytes += now;
+            if (row == nullptr) row = rows->try_allocate(1000);
+        }
+    };
+    const auto told = [](auto returns_pages) {
+        account query{name{"query"}, limit{1_MiB}};
+        user listener;
+        {
+            allot::row_manager<quiet> rows{query, small};
+            listener.rows = &rows;
+            const std::size_t pages = returns_pages(rows, [&] { query.add(listener); });
+            CHECK(pages > 1);
+            CHECK(listener.bytes == pages * rows.arena().page_bytes());
+            CHECK(listener.row != nullptr);
+            CHECK(rows.used() == rows.arena().page_bytes());
+            rows.release(listener.row);
+            query.remove(listener);
+        }
+        CHECK(query.used() == 0);
+    };
+    told([](auto& rows, auto listen) {
+        std::vector<void*> all;
+        while (void* const row = rows.try_allocate(1000)) all.push_back(row);
+        for (void* const row : all) rows.release(row);
+        listen();
+        return rows.release_empty_pages() / rows.arena().page_bytes();
+    });
+    told([](auto& rows, auto listen) {
+        auto heap = rows.heap(allot::as<allot::heap::unique>, 1000);
+        while (heap.try_allocate() != nullptr) continue;
+        listen();
+        return heap.release_all();
+    });
+}

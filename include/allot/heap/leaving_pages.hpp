@@ -1,0 +1,51 @@
+// Pages that left their heap under its lock, and return to the arena without it: their refund may call listeners.
+//
+// Invariant: the pages are in no list of the heap; from the first one on they are in transit (pages_in_transit.hpp).
+// Cost: 64 bytes on the stack; one refund for all. Threads: one.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/heap/header_location.hpp>
+#include <allot/heap/page_provider.hpp>
+#include <allot/heap/pages_in_transit.hpp>
+#include <allot/sys/poison.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Page> class leaving_pages {
+  public:
+    explicit leaving_pages(page_provider& provider) noexcept : provider_(provider), move_(provider.in_transit()) {}
+
+    // Requires the heap's lock, and that the page is in no list.
+    void add(Page& p) noexcept {
+        if (count_++ == 0) move_.begin();
+        pages_.add(p);
+    }
+    // Requires that no lock is held. Returns the number of pages.
+    std::size_t give() noexcept {
+        if (count_ == 0) return 0;
+        arena_base& arena = provider_.arena();
+        while (Page* const p = pages_.first()) {
+            pages_.remove(*p);
+            std::byte* const memory = p->base();
+            p->ops = nullptr;
+            arena.set_owner(memory, nullptr);
+            if constexpr (Page::location_type::out_of_band) free_header(p);
+            else sys::unpoison(memory, provider_.page_bytes());
+            arena.give(memory, 1);
+        }
+        provider_.refund(count_, move_);
+        return count_;
+    }
+
+  private:
+    page_provider& provider_;
+    detail::pages_in_transit::move move_;
+    intrusive_list<Page, &Page::in_all> pages_;
+    std::size_t count_ = 0;
+};
+
+} // namespace allot::inline ALLOT_ABI
