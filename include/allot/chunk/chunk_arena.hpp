@@ -70,7 +70,7 @@ template <class Set> class chunk_arena {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
         if (core_.open()) {
-            if constexpr (policies::in_tree) ledger_.set_stats_source(this, &item_stats_of<item_stats>);
+            if constexpr (policies::in_tree) ledger_.join(this, &item_stats_of<item_stats>, &return_idle);
             return;
         }
         client_.leave();
@@ -88,7 +88,7 @@ template <class Set> class chunk_arena {
     chunk_arena& operator=(const chunk_arena&) = delete;
     /// Reports the blocks that are still live to the leak sink, and gives all pages back.
     ~chunk_arena() {
-        if constexpr (policies::in_tree) ledger_.set_stats_source(nullptr, nullptr);
+        if constexpr (policies::in_tree) ledger_.leave();
         client_.leave();
         core_.close();
         detail::report_leaked_blocks(*this, set_name(), leaks_);
@@ -284,6 +284,9 @@ template <class Set> class chunk_arena {
     }
     static std::size_t reclaim_for_arena(const void* self) noexcept {
         return static_cast<const chunk_arena*>(self)->core_.heap().reclaim_for_arena();
+    }
+    static std::size_t return_idle(const void* self) noexcept {
+        return reclaim_for_arena(self) << static_cast<const chunk_arena*>(self)->arena().page_shift();
     }
     std::size_t limit_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.limit();

@@ -79,12 +79,14 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         : growth(values...) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
+        if constexpr (policies::in_tree) ledger_.join(this, &item_stats_of<item_stats>, &return_idle_of);
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
     /// Reports live blocks to the leak sink, waits for the device, and returns all memory.
     /// Requires: no other call is in progress. Work that uses a block has been submitted.
     ~device_allocator() {
+        if constexpr (policies::in_tree) ledger_.leave();
         diagnostics_.report_live(runs_.live_runs(), runs_.live_bytes());
         if (segments_.size() == 0) return;
         diagnostics_.report_failure(growth::synchronize_devices());
@@ -315,6 +317,12 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
+    template <class Stats> static Stats item_stats_of(const void* self) noexcept {
+        return {static_cast<const device_allocator*>(self)->used(), 0, 0};
+    }
+    static std::size_t return_idle_of(const void* self) noexcept {
+        return static_cast<device_allocator*>(const_cast<void*>(self))->return_idle();
+    }
     void* refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
         detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
         return refused();

@@ -173,7 +173,7 @@ template <class Set> class device_allocator_state {
     ALLOT_NO_UNIQUE_ADDRESS api_type api_;
     device_id device_;
     ALLOT_NO_UNIQUE_ADDRESS typename policies::ledger ledger_;
-    mutable sys::mutex state_lock_;
+    mutable sys::mutex state_lock_{lock_rank::device_state};
     runs_type runs_{unit};
     registry_type streams_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<policies::counts, device_counters, no_device_counters> counters_;

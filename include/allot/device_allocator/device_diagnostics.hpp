@@ -63,7 +63,7 @@ template <class Set> class device_diagnostics {
 
     const char* name_;
     leak_sink leaks_;
-    mutable sys::mutex lock_;
+    mutable sys::mutex lock_{lock_rank::leaf};
     device::error last_error_{};
 };
 

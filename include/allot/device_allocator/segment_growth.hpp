@@ -109,7 +109,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             if (!over && want > most - held) want = (most - held) / step * step;
             if (over || want < need || want >= refused || !can_place(want, align)) want = need;
             if (want > transaction.charged()) {
-                if (!transaction.charge(want)) refused = want;
+                if (!transaction.charge(want, want == need)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);
@@ -275,14 +275,33 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction);
         if (pieces == 0) return bytes; // the next request continues this scan
         const guard hold{state_lock_};
-        for (key_type k = stream_tag::first; k < streams_.keys(); ++k)
-            if (runs_.free_runs(k) != 0) streams_.poll(k);
-        gather_done();
+        poll_frees();
         for (std::size_t i = 0; i != segments_.size(); ++i)
             if (const run in = free_run_of(segments_[i], stream_tag::clean))
                 (void)runs_.retag(in, segments_[i].address, segments_[i].bytes, stream_tag::of(stream_tag::resting));
         idle_.scanned();
         return bytes;
+    }
+    // For others who are short: returns the pieces that are wholly free for every stream, as far as is known without a
+    // wait. 0 while another thread grows or shrinks the memory.
+    ALLOT_NOINLINE std::size_t return_idle() noexcept {
+        if constexpr (!policies::retain::under_pressure) return 0;
+        transaction_type transaction{growth_lock_, ledger_, api_, try_to_lock};
+        if (!transaction) return 0;
+        {
+            const guard hold{state_lock_};
+            poll_frees();
+        }
+        std::size_t pieces = SIZE_MAX, bytes = return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction);
+        if constexpr (policies::idle::enabled)
+            bytes += return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction);
+        return bytes;
+    }
+    // Makes memory clean whose streams are done with it. Requires state_lock_.
+    void poll_frees() noexcept {
+        for (key_type k = stream_tag::first; k < streams_.keys(); ++k)
+            if (runs_.free_runs(k) != 0) streams_.poll(k);
+        gather_done();
     }
     // Makes memory clean whose users the host knows to be done. Requires state_lock_.
     void gather_done() noexcept {
@@ -291,7 +310,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     }
 
     ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
-    mutable sys::mutex growth_lock_;     // locked before state_lock_
+    mutable sys::mutex growth_lock_{lock_rank::device_growth};     // locked before state_lock_
     device_segments<api_type> segments_; // requires growth_lock_
 
   private:

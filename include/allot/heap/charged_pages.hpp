@@ -31,9 +31,9 @@ template <class Ledger> class charged_pages {
     arena_base& arena() const noexcept { return arena_; }
 
     // A run of pages; null, with nothing changed, if the limit or the arena refuses. After each refusal it calls the
-    // next `reclaim`, which returns empty pages of the caller to the arena and returns their number; if the limit
-    // allows the run then but the arena refuses, it asks the arena's other clients. `move` is in progress on success,
-    // else ended.
+    // next `reclaim`, which returns empty pages of the caller to the arena and returns their number. Then it asks what
+    // others do not use: of the objects below the account that refuses, and, if the limit allows the run but the arena
+    // refuses, of the arena's clients. `move` is in progress on success, else ended.
     template <class Move, class... Reclaim>
     std::byte* take(std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
         std::byte* got = try_take(pages, move);
@@ -43,6 +43,9 @@ template <class Ledger> class charged_pages {
         };
         ((got == nullptr ? after(reclaim) : void()), ...);
         if (got != nullptr) return got;
+        const auto again = [&] { return (got = try_take(pages, move)) != nullptr; };
+        if constexpr (requires { ledger_.serve_idle(again); })
+            if (ledger_.serve_idle(again)) return got;
         if (!ledger_.fits(bytes_of(pages))) return nullptr;
         arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
         return try_take(pages, move);

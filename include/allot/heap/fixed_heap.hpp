@@ -104,17 +104,20 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     void report_found_damage() noexcept override { this->report_logged_damage(); }
 
     std::size_t reclaim(bool forced) noexcept override {
+        leaving_pages<page> leaving{provider_};
         if (!forced) {
-            if (lock_.try_lock()) return collect(true);
-            provider_.heaps().note(*this);
-            return 0;
+            if (!lock_.try_lock()) return provider_.heaps().note(*this), 0;
+            const detail::lock_guard hold(lock_, detail::adopt_lock);
+            collect(true, leaving);
+        } else {
+            if (!lock_walk()) return 0;
+            const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
+            this->drain_quarantine(lock_, [this](std::byte* const* rows, std::size_t n) { put_locked(rows, n); });
+            for (auto& shared : shared_.all()) static_cast<void>(flush_shared(shared));
+            const detail::lock_guard hold(lock_);
+            collect(false, leaving);
         }
-        if (!lock_walk()) return 0;
-        const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
-        this->drain_quarantine(lock_, [this](std::byte* const* rows, std::size_t n) { put_locked(rows, n); });
-        for (auto& shared : shared_.all()) static_cast<void>(flush_shared(shared));
-        lock_.lock();
-        return collect(false);
+        return leaving.give();
     }
     // The owner releases all rows. While this object exists, reclaim() by other threads does not change the heap.
     class emptying {
@@ -320,7 +323,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     // Free slots that no heaplet counts. Requires lock_.
     std::size_t cached() noexcept { return this->quarantined() + in_caches(); }
 
-    spin_lock walk_lock_; // held by a forced reclaim and by `emptying`; taken before lock_
+    spin_lock walk_lock_{lock_rank::heap_walk}; // held by a forced reclaim and by `emptying`; taken before lock_
 
     shared_caches<deferred_type> shared_;
 };

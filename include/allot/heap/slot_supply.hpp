@@ -156,16 +156,11 @@ class slot_supply : public heap_base,
     }
     page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider_.arena().page_mask()); }
 
-    // Returns empty pages to the arena. Requires lock_, and releases it. `keeps`: may keep one unless abandoned.
-    std::size_t collect(bool keeps) noexcept {
-        leaving_pages<page> leaving{provider_};
-        {
-            const detail::lock_guard hold(lock_, detail::adopt_lock);
-            if (releasing_all_.load(std::memory_order_relaxed)) return 0;
-            const bool keeps_one = keeps && !abandoned_.load(std::memory_order_acquire);
-            pages_.collect(keeps_one, [&](page& p) { leaving.add(p); });
-        }
-        return leaving.give();
+    // Takes empty pages out of the heap. Requires lock_. `keeps`: may keep one unless abandoned.
+    void collect(bool keeps, leaving_pages<page>& leaving) noexcept {
+        if (releasing_all_.load(std::memory_order_relaxed)) return;
+        const bool keeps_one = keeps && !abandoned_.load(std::memory_order_acquire);
+        pages_.collect(keeps_one, [&](page& p) { leaving.add(p); });
     }
 
     // For another config. Requires that the heap has no pages and no users, and lock_.
@@ -182,7 +177,7 @@ class slot_supply : public heap_base,
     std::atomic<bool> abandoned_{false};     // without handles: keeps no empty page
     std::atomic<bool> releasing_all_{false}; // its owner is releasing all rows
 
-    alignas(64) spin_lock lock_; // protects the members below, and users_ and caches_ of fixed_heap
+    alignas(64) spin_lock lock_{lock_rank::heap}; // protects the members below, and users_ and caches_ of fixed_heap
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
     page_queues<page> pages_;
 

@@ -237,8 +237,8 @@ template <class Owner, class Cache> class thread_cache_registry {
     std::atomic<std::size_t> references_{1};
     std::atomic<bool> closed_{false};
     intrusive_list<entry, &entry::in_registry> entries_;
-    spin_lock lock_;
-    sys::mutex emptying_; // taken before lock_
+    spin_lock lock_{lock_rank::threads};
+    sys::mutex emptying_{lock_rank::thread_caches}; // taken before lock_
 };
 
 } // namespace detail

@@ -12,6 +12,7 @@
 //       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
 //         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
 //         charge_request::retry          before a refusal: recalls credit, waits for held bytes
+//     ask_if_refused                     items at and below the level that refused return idle memory; tries again
 //         tree_node::grant               changes every level up to the root
 //   refund
 //     leaf_credit::give                  one compare-and-swap, if the credit may grow
@@ -140,7 +141,7 @@ class alignas(64) account : detail::tree_node {
     }
     /// As transfer(), but changes nothing if a level has no headroom.
     [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept {
-        return move(from, to, bytes, mode::checked);
+        return ask_if_refused([&] { return move(from, to, bytes, mode::checked); });
     }
 
     /// Reserves bytes of the parent: until the result ends, the account can charge as many bytes more without asking
@@ -253,6 +254,11 @@ class alignas(64) account : detail::tree_node {
     void cancel(std::size_t bytes) noexcept;
     /// The status of a charge that a closed account refuses; fits while the account is open.
     charge_status why_closed(std::size_t bytes) const noexcept;
+    /// Makes a request again that was refused, after items at and below the account that refused, but this one, returned
+    /// memory that they do not use. request() sets `why` and returns whether it was granted.
+    /// Requires: the thread holds no lock of the library. Returns: whether the request was granted.
+    template <class Request>
+    static bool serve_idle(const charge_status& why, Request request, const account_item* but = nullptr) noexcept;
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -279,6 +285,7 @@ class alignas(64) account : detail::tree_node {
     }
     ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
     ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
+    template <class Request> static charge_status ask_if_refused(Request request) noexcept;
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
     charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
@@ -310,7 +317,8 @@ class alignas(64) account : detail::tree_node {
     }
 
     // ---- account_closing.hpp
-    bool try_open_below(account& parent, std::size_t reserved) noexcept;
+    enum class opening : std::uint8_t { done, wait, ask };
+    opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
     void refuse_to_open(const charge_status& why) noexcept;
     limit_check check_parent(account& parent, std::size_t reserved) noexcept;
     ALLOT_ALWAYS_INLINE void count_at(unsigned at, int by) noexcept {

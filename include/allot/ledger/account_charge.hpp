@@ -13,9 +13,27 @@ namespace allot::inline ALLOT_ABI {
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
+// Asks at each level that refuses, unless its limit is too low for the request.
+template <class Request>
+ALLOT_COLD bool account::serve_idle(const charge_status& why, Request request, const account_item* but) noexcept {
+    for (const account* asked = nullptr; why.outcome == charge_outcome::over_limit && why.by == refuser::account &&
+                                         why.requested <= why.limit && why.at != asked;) {
+        asked = why.at;
+        if (asked->tree().idle.serve(*asked, but, asked->shape(), request)) return true;
+    }
+    return false;
+}
+template <class Request> inline charge_status account::ask_if_refused(Request request) noexcept {
+    charge_status s = request();
+    if (ALLOT_UNLIKELY(!s.charged()))
+        static_cast<void>(serve_idle(s, [&] { return (s = request()).charged(); }));
+    return s;
+}
 inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
-    const charge_status s =
-        tree().listeners.has_listeners() ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
+    const auto request = [&] {
+        return tree().listeners.has_listeners() ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
+    };
+    const charge_status s = how == mode::checked ? ask_if_refused(request) : request();
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
@@ -159,7 +177,7 @@ inline void account::cancel(std::size_t bytes) noexcept {
 
 inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
     account_reservation made{*this, bytes};
-    made.status_ = reserve_more(made);
+    made.status_ = ask_if_refused([&] { return reserve_more(made); });
     if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
     return made;
 }

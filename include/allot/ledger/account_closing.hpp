@@ -28,12 +28,18 @@ inline account::account(account* parent, const detail::account_arguments& reques
         if (credit().has_step()) tree_.leaves.add(*this);
         return;
     }
-    while (!try_open_below(*parent, requested.reservation)) yield();
+    for (bool asked = false;;) {
+        const opening now = try_open_below(*parent, requested.reservation, asked);
+        if (now == opening::done) break;
+        if (now == opening::wait) yield();
+        else asked = true, serve_idle(refusal_, [] { return false; });
+    }
     if (is_open()) notify_child_change(*parent, true);
 }
-// Attaches the account and charges its reservation, or closes it. False: held bytes prevent it, and the thread that
-// holds them may need the mutex; release the mutex and retry.
-inline bool account::try_open_below(account& parent, std::size_t reserved) noexcept {
+// Attaches the account and charges its reservation, or closes it. `wait`: held bytes prevent it, and the thread that
+// holds them may need the mutex; release the mutex and retry. `ask`: what refused the reservation, `refusal_`, may have
+// idle memory below it.
+inline account::opening account::try_open_below(account& parent, std::size_t reserved, bool asked) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     for (unsigned recalls = 0;; ++recalls) {
@@ -44,15 +50,18 @@ inline bool account::try_open_below(account& parent, std::size_t reserved) noexc
                 scope.tree.recall_credit(*found.at, false) != 0)
                 continue;
             if (found.only_held_bytes_prevent() && !detail::charge_request::is_inside_listener(scope.tree))
-                return false;
+                return opening::wait;
+            refusal_ = status_of(found, reserved);
+            if (!asked) return opening::ask;
             found.at->totals().count_refusal();
         }
         refuse_to_open(status_of(found, reserved));
-        return true;
+        return opening::done;
     }
+    refusal_ = {};
     attach(reserved);
     if (credit().has_step()) scope.tree.leaves.add(*this);
-    return true;
+    return opening::done;
 }
 inline void account::refuse_to_open(const charge_status& why) noexcept {
     refusal_ = why;

@@ -1,4 +1,5 @@
-// The shared state of a tree of accounts, in its root: the lock, the leaves with a credit step, the listeners.
+// The shared state of a tree of accounts, in its root: the lock, the leaves with a credit step, the listeners, and the
+// items that may hold memory they do not use.
 //
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the listeners' count.
@@ -6,6 +7,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/ledger/idle_items.hpp>
 #include <allot/ledger/listener_dispatch.hpp>
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
@@ -23,12 +25,13 @@ namespace detail {
 
 struct account_tree {
     tree_lock lock;
+    ALLOT_NO_UNIQUE_ADDRESS listener_dispatch listeners; // `waiting` is in its tail
     std::uint32_t waiting = 0; // requests that wait until held bytes are confirmed or cancelled
-    listener_dispatch listeners;
     tree_node::leaves leaves;   // with a credit step
     account* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
-    sys::mutex shape;
+    idle_items idle; // requires the mutex
+    sys::mutex shape{lock_rank::tree_shape};
 
     // Returns the credit of the leaves at and below `within`, in bytes. With `closes` they are granted none until a
     // charge climbs and fits. Requires the lock.

@@ -63,8 +63,8 @@ class listener_dispatch {
         listeners_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    std::atomic<std::uint32_t> listeners_{0};
     round* rounds_ = nullptr;
+    std::atomic<std::uint32_t> listeners_{0};
 };
 
 // The calls for one event of `about`.
@@ -108,6 +108,7 @@ class listener_dispatch::round {
         ++it.running_calls_;
         inside_ = true;
         lock_.unlock();
+        check_no_lock_is_held("calls a listener");
         const bool more = call();
         lock_.lock();
         inside_ = false;

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -71,7 +72,7 @@ class tree_ledger {
     explicit tree_ledger(std::size_t limit = SIZE_MAX) noexcept : account_(detail::account_for(limit, "")) {}
     // The object has reported what is left at its end.
     ~tree_ledger() {
-        set_stats_source(nullptr, nullptr);
+        leave();
         if (const std::size_t left = account_.used(); left != 0) account_.refund(left);
     }
 
@@ -95,25 +96,40 @@ class tree_ledger {
     void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
 
     allot::account& account() const noexcept { return account_; }
-    // Sets the source of committed and resident bytes for reports of the tree; null removes it.
-    void set_stats_source(const void* self, item_stats (*ask)(const void*) noexcept) noexcept {
-        if (item_.self != nullptr) account_.remove(item_);
+    // Makes a request again that has just been refused, after the other objects at and below the account that refused
+    // returned memory that they do not use. Returns whether it was granted.
+    template <class Request> bool serve_idle(Request request) const noexcept {
+        return allot::account::serve_idle(detail::last_refusal, request, &item_);
+    }
+    // Adds the object to its account as an item: `stats` are committed and resident bytes for reports, and `idle`
+    // returns memory that it does not use, in bytes. leave() removes it, and waits for calls of it.
+    void join(const void* self, item_stats (*stats)(const void*) noexcept,
+              std::size_t (*idle)(const void*) noexcept) noexcept {
         item_.self = self;
-        item_.ask = ask;
-        if (self != nullptr) account_.add(item_);
+        item_.stats_of = stats;
+        item_.return_idle = idle;
+        account_.add(item_);
+    }
+    void leave() noexcept {
+        if (std::exchange(item_.self, nullptr) != nullptr) account_.remove(item_);
     }
     // Writes the top holders of the whole tree, for out-of-memory reports.
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
 
   private:
     struct pages : account_item {
-        explicit pages(const char* name) noexcept : account_item("pages", name, &pages_stats) {}
-        static item_stats pages_stats(const account_item& item) noexcept {
+        explicit pages(const char* name) noexcept : account_item("pages", name, &stats_of_pages, &return_idle_pages) {}
+        static item_stats stats_of_pages(const account_item& item) noexcept {
             const auto& own = static_cast<const pages&>(item);
-            return own.ask(own.self);
+            return own.stats_of(own.self);
+        }
+        static std::size_t return_idle_pages(const account_item& item) noexcept {
+            const auto& own = static_cast<const pages&>(item);
+            return own.return_idle(own.self);
         }
         const void* self = nullptr;
-        item_stats (*ask)(const void*) noexcept = nullptr;
+        item_stats (*stats_of)(const void*) noexcept = nullptr;
+        std::size_t (*return_idle)(const void*) noexcept = nullptr;
     };
 
     mutable allot::account account_;

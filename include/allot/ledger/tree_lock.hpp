@@ -48,7 +48,7 @@ class tree_lock {
             n = following;
         }
     }
-    spin_lock lock_;
+    spin_lock lock_{lock_rank::tree};
     tree_node::deferred_nodes deferred_;
 };
 

@@ -175,7 +175,7 @@ template <class Api> class device_backing final : public page_backing {
     std::size_t per_unit_ = 1;                     // pages
     std::atomic<unsigned char>* states_ = nullptr; // owned
     std::atomic<std::size_t> committed_{0};
-    sys::mutex mapping_;
+    sys::mutex mapping_{lock_rank::device_mapping};
 };
 
 template <class Api> struct page_source<page::on_device<Api>> {

@@ -68,7 +68,7 @@ template <class Set> class row_manager {
             static_cast<row_manager*>(self)->report(out);
         };
         if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&histogram_for_peak, this);
-        if constexpr (policies::in_tree) core_.ledger().set_stats_source(this, &item_stats_of<item_stats>);
+        if constexpr (policies::in_tree) core_.ledger().join(this, &item_stats_of<item_stats>, &return_idle);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
@@ -77,7 +77,7 @@ template <class Set> class row_manager {
     /// Requires: no thread uses the manager or a row; all handles are destroyed (those of heap::per_thread end here).
     /// Checked builds report a handle that is not, as misuse.
     ~row_manager() {
-        if constexpr (policies::in_tree) core_.ledger().set_stats_source(nullptr, nullptr);
+        if constexpr (policies::in_tree) core_.ledger().leave();
         client_.leave();
         core_.close_threads();
         core_.buckets().spare_bins().close_all();
@@ -335,6 +335,9 @@ template <class Set> class row_manager {
     }
     static std::size_t reclaim_for_arena(const void* self) noexcept {
         return static_cast<const row_manager*>(self)->core_.pages().reclaim_all();
+    }
+    static std::size_t return_idle(const void* self) noexcept {
+        return reclaim_for_arena(self) << static_cast<const row_manager*>(self)->arena().page_shift();
     }
 
     static void histogram_for_peak(void* self, type_histogram& into) noexcept {

@@ -8,6 +8,7 @@
 
 #include <allot/config.hpp>
 #include <allot/sync/pause.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -16,19 +17,26 @@ namespace allot::inline ALLOT_ABI {
 
 class spin_lock {
   public:
-    spin_lock() = default;
+    constexpr explicit spin_lock(lock_rank rank = lock_rank::leaf) noexcept : order_(rank) {}
     spin_lock(const spin_lock&) = delete;
     spin_lock& operator=(const spin_lock&) = delete;
 
     // Always inline, so that a path's instructions do not depend on the rest of the program.
     ALLOT_ALWAYS_INLINE void lock() noexcept {
+        order_.waits();
         if (ALLOT_LIKELY(try_lock())) return;
         wait();
     }
     ALLOT_ALWAYS_INLINE bool try_lock() noexcept {
-        return held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
+        const bool took =
+            held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
+        if (took) order_.locked();
+        return took;
     }
-    void unlock() noexcept { held_.store(0, std::memory_order_release); }
+    void unlock() noexcept {
+        order_.unlocked();
+        held_.store(0, std::memory_order_release);
+    }
 
   private:
     ALLOT_COLD void wait() noexcept {
@@ -38,6 +46,7 @@ class spin_lock {
         }
     }
     std::atomic<std::uint32_t> held_{0};
+    ALLOT_NO_UNIQUE_ADDRESS detail::lock_order order_;
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <pthread.h>
 
@@ -12,17 +13,29 @@ namespace sys {
 
 class mutex {
   public:
-    mutex() = default;
+    constexpr explicit mutex(lock_rank rank) noexcept : order_(rank) {}
     mutex(const mutex&) = delete;
     mutex& operator=(const mutex&) = delete;
 
     // The result is ignored: a default mutex that is used correctly reports no error.
-    void lock() noexcept { ::pthread_mutex_lock(&mutex_); }
-    bool try_lock() noexcept { return ::pthread_mutex_trylock(&mutex_) == 0; }
-    void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }
+    void lock() noexcept {
+        order_.waits();
+        ::pthread_mutex_lock(&mutex_);
+        order_.locked();
+    }
+    bool try_lock() noexcept {
+        const bool took = ::pthread_mutex_trylock(&mutex_) == 0;
+        if (took) order_.locked();
+        return took;
+    }
+    void unlock() noexcept {
+        order_.unlocked();
+        ::pthread_mutex_unlock(&mutex_);
+    }
 
   private:
     pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+    ALLOT_NO_UNIQUE_ADDRESS allot::detail::lock_order order_;
 };
 
 } // namespace sys

@@ -76,7 +76,7 @@ class peak_recorder : public charge_counters {
     histogram_source source_ = nullptr;
     void* manager_ = nullptr;
     std::atomic<bool> taking_snapshot_{false};
-    mutable spin_lock lock_;
+    mutable spin_lock lock_{lock_rank::peak};
     peak_usage kept_;
 };
 

@@ -120,8 +120,8 @@ BUGS = {
         "move_.end();"),
     "pages_returned_under_the_lock": bug(
         "unit/row/accounts.cpp",
-        "pages_.collect(keeps_one, [&](page& p) { leaving.add(p); }); }",
-        "pages_.collect(keeps_one, [&](page& p) { leaving.add(p); }); leaving.give(); }"),
+        "const detail::lock_guard hold(lock_); collect(false, leaving);",
+        "const detail::lock_guard hold(lock_); collect(false, leaving); leaving.give();"),
     "leaving_pages_not_in_transit": bug(
         "threads/short_of_memory.cpp",
         "if (count_++ == 0) move_.begin();",

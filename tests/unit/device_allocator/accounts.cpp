@@ -180,3 +180,29 @@ TEST_CASE("device allocator: the out-of-memory page names the top holders", "[ac
     other.refund(6_MiB);
 }
 #endif
+
+TEST_CASE("device allocator: what it does not use serves others below its account", "[accounts]") {
+    allocator_machine m;
+    account task{name{"task"}, allot::limit{64_MiB}};
+    allot::device_allocator<charged> idle{m.api, task, name{"idle"}, unheard}, gpu{m.api, task, name{"gpu"}, unheard};
+    const auto use = [&] {
+        void* const p = idle.try_allocate(48_MiB, m.a);
+        REQUIRE(p != nullptr);
+        idle.deallocate(p, m.a);
+        CHECK(idle.used() >= 48_MiB);
+        m.sim.run_all();
+    };
+    use();
+    void* const q = gpu.try_allocate(40_MiB, m.a);
+    CHECK(q != nullptr);
+    CHECK(idle.used() == 0);
+    gpu.deallocate(q, m.a);
+    m.sim.run_all();
+    use(); // now the other one is at rest
+    account leaf{task, name{"leaf"}};
+    CHECK(leaf.try_charge(60_MiB));
+    CHECK(idle.used() + gpu.used() <= 4_MiB);
+    leaf.refund(60_MiB);
+    CHECK(idle.valid());
+    CHECK(gpu.valid());
+}
