@@ -15,7 +15,6 @@
 
 #include <cstddef>
 #include <new>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -111,7 +110,8 @@ class tree_ledger {
         account_.add(item_);
     }
     void leave() noexcept {
-        if (std::exchange(item_.self, nullptr) != nullptr) account_.remove(item_);
+        if (item_.self != nullptr) account_.remove(item_); // waits for calls of it
+        item_.self = nullptr;
     }
     // Writes the top holders of the whole tree, for out-of-memory reports.
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
