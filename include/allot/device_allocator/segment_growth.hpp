@@ -310,8 +310,8 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     }
 
     ALLOT_NO_UNIQUE_ADDRESS typename policies::idle idle_;
-    mutable sys::mutex growth_lock_{lock_rank::device_growth};     // locked before state_lock_
-    device_segments<api_type> segments_; // requires growth_lock_
+    mutable sys::mutex growth_lock_{lock_rank::device_growth}; // locked before state_lock_
+    device_segments<api_type> segments_;                       // requires growth_lock_
 
   private:
     struct {

@@ -25,8 +25,8 @@ namespace allot::inline ALLOT_ABI {
 template <class Slots, class Guard = guard::none, class Location = header_in_page>
 class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, Guard, Location> {
     using supply = cache_supply<Slots, Guard, Location>;
-    using supply::collect, supply::put_locked, supply::put_one, supply::take_slots, supply::set_batch,
-        supply::limit, supply::join, supply::put_all_locked, supply::in_caches, supply::uncounted;
+    using supply::collect, supply::put_locked, supply::put_one, supply::take_slots, supply::set_batch, supply::limit,
+        supply::join, supply::put_all_locked, supply::in_caches, supply::uncounted;
     using supply::cut_, supply::releasing_all_, supply::lock_, supply::abandoned_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_, supply::users_;
     using typename supply::deferred_type;

@@ -21,7 +21,7 @@
 //
 // Invariant: used <= limit at every account after each charge that fitted; used = own + the subtree charges of the
 // children; peak = the most that was used by requests that succeeded.
-// Cost: 448 bytes per account (512 in checked builds), no other memory; a request that climbs takes O(depth).
+// Cost: 512 bytes per account (576 in checked builds), no other memory; a request that climbs takes O(depth).
 // Threads: any, but for construction and destruction. A refund does not wait for the tree's lock, except with
 // one_thread, a log or listeners, in a closing account, or if the deferred bytes would exceed 2 GiB.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
@@ -254,8 +254,8 @@ class alignas(64) account : detail::tree_node {
     void cancel(std::size_t bytes) noexcept;
     /// The status of a charge that a closed account refuses; fits while the account is open.
     charge_status why_closed(std::size_t bytes) const noexcept;
-    /// Makes a request again that was refused, after items at and below the account that refused, but this one, returned
-    /// memory that they do not use. request() sets `why` and returns whether it was granted.
+    /// Makes a request again that was refused, after items at and below the account that refused, but this one,
+    /// returned memory that they do not use. request() sets `why` and returns whether it was granted.
     /// Requires: the thread holds no lock of the library. Returns: whether the request was granted.
     template <class Request>
     static bool serve_idle(const charge_status& why, Request request, const account_item* but = nullptr) noexcept;
@@ -286,6 +286,7 @@ class alignas(64) account : detail::tree_node {
     ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
     ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
     template <class Request> static charge_status ask_if_refused(Request request) noexcept;
+    void count_refused() const noexcept;
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
     charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;

@@ -25,9 +25,14 @@ ALLOT_COLD bool account::serve_idle(const charge_status& why, Request request, c
 }
 template <class Request> inline charge_status account::ask_if_refused(Request request) noexcept {
     charge_status s = request();
-    if (ALLOT_UNLIKELY(!s.charged()))
-        static_cast<void>(serve_idle(s, [&] { return (s = request()).charged(); }));
+    if (ALLOT_UNLIKELY(s.outcome == charge_outcome::over_limit) &&
+        !serve_idle(s, [&] { return (s = request()).charged(); }))
+        s.at->count_refused();
     return s;
+}
+ALLOT_COLD inline void account::count_refused() const noexcept {
+    const locked scope(*this);
+    totals().count_refusal();
 }
 inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
     const auto request = [&] {
@@ -190,10 +195,8 @@ inline charge_status account::reserve_more(account_reservation& made) noexcept {
         if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
         made.used_before_ = tree_node::used();
         const std::size_t now = detail::max(made.used_before_, totals().reserved());
-        if (bytes > detail::max_charged - now || now + bytes > limit()) {
-            totals().count_refusal();
+        if (bytes > detail::max_charged - now || now + bytes > limit())
             return status(charge_outcome::over_limit, bytes, now, limit());
-        }
         limit_check found =
             check_levels(tree_node::parent(), detail::max(now + bytes, totals().total()) - totals().subtree_charge());
         found.without_grace();

@@ -26,7 +26,7 @@ namespace detail {
 struct account_tree {
     tree_lock lock;
     ALLOT_NO_UNIQUE_ADDRESS listener_dispatch listeners; // `waiting` is in its tail
-    std::uint32_t waiting = 0; // requests that wait until held bytes are confirmed or cancelled
+    std::uint32_t waiting = 0;  // requests that wait until held bytes are confirmed or cancelled
     tree_node::leaves leaves;   // with a credit step
     account* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;

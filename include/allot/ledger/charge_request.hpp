@@ -32,7 +32,8 @@ class charge_request {
         if (!is_inside_listener(tree_))
             while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
     }
-    // True: something has changed; check again. False: `found` is final, and a refusal was counted.
+    // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
+    // checked.
     ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found) noexcept {
         return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found);
     }
@@ -55,7 +56,7 @@ class charge_request {
             recalls_ = 0;
             return true;
         }
-        if (!found.charged()) found.at->totals().count_refusal();
+        if (!found.charged() && mode_ != charge_mode::checked) found.at->totals().count_refusal();
         return false;
     }
     // Releases the lock for a moment, for the thread that holds bytes. False inside a listener: that thread may be this

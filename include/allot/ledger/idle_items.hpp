@@ -40,9 +40,10 @@ class idle_items {
     template <class Request>
     bool serve(const tree_node& level, const account_item* but, sys::mutex& mutex, Request request) noexcept {
         for (unsigned turn = 0; turn != max_turns; ++turn) {
-            const std::size_t bytes = ask(level, but, mutex);
+            const answer got = ask(level, but, mutex);
+            if (got.items == 0) return false;
             if (request()) return true;
-            if (bytes == 0) return false;
+            if (got.bytes == 0) return false;
         }
         return false;
     }
@@ -50,24 +51,27 @@ class idle_items {
   private:
     static constexpr unsigned max_turns = 8; // others may take what was returned, and not use it either
 
-    // Returns bytes.
-    std::size_t ask(const tree_node& level, const account_item* but, sys::mutex& mutex) noexcept {
+    struct answer {
+        std::size_t items = 0, bytes = 0;
+    };
+    answer ask(const tree_node& level, const account_item* but, sys::mutex& mutex) noexcept {
         check_no_lock_is_held("asks for memory that others do not use");
-        std::size_t bytes = 0;
+        answer got;
         mutex.lock();
         for (account_item* i = all_.first(); i != nullptr;) {
             account_item& it = *i;
             if (&it != but && !it.leaving_ && it.home_->is_below(level)) {
                 ++it.calls_;
                 mutex.unlock();
-                bytes += it.idle_(it);
+                got.bytes += it.idle_(it);
+                ++got.items;
                 mutex.lock();
                 --it.calls_;
             }
             i = all_.after(it);
         }
         mutex.unlock();
-        return bytes;
+        return got;
     }
 
     intrusive_list<account_item, &account_item::in_tree_> all_;

@@ -88,7 +88,7 @@ class level_totals {
         if (const std::size_t all = confirmed(); all > low_water && all - low_water > peak_) peak_ = all - low_water;
     }
     std::size_t peak(std::size_t low_water) const noexcept { return note_peak(low_water), peak_; }
-    void count_refusal() noexcept { ++refused_; }
+    void count_refusal() const noexcept { ++refused_; }
     void count_beyond() noexcept { ++beyond_; }
     // Without what the credit and the tree's shape add.
     account_stats stats() const noexcept {
@@ -117,7 +117,8 @@ class level_totals {
     mutable std::size_t peak_ = 0;
     std::atomic<std::size_t> limit_;
     std::size_t grace_;
-    std::uint64_t refused_ = 0, beyond_ = 0;
+    mutable std::uint64_t refused_ = 0;
+    std::uint64_t beyond_ = 0;
 };
 
 } // namespace detail

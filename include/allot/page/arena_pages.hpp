@@ -209,7 +209,7 @@ class arena_pages {
     page_backing* backing_ = nullptr;
 
     alignas(64) spin_lock lock_{lock_rank::arena}; // for taking pages
-    std::size_t in_trim_ = 0;    // pages between begin_trim() and end_trim(); requires lock_
+    std::size_t in_trim_ = 0;                      // pages between begin_trim() and end_trim(); requires lock_
     page_bitmap bitmap_;
     system_pages system_;
 

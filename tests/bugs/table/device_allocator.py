@@ -17,7 +17,16 @@ BUGS = {
     "idle_piece_goes_back_at_the_first_look": bug(
         "unit/device_allocator/idle.cpp",
         "return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction)",
-        "return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction)"),
+        "return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction)",
+        within="scan_idle"),
+    "device_growth_asks_nobody": bug(
+        "unit/device_allocator/accounts.cpp",
+        "succeeded = succeeded || (asks && ledger_.serve_idle([&] { return ledger_.try_charge(more); }));",
+        ";"),
+    "device_returns_nothing_idle": bug(
+        "unit/device_allocator/accounts.cpp",
+        "{ const guard hold{state_lock_}; poll_frees(); } std::size_t pieces = SIZE_MAX, bytes",
+        "return 0; std::size_t pieces = SIZE_MAX, bytes"),
     "device_refusal_in_a_capture_is_remembered": bug(
         "unit/device_allocator/memory.cpp",
         "cause.out_of_space = all && runs_.prepare();",
