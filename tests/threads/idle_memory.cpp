@@ -120,7 +120,7 @@ TEST_CASE("idle memory of a query is left to it while another query is at its ow
 TEST_CASE("a pool of the user returns what is idle, bit by bit, as long as that helps", "[accounts][idle]") {
     struct pool : allot::account_item {
         explicit pool(account& above)
-            : account_item("pool", "messages", nullptr, &return_some), at{above, name{"pool"}} {
+            : account_item("pool", "messages", nullptr, &return_some), at{above, allot::name{"pool"}} {
             at.add(*this);
         }
         ~pool() {

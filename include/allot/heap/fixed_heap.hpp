@@ -119,18 +119,18 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         }
         return leaving.give();
     }
-    // The owner releases all rows. While this object exists, reclaim() by other threads does not change the heap.
+    // The owner releases all rows. While this object exists, reclaim() by other threads does not change the heap. It
+    // holds no lock, since destructors of rows run meanwhile.
     class emptying {
       public:
         explicit emptying(fixed_heap& heap) noexcept : heap_(heap), leaving_(heap.provider_) {
-            heap_.walk_lock_.lock();
+            const detail::lock_guard walk(heap_.walk_lock_); // after a reclaim that runs
             set(true);
         }
         emptying(const emptying&) = delete;
         emptying& operator=(const emptying&) = delete;
         ~emptying() {
             set(false);
-            heap_.walk_lock_.unlock();
             leaving_.give();
         }
         // The same as drop_pages(), but the pages return to the arena when this object ends.
@@ -314,16 +314,15 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     }
     // Waits for walk_lock_. False: the owner is releasing all rows.
     bool lock_walk() noexcept {
-        while (!walk_lock_.try_lock()) {
-            if (releasing_all_.load(std::memory_order_acquire)) return false;
-            yield();
-        }
-        return true;
+        walk_lock_.lock();
+        if (!releasing_all_.load(std::memory_order_relaxed)) return true;
+        walk_lock_.unlock();
+        return false;
     }
     // Free slots that no heaplet counts. Requires lock_.
     std::size_t cached() noexcept { return this->quarantined() + in_caches(); }
 
-    spin_lock walk_lock_{lock_rank::heap_walk}; // held by a forced reclaim and by `emptying`; taken before lock_
+    spin_lock walk_lock_{lock_rank::heap_walk}; // held by a forced reclaim; taken before lock_
 
     shared_caches<deferred_type> shared_;
 };

@@ -10,6 +10,7 @@
 #include <allot/core/text.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/sync/pause.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>
 #include <utility>
@@ -53,6 +54,7 @@ class arena_client : public detail::arena_client_link {
 };
 
 inline std::size_t arena_base::ask_clients() noexcept {
+    detail::check_no_lock_is_held("asks the clients of an arena");
     std::size_t pages = 0;
     clients_.for_each([&](detail::arena_client_link& c) { pages += static_cast<const arena_client&>(c).reclaim(); });
     return pages;

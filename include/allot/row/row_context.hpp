@@ -8,6 +8,7 @@
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/row/type_table.hpp>
+#include <allot/sys/lock_rank.hpp>
 
 #include <cstddef>
 
@@ -27,6 +28,7 @@ struct row_context {
         report_misuse(facts(kind, heap, type, address, arena));
     }
     void report_damage(misuse kind, const char* heap, const row_type* type, const void* address) const noexcept {
+        detail::check_no_lock_is_held("reports damage");
         damage.write(damage.context, facts(kind, heap, type, address, nullptr));
     }
 
