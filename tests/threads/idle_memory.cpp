@@ -118,31 +118,28 @@ TEST_CASE("idle memory of a query is left to it while another query is at its ow
 }
 
 TEST_CASE("a pool of the user returns what is idle, bit by bit, as long as that helps", "[accounts][idle]") {
-    struct pool : allot::account_item {
-        explicit pool(account& above)
-            : account_item("pool", "messages", nullptr, &return_some), at{above, allot::name{"pool"}} {
+    struct pool final : allot::reclaimer {
+        explicit pool(account& above) : reclaimer("messages", reclaimer::idle), at{above, allot::name{"pool"}} {
             at.add(*this);
         }
         ~pool() {
             at.remove(*this);
             at.refund(at.used());
         }
-        static std::size_t return_some(const account_item& item) noexcept {
-            const auto& own = static_cast<const pool&>(item);
-            ++own.asked;
-            if (own.at.used() < 1_MiB) return 0;
-            own.at.refund(1_MiB);
-            return 1_MiB;
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (at.used() < 1_MiB) return false;
+            at.refund(1_MiB);
+            return true;
         }
-        mutable account at;
-        mutable int asked = 0;
+        account at;
     };
     account query{name{"query"}, limit{8_MiB}};
     account leaf{query, name{"leaf"}};
     pool messages{query};
     CHECK(messages.at.try_charge(6_MiB));
     CHECK(leaf.try_charge(5_MiB));
-    CHECK(messages.asked == 3);
+    CHECK(messages.calls() == 3);
+    CHECK(messages.freed() == 3_MiB);
     CHECK(messages.at.used() == 3_MiB);
     CHECK(query.stats().refused == 0);
     CHECK(!leaf.try_charge(7_MiB)); // all that is idle would not be enough

@@ -12,7 +12,7 @@
 //       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
 //         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
 //         charge_request::retry          before a refusal: recalls credit, waits for held bytes
-//     ask_if_refused                     items at and below the level that refused return idle memory; tries again
+//     with_reclaim                       a refused request is tried again after reclaimers freed memory
 //         tree_node::grant               changes every level up to the root
 //   refund
 //     leaf_credit::give                  one compare-and-swap, if the credit may grow
@@ -141,7 +141,7 @@ class alignas(64) account : detail::tree_node {
     }
     /// As transfer(), but changes nothing if a level has no headroom.
     [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept {
-        return ask_if_refused([&] { return move(from, to, bytes, mode::checked); });
+        return with_reclaim([&] { return move(from, to, bytes, mode::checked); });
     }
 
     /// Reserves bytes of the parent: until the result ends, the account can charge as many bytes more without asking
@@ -203,6 +203,14 @@ class alignas(64) account : detail::tree_node {
     /// Returns: false if it did not wait and a call still runs. The listener must live until that call returns.
     bool remove(account_listener& listener) noexcept;
 
+    /// Calls the reclaimer when this account or one above refuses a request that memory of this account can serve, until
+    /// it is removed. One that is added already is ignored.
+    void add(reclaimer& r) noexcept { tree().reclaimers.add(r, static_cast<detail::tree_node*>(this), shape()); }
+    /// Removes the reclaimer, and waits for a call of it that runs on another thread.
+    /// Returns: false inside a call of it on this thread; it is removed behind that call, and must live until a second
+    /// remove() returns true.
+    bool remove(reclaimer& r) noexcept { return tree().reclaimers.remove(r, shape()); }
+
     void add(account_item& item) noexcept;
     void remove(account_item& item) noexcept;
     /// Counts open buffers and buffer reservations, by 1 or -1. They are reported as leaks, and delay the end of a
@@ -254,11 +262,12 @@ class alignas(64) account : detail::tree_node {
     void cancel(std::size_t bytes) noexcept;
     /// The status of a charge that a closed account refuses; fits while the account is open.
     charge_status why_closed(std::size_t bytes) const noexcept;
-    /// Makes a request again that was refused, after items at and below the account that refused, but this one,
-    /// returned memory that they do not use. request() sets `why` and returns whether it was granted.
+    /// Makes a request again that was refused, while reclaimers at and below the account that refused free memory: those
+    /// up to this cost, but not this one. request() sets `why`, and returns whether it was granted.
     /// Requires: the thread holds no lock of the library. Returns: whether the request was granted.
     template <class Request>
-    static bool serve_idle(const charge_status& why, Request request, const account_item* but = nullptr) noexcept;
+    static bool reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
+                            const reclaimer* but = nullptr) noexcept;
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -285,7 +294,8 @@ class alignas(64) account : detail::tree_node {
     }
     ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
     ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
-    template <class Request> static charge_status ask_if_refused(Request request) noexcept;
+    class reclaim_level;
+    template <class Request> static charge_status with_reclaim(Request request) noexcept;
     void count_refused() const noexcept;
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
     charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
@@ -352,9 +362,10 @@ class alignas(64) account : detail::tree_node {
     charge_status refusal_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
 
+    leak_sink leaks_;
+    std::size_t promised_ = 0; // by maybe_reserve(); requires the lock
+
     alignas(64) detail::account_tree tree_; // used in the root only
-    leak_sink leaks_;                       // last, where the tree leaves space, as what follows
-    std::size_t promised_ = 0;              // by maybe_reserve(); requires the lock
 };
 
 // Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller

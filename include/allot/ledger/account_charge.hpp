@@ -13,20 +13,32 @@ namespace allot::inline ALLOT_ABI {
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
-// Asks at each level that refuses, unless its limit is too low for the request.
+// The account that refused a request, for the sweep of its reclaimers.
+class account::reclaim_level {
+  public:
+    explicit reclaim_level(const account& at) noexcept : at_(at) {}
+    bool holds(const void* home) const noexcept { return static_cast<const tree_node*>(home)->is_below(at_); }
+    std::size_t used() const noexcept { return at_.used(); }
+
+  private:
+    const account& at_;
+};
+// Sweeps at each level that refuses, unless its limit is too low for the request.
 template <class Request>
-ALLOT_COLD bool account::serve_idle(const charge_status& why, Request request, const account_item* but) noexcept {
-    for (const account* asked = nullptr; why.outcome == charge_outcome::over_limit && why.by == refuser::account &&
-                                         why.requested <= why.limit && why.at != asked;) {
-        asked = why.at;
-        if (asked->tree().idle.serve(*asked, but, asked->shape(), request)) return true;
+ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
+                                     const reclaimer* but) noexcept {
+    for (const account* at = nullptr; why.outcome == charge_outcome::over_limit && why.by == refuser::account &&
+                                      why.requested <= why.limit && why.at != at;) {
+        at = why.at;
+        const shortage s{.why = why, .most_cost = most_cost};
+        if (at->tree().reclaimers.serve(reclaim_level{*at}, s, but, at->shape(), request)) return true;
     }
     return false;
 }
-template <class Request> inline charge_status account::ask_if_refused(Request request) noexcept {
+template <class Request> inline charge_status account::with_reclaim(Request request) noexcept {
     charge_status s = request();
     if (ALLOT_UNLIKELY(s.outcome == charge_outcome::over_limit) &&
-        !serve_idle(s, [&] { return (s = request()).charged(); }))
+        !reclaim_for(s, UINT32_MAX, [&] { return (s = request()).charged(); }))
         s.at->count_refused();
     return s;
 }
@@ -38,7 +50,7 @@ inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept 
     const auto request = [&] {
         return tree().listeners.has_listeners() ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
     };
-    const charge_status s = how == mode::checked ? ask_if_refused(request) : request();
+    const charge_status s = how == mode::checked ? with_reclaim(request) : request();
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
@@ -182,7 +194,7 @@ inline void account::cancel(std::size_t bytes) noexcept {
 
 inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
     account_reservation made{*this, bytes};
-    made.status_ = ask_if_refused([&] { return reserve_more(made); });
+    made.status_ = with_reclaim([&] { return reserve_more(made); });
     if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
     return made;
 }

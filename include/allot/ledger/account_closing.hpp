@@ -32,7 +32,10 @@ inline account::account(account* parent, const detail::account_arguments& reques
         const opening now = try_open_below(*parent, requested.reservation, asked);
         if (now == opening::done) break;
         if (now == opening::wait) yield();
-        else asked = true, serve_idle(refusal_, [] { return false; });
+        if (now != opening::ask) continue;
+        asked = true;
+        const auto again = [&] { return try_open_below(*parent, requested.reservation, false) == opening::done; };
+        if (reclaim_for(refusal_, UINT32_MAX, again)) break;
     }
     if (is_open()) notify_child_change(*parent, true);
 }

@@ -1,16 +1,15 @@
-// The shared state of a tree of accounts, in its root: the lock, the leaves with a credit step, the listeners, and the
-// items that may hold memory they do not use.
+// The shared state of a tree of accounts, in its root: the lock, the leaves with a credit step, listeners, reclaimers.
 //
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the listeners' count.
-// Invariant: every open account with a credit step is in `leaves`. Cost: 104 bytes. Threads: any.
+// Invariant: every open account with a credit step is in `leaves`. Cost: 128 bytes. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/ledger/idle_items.hpp>
 #include <allot/ledger/listener_dispatch.hpp>
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
+#include <allot/reclaim/reclaimers.hpp>
 #include <allot/sys/mutex.hpp>
 
 #include <cstddef>
@@ -30,8 +29,8 @@ struct account_tree {
     tree_node::leaves leaves;   // with a credit step
     account* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
-    idle_items idle; // requires the mutex
     sys::mutex shape{lock_rank::tree_shape};
+    detail::reclaimers reclaimers; // the mutex guards their list
 
     // Returns the credit of the leaves at and below `within`, in bytes. With `closes` they are granted none until a
     // charge climbs and fits. Requires the lock.

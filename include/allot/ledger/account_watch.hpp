@@ -89,15 +89,12 @@ inline void account::add(account_item& item) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
     items_.add(item);
-    scope.tree.idle.add(item, *this);
 }
 inline void account::remove(account_item& item) noexcept {
     account* drained = nullptr;
-    for (bool removed = false; !removed; removed ? void() : yield()) {
+    {
         const detail::lock_guard whole(shape());
         const locked scope(*this, false);
-        removed = scope.tree.idle.remove(item);
-        if (!removed) continue; // another thread asks it
         items_.remove(item);
         end_if_drained();
         drained = std::exchange(scope.tree.drained, nullptr);

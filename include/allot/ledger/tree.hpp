@@ -95,22 +95,26 @@ class tree_ledger {
     void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
 
     allot::account& account() const noexcept { return account_; }
-    // Makes a request again that has just been refused, after the other objects at and below the account that refused
-    // returned memory that they do not use. Returns whether it was granted.
+    // Makes a request again that has just been refused, while other objects at and below the account that refused return
+    // memory that they do not use. Returns whether it was granted.
     template <class Request> bool serve_idle(Request request) const noexcept {
-        return allot::account::serve_idle(detail::last_refusal, request, &item_);
+        return allot::account::reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_);
     }
-    // Adds the object to its account as an item: `stats` are committed and resident bytes for reports, and `idle`
-    // returns memory that it does not use, in bytes. leave() removes it, and waits for calls of it.
+    // Adds the object to its account: `stats` are committed and resident bytes for reports, and `idle` returns memory
+    // that it does not use, in bytes. leave() removes it, and waits for calls of it.
     void join(const void* self, item_stats (*stats)(const void*) noexcept,
               std::size_t (*idle)(const void*) noexcept) noexcept {
         item_.self = self;
         item_.stats_of = stats;
-        item_.return_idle = idle;
         account_.add(item_);
+        idle_.self = self;
+        idle_.return_idle = idle;
+        account_.add(idle_);
     }
     void leave() noexcept {
-        if (item_.self != nullptr) account_.remove(item_); // waits for calls of it
+        if (item_.self == nullptr) return;
+        static_cast<void>(account_.remove(idle_)); // waits for a call of it
+        account_.remove(item_);
         item_.self = nullptr;
     }
     // Writes the top holders of the whole tree, for out-of-memory reports.
@@ -118,22 +122,24 @@ class tree_ledger {
 
   private:
     struct pages : account_item {
-        explicit pages(const char* name) noexcept : account_item("pages", name, &stats_of_pages, &return_idle_pages) {}
+        explicit pages(const char* name) noexcept : account_item("pages", name, &stats_of_pages) {}
         static item_stats stats_of_pages(const account_item& item) noexcept {
             const auto& own = static_cast<const pages&>(item);
             return own.stats_of(own.self);
         }
-        static std::size_t return_idle_pages(const account_item& item) noexcept {
-            const auto& own = static_cast<const pages&>(item);
-            return own.return_idle(own.self);
-        }
         const void* self = nullptr;
         item_stats (*stats_of)(const void*) noexcept = nullptr;
+    };
+    struct idle_pages final : reclaimer {
+        explicit idle_pages(const char* name) noexcept : reclaimer(name, reclaimer::idle) {}
+        bool reclaim(const shortage&) noexcept override { return return_idle(self) != 0; }
+        const void* self = nullptr;
         std::size_t (*return_idle)(const void*) noexcept = nullptr;
     };
 
     mutable allot::account account_;
     pages item_{account_.name()};
+    idle_pages idle_{account_.name()};
 };
 
 namespace detail {

@@ -1,0 +1,78 @@
+// A reclaimer: frees memory when a request is short of it. A cache that drops entries, rows that can be written to a
+// file, pages that nobody uses.
+//
+//     struct answers : allot::reclaimer {
+//         answers() : reclaimer("cached answers", 2) {}
+//         bool reclaim(const allot::shortage& s) noexcept override { return drop_oldest(s.missing()); }
+//     };
+//     query.add(cache);          // may be called for requests that `query`, or an account above it, refuses
+//
+// Rules of a call. It may free, refund and release; unregister itself and others; and wait for no lock that a thread
+// may hold while it requests memory: it tries such a lock. A request that it makes is served from what is free, or
+// refused.
+// Invariant: a reclaimer is in one list at most. Cost: 72 bytes; nothing until a request is refused.
+// Threads: one call at a time, on a thread that is short of memory. Source: HPCC Roxie's IBufferedRowCallback, 2011.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/reclaim/shortage.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+namespace detail {
+class cost_groups;
+class reclaimers;
+} // namespace detail
+
+/// Derive from it, and add it to the account that its memory is charged to.
+/// Requires: removed before it or the account ends.
+class reclaimer {
+  public:
+    /// The cost of memory that nobody uses. It is returned for every request, also for pages.
+    static constexpr std::uint32_t idle = 0;
+
+    /// Lower costs are called first; the same cost in turn. Requires: the name outlives the reclaimer.
+    explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept : name_(name), cost_(cost) {}
+    reclaimer(const reclaimer&) = delete;
+    reclaimer& operator=(const reclaimer&) = delete;
+
+    /// Whether a call may help. Called with a lock held: it compares numbers, and does nothing else.
+    virtual bool helps(const shortage&) const noexcept { return true; }
+    /// Frees at least what is missing, if it has as much; in a critical shortage all that it can.
+    /// Returns: whether it freed something. Then the request is tried again.
+    virtual bool reclaim(const shortage&) noexcept = 0;
+
+    const char* name() const noexcept { return name_; }
+    std::uint32_t cost() const noexcept { return cost_; }
+    /// Bytes that became free during its calls, as counted where the requests were refused.
+    std::size_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
+    /// Calls so far.
+    std::size_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
+
+  protected:
+    ~reclaimer() {
+        if (home_ != nullptr) report_misuse({.kind = misuse::living_handle, .heap = name_});
+    }
+
+  private:
+    friend class detail::cost_groups;
+    friend class detail::reclaimers;
+
+    const char* name_;
+    const std::uint32_t cost_;
+    std::uint32_t pass_ = 0;      // the last one that came by
+    const void* home_ = nullptr;  // the account that it was added to; null: none
+    reclaimer* next_ = nullptr;   // in its group, a ring
+    reclaimer* prev_ = nullptr;
+    reclaimer* next_group_ = nullptr; // of the first one of a group
+    std::atomic<std::size_t> freed_{0}, calls_{0};
+    bool runs_ = false;    // a call of it
+    bool leaving_ = false; // no call begins any more
+};
+
+} // namespace allot::inline ALLOT_ABI

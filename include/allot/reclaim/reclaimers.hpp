@@ -1,0 +1,157 @@
+// The reclaimers of one tree of accounts, and sweeps: calls of them until a request is granted.
+//
+// One sweep runs at a time; requests that are refused meanwhile wait for its end and try again, so threads that fail
+// together cause one sweep. A thread that sweeps never waits for another sweep: its own requests are refused.
+//   pass 1       lowest cost first, the same cost in turn; again while something is freed
+//   pass 2       critical, where the cap allows more than idle memory
+// After each call that freed something the request is tried again: what is freed is measured, never summed up.
+// Invariant: a reclaimer is not unlinked while a call of it runs. Cost: 24 bytes. Threads: any; the owner's mutex guards
+// the list, and is not held during a call. Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/reclaim/cost_groups.hpp>
+#include <allot/reclaim/reclaimer.hpp>
+#include <allot/reclaim/shortage.hpp>
+#include <allot/sync/pause.hpp>
+#include <allot/sys/lock_rank.hpp>
+#include <allot/sys/mutex.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// Sweeps that this thread is inside of.
+inline constinit thread_local unsigned sweeps_of_this_thread = 0;
+
+class reclaimers {
+  public:
+    reclaimers() = default;
+    reclaimers(const reclaimers&) = delete;
+    reclaimers& operator=(const reclaimers&) = delete;
+
+    // `home`: what its memory is charged to, for Level::holds(). One that is added already is ignored.
+    void add(reclaimer& r, const void* home, sys::mutex& mutex) noexcept {
+        mutex.lock();
+        r.leaving_ = false;
+        if (r.home_ == nullptr) {
+            r.home_ = home;
+            r.pass_ = pass_;
+            groups_.add(r);
+            count_.fetch_add(1, std::memory_order_relaxed);
+        }
+        mutex.unlock();
+    }
+    // Waits for a call of it that runs on another thread. False: it is called by this thread now, and removed when that
+    // call returns.
+    bool remove(reclaimer& r, sys::mutex& mutex) noexcept {
+        for (;; yield()) {
+            mutex.lock();
+            r.leaving_ = true;
+            const bool runs = r.runs_;
+            if (!runs && r.home_ != nullptr) unlink(r);
+            mutex.unlock();
+            if (!runs) return true;
+            if (sweeper_.load(std::memory_order_relaxed) == sys::thread_token()) return false;
+        }
+    }
+    bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+
+    // Makes a request again that was refused, until it is granted or no reclaimer can free more. `Level` is what
+    // refused: holds(home) says, with the mutex held, whether memory of that home counts there, and used() is its
+    // bytes. Requires that the thread holds no lock.
+    template <class Level, class Request>
+    bool serve(const Level& level, shortage s, const reclaimer* but, sys::mutex& mutex, Request request) noexcept {
+        check_no_lock_is_held("asks for memory");
+        if (empty()) return false;
+        const std::uint32_t seen = sweeps_.load(std::memory_order_acquire);
+        if (!begin_sweep()) return false;
+        ++sweeps_of_this_thread;
+        const bool granted = (sweeps_.load(std::memory_order_relaxed) != seen && request()) ||
+                             sweep(level, s, but, mutex, request);
+        --sweeps_of_this_thread;
+        sweeps_.fetch_add(1, std::memory_order_release);
+        sweeper_.store(0, std::memory_order_release);
+        sweeper_.notify_all();
+        return granted;
+    }
+
+  private:
+    static constexpr unsigned max_passes = 8; // others may take what was freed, and not use it either
+
+    // False: this thread sweeps already, and must not wait for others.
+    bool begin_sweep() noexcept {
+        const std::uintptr_t me = sys::thread_token();
+        for (;;) {
+            std::uintptr_t is = 0;
+            if (sweeper_.compare_exchange_strong(is, me, std::memory_order_acquire)) return true;
+            if (sweeps_of_this_thread != 0) return false;
+            sweeper_.wait(is, std::memory_order_relaxed);
+        }
+    }
+    template <class Level, class Request>
+    bool sweep(const Level& level, shortage& s, const reclaimer* but, sys::mutex& mutex, Request request) noexcept {
+        bool freed = true;
+        for (unsigned n = 0; freed && n != max_passes; ++n) {
+            freed = false;
+            if (pass(level, s, but, mutex, request, freed)) return true;
+        }
+        if (s.most_cost == reclaimer::idle) return false;
+        s.critical = true;
+        return pass(level, s, but, mutex, request, freed);
+    }
+    template <class Level, class Request>
+    bool pass(const Level& level, const shortage& s, const reclaimer* but, sys::mutex& mutex, Request request,
+              bool& freed) noexcept {
+        ++pass_;
+        mutex.lock();
+        for (reclaimer* r = groups_.first(); r != nullptr && r->cost_ <= s.most_cost;) {
+            reclaimer& it = *r;
+            const bool comes_first = std::exchange(it.pass_, pass_) != pass_; // else called, or added in a call
+            if (comes_first && &it != but && !it.leaving_ && level.holds(it.home_) && it.helps(s)) {
+                it.runs_ = true;
+                mutex.unlock();
+                const bool granted = call(it, level, s, request, freed);
+                mutex.lock();
+                it.runs_ = false;
+                if (granted) groups_.rotate_behind(it);
+                r = granted ? nullptr : groups_.after(it);
+                if (it.leaving_) unlink(it);
+                if (granted) return mutex.unlock(), true;
+            } else {
+                r = groups_.after(it);
+            }
+        }
+        mutex.unlock();
+        return false;
+    }
+    template <class Level, class Request>
+    static bool call(reclaimer& it, const Level& level, const shortage& s, Request request, bool& freed) noexcept {
+        const std::size_t before = level.used();
+        it.calls_.fetch_add(1, std::memory_order_relaxed);
+        if (!it.reclaim(s)) return false;
+        freed = true;
+        const std::size_t after = level.used();
+        if (after < before) it.freed_.fetch_add(before - after, std::memory_order_relaxed);
+        return request();
+    }
+    void unlink(reclaimer& r) noexcept {
+        groups_.remove(r);
+        r.home_ = nullptr;
+        count_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+    cost_groups groups_;
+    std::atomic<std::uintptr_t> sweeper_{0}; // the thread of the sweep that runs; 0: none
+    std::atomic<std::uint32_t> sweeps_{0};   // that have ended
+    std::uint32_t pass_ = 0;                 // of the sweep that runs
+    std::atomic<std::uint32_t> count_{0};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
