@@ -45,9 +45,10 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
     if (bytes >= large &&
         !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is rarely more than twice the request
         const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? capacity_for(bytes) : bytes;
-        if (!by.fits(least)) { // a request calls listeners, which may free memory
-            const charge_status s = by.try_hold(least);
-            if (!s) return report_status(s), buffer{};
+        if (!by.fits(least)) { // a request calls listeners and reclaimers, which may free memory
+            charge_status s = by.try_hold(least);
+            const auto again = [&] { return (s = by.try_hold(least)).charged(); };
+            if (!s && !account::reclaim_for(s, UINT32_MAX, again)) return report_status(s), buffer{};
             by.cancel(least);
         }
     }

@@ -63,7 +63,7 @@ template <class Ledger> class charged_pages {
         arena_.give(first, pages);
         refund(pages, on_refunded);
     }
-    // Refunds pages that were given back to the arena. Calls on_refunded() once other threads can take and charge them,
+    // Refunds pages that returned to the arena. Calls on_refunded() once other threads can take and charge them,
     // before any listener is called.
     void refund(std::size_t pages) noexcept { ledger_.refund(bytes_of(pages)); }
     template <class OnRefunded> void refund(std::size_t pages, OnRefunded on_refunded) noexcept {

@@ -37,7 +37,7 @@ class page_provider {
         arena_.give(first, pages);
         refund(pages, taken);
     }
-    // Refunds pages that were given back to the arena; the move ends before a listener is called.
+    // Refunds pages that returned to the arena; the move ends before a listener is called.
     virtual void refund(std::size_t pages) noexcept = 0;
     virtual void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept = 0;
     detail::pages_in_transit& in_transit() noexcept { return in_transit_; }

@@ -203,12 +203,10 @@ class alignas(64) account : detail::tree_node {
     /// Returns: false if it did not wait and a call still runs. The listener must live until that call returns.
     bool remove(account_listener& listener) noexcept;
 
-    /// Calls the reclaimer when this account or one above refuses a request that memory of this account can serve, until
-    /// it is removed. One that is added already is ignored.
+    /// Calls the reclaimer for requests that this account or one above refuses, until it is removed.
     void add(reclaimer& r) noexcept { tree().reclaimers.add(r, static_cast<detail::tree_node*>(this), shape()); }
-    /// Removes the reclaimer, and waits for a call of it that runs on another thread.
-    /// Returns: false inside a call of it on this thread; it is removed behind that call, and must live until a second
-    /// remove() returns true.
+    /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
+    /// thread; it is not called again, and must live until a second remove() returns true.
     bool remove(reclaimer& r) noexcept { return tree().reclaimers.remove(r, shape()); }
 
     void add(account_item& item) noexcept;
@@ -262,8 +260,8 @@ class alignas(64) account : detail::tree_node {
     void cancel(std::size_t bytes) noexcept;
     /// The status of a charge that a closed account refuses; fits while the account is open.
     charge_status why_closed(std::size_t bytes) const noexcept;
-    /// Makes a request again that was refused, while reclaimers at and below the account that refused free memory: those
-    /// up to this cost, but not this one. request() sets `why`, and returns whether it was granted.
+    /// Makes a request again that was refused, while reclaimers at and below the account that refused free memory:
+    /// those up to this cost, but not this one. request() sets `why`, and returns whether it was granted.
     /// Requires: the thread holds no lock of the library. Returns: whether the request was granted.
     template <class Request>
     static bool reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,

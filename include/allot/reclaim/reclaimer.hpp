@@ -1,5 +1,5 @@
 // A reclaimer: frees memory when a request is short of it. A cache that drops entries, rows that can be written to a
-// file, pages that nobody uses.
+// file, unused pages.
 //
 //     struct answers : allot::reclaimer {
 //         answers() : reclaimer("cached answers", 2) {}
@@ -33,7 +33,7 @@ class reclaimers;
 /// Requires: removed before it or the account ends.
 class reclaimer {
   public:
-    /// The cost of memory that nobody uses. It is returned for every request, also for pages.
+    /// The cost of unused memory. It is returned for every request, also for pages.
     static constexpr std::uint32_t idle = 0;
 
     /// Lower costs are called first; the same cost in turn. Requires: the name outlives the reclaimer.
@@ -65,9 +65,9 @@ class reclaimer {
 
     const char* name_;
     const std::uint32_t cost_;
-    std::uint32_t pass_ = 0;      // the last one that came by
-    const void* home_ = nullptr;  // the account that it was added to; null: none
-    reclaimer* next_ = nullptr;   // in its group, a ring
+    std::uint32_t pass_ = 0;     // the last one that came by
+    const void* home_ = nullptr; // the account that it was added to; null: none
+    reclaimer* next_ = nullptr;  // in its group, a ring
     reclaimer* prev_ = nullptr;
     reclaimer* next_group_ = nullptr; // of the first one of a group
     std::atomic<std::size_t> freed_{0}, calls_{0};

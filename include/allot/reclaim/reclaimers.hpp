@@ -47,8 +47,7 @@ class reclaimers {
         }
         mutex.unlock();
     }
-    // Waits for a call of it that runs on another thread. False: it is called by this thread now, and removed when that
-    // call returns.
+    // Waits for a call of it that runs on another thread. False: a call of it runs on this thread; no other begins.
     bool remove(reclaimer& r, sys::mutex& mutex) noexcept {
         for (;; yield()) {
             mutex.lock();
@@ -72,8 +71,8 @@ class reclaimers {
         const std::uint32_t seen = sweeps_.load(std::memory_order_acquire);
         if (!begin_sweep()) return false;
         ++sweeps_of_this_thread;
-        const bool granted = (sweeps_.load(std::memory_order_relaxed) != seen && request()) ||
-                             sweep(level, s, but, mutex, request);
+        const bool granted =
+            (sweeps_.load(std::memory_order_relaxed) != seen && request()) || sweep(level, s, but, mutex, request);
         --sweeps_of_this_thread;
         sweeps_.fetch_add(1, std::memory_order_release);
         sweeper_.store(0, std::memory_order_release);
@@ -119,13 +118,13 @@ class reclaimers {
                 const bool granted = call(it, level, s, request, freed);
                 mutex.lock();
                 it.runs_ = false;
-                if (granted) groups_.rotate_behind(it);
-                r = granted ? nullptr : groups_.after(it);
-                if (it.leaving_) unlink(it);
-                if (granted) return mutex.unlock(), true;
-            } else {
-                r = groups_.after(it);
+                if (granted) {
+                    groups_.rotate_behind(it);
+                    mutex.unlock();
+                    return true;
+                }
             }
+            r = groups_.after(it);
         }
         mutex.unlock();
         return false;

@@ -1,34 +1,23 @@
 """Bugs of accounts and ledgers: limits, refunds, listeners, closing."""
-from .bug import bug, wait
+from .bug import bug
 
 BUGS = {
-    "idle_memory_of_others_is_taken": bug(
-        "threads/idle_memory.cpp",
-        "!it.leaving_ && it.home_->is_below(level)",
-        "!it.leaving_"),
     "hopeless_request_asks": bug(
         "threads/idle_memory.cpp",
-        "why.requested <= why.limit && why.at != asked;",
-        "why.at != asked;"),
-    "asked_once_for_idle_memory": bug(
-        "threads/idle_memory.cpp",
-        "if (got.bytes == 0) return false;",
-        "return false;"),
-    "item_ends_while_it_is_asked": bug(
-        "threads/idle_memory.cpp",
-        "if (item.calls_ != 0) return false;",
-        "",
-        "got.bytes += it.idle_(it);",
-        wait(2, 200) + "got.bytes += it.idle_(it);"),
+        "why.requested <= why.limit && why.at != at;",
+        "why.at != at;"),
+    "pages_spill_what_others_use": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_)",
+        "reclaim_for(detail::last_refusal, UINT32_MAX, request, &idle_)"),
+    "refused_by_another_level_in_the_end": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "return static_cast<const tree_node*>(home)->is_below(at_);",
+        "return home != nullptr;"),
     "request_for_pages_asks_nobody": bug(
         "threads/idle_memory.cpp",
         "if (ledger_.serve_idle(again)) return got;",
         ";"),
-    "lock_waited_for_out_of_order": bug(
-        "death/lock_rank.cpp",
-        "held >= rank) {",
-        "held > rank) {",
-        within="waits"),
     "ledger_adds_then_checks": bug(
         "conform/ledger.cpp",
         "std::size_t used = used_.load(std::memory_order_relaxed); do {",

@@ -1,0 +1,48 @@
+"""Bugs of reclaimers, and of the order of locks."""
+from .bug import bug, wait
+
+BUGS = {
+    "lock_waited_for_out_of_order": bug(
+        "death/lock_rank.cpp",
+        "held >= rank) {",
+        "held > rank) {",
+        within="waits"),
+    "reclaimer_ends_while_it_is_called": bug(
+        "threads/idle_memory.cpp",
+        "const bool runs = r.runs_;",
+        "const bool runs = false;",
+        "const std::size_t before = level.used();",
+        wait(2, 200) + "const std::size_t before = level.used();"),
+    "one_pass_of_idle_memory": bug(
+        "threads/idle_memory.cpp",
+        "freed && n != max_passes;",
+        "n == 0;"),
+    "first_reclaimer_always_called_first": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "groups_.rotate_behind(it); mutex.unlock();",
+        "mutex.unlock();"),
+    "called_after_the_request_is_granted": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "groups_.rotate_behind(it); mutex.unlock(); return true;",
+        "groups_.rotate_behind(it);"),
+    "no_critical_pass": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "s.critical = true; return pass(level, s, but, mutex, request, freed);",
+        "return false;"),
+    "high_cost_called_first": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "(*link)->cost_ < cost) link",
+        "(*link)->cost_ > cost) link"),
+    "request_inside_a_sweep_waits": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "if (sweeps_of_this_thread != 0) return false;",
+        ""),
+    "each_thread_sweeps": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "(sweeps_.load(std::memory_order_relaxed) != seen && request())",
+        "false"),
+    "unhelpful_reclaimer_called": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "level.holds(it.home_) && it.helps(s)",
+        "level.holds(it.home_)"),
+}
