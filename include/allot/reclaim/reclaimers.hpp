@@ -67,14 +67,10 @@ class reclaimers {
     template <class Level, class Request>
     bool serve(const Level& level, shortage s, const reclaimer* but, sys::mutex& mutex, Request request) noexcept {
         check_no_lock_is_held("asks for memory");
-        if (empty()) return false;
-        const std::uint32_t seen = sweeps_.load(std::memory_order_acquire);
-        if (!begin_sweep()) return false;
+        if (empty() || !begin_sweep()) return false;
         ++sweeps_of_this_thread;
-        const bool granted =
-            (sweeps_.load(std::memory_order_relaxed) != seen && request()) || sweep(level, s, but, mutex, request);
+        const bool granted = request() || sweep(level, s, but, mutex, request); // the last sweep may have freed enough
         --sweeps_of_this_thread;
-        sweeps_.fetch_add(1, std::memory_order_release);
         sweeper_.store(0, std::memory_order_release);
         sweeper_.notify_all();
         return granted;
@@ -107,8 +103,8 @@ class reclaimers {
     template <class Level, class Request>
     bool pass(const Level& level, const shortage& s, const reclaimer* but, sys::mutex& mutex, Request request,
               bool& freed) noexcept {
-        ++pass_;
         mutex.lock();
+        ++pass_;
         for (reclaimer* r = groups_.first(); r != nullptr && r->cost_ <= s.most_cost;) {
             reclaimer& it = *r;
             const bool comes_first = std::exchange(it.pass_, pass_) != pass_; // else called, or added in a call
@@ -147,8 +143,7 @@ class reclaimers {
 
     cost_groups groups_;
     std::atomic<std::uintptr_t> sweeper_{0}; // the thread of the sweep that runs; 0: none
-    std::atomic<std::uint32_t> sweeps_{0};   // that have ended
-    std::uint32_t pass_ = 0;                 // of the sweep that runs
+    std::uint32_t pass_ = 0;                 // of the sweep that runs; requires the mutex
     std::atomic<std::uint32_t> count_{0};
 };
 

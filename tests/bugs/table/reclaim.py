@@ -39,8 +39,8 @@ BUGS = {
         ""),
     "each_thread_sweeps": bug(
         "unit/reclaim/reclaimers.cpp",
-        "(sweeps_.load(std::memory_order_relaxed) != seen && request())",
-        "false"),
+        "request() || sweep(level, s, but, mutex, request);",
+        "sweep(level, s, but, mutex, request);"),
     "unhelpful_reclaimer_called": bug(
         "unit/reclaim/reclaimers.cpp",
         "level.holds(it.home_) && it.helps(s)",
