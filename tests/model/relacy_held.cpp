@@ -129,6 +129,7 @@ template <bool Twice> struct held : rl::test_suite<held<Twice>, 4> {
         } else if (index == 2) { // fixed_heap::claim finds none
             lock.lock($);
             if (may_be_due($).load(mo_relaxed)) find_due(); // page_queues::flush_due
+            else if (owing($)) settle();                    // another page takes its place: flush_or_defer
             lock.unlock($);
         } else {
             collect_noted();

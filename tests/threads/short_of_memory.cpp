@@ -44,9 +44,10 @@ std::size_t refusals(std::size_t bytes, std::size_t limit, unsigned threads, std
     return refused.load();
 }
 
-struct shared_waiting : allot::policies<allot::page::of<allot::arena<>>, allot::guard::quarantine<64>> {};
-struct shared_plain : allot::policies<allot::page::of<allot::arena<>>> {};
-struct shared_delayed : allot::policies<allot::page::of<allot::arena<>>, allot::slots::delay_release> {};
+template <class... Ps> struct shared : allot::policies<allot::page::of<allot::arena<>>, allot::heap::shared, Ps...> {};
+struct shared_waiting : shared<allot::guard::quarantine<64>> {};
+struct shared_plain : shared<> {};
+struct shared_delayed : shared<allot::slots::delay_release> {};
 
 // A manager at rest, whose arena another manager asks for pages: it has `live` rows at each moment.
 template <class Set> void counts_exactly() {

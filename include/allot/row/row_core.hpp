@@ -171,8 +171,9 @@ template <class Set> class row_core {
     }
     // An address outside the arena. Checked builds report it as misuse if it is in another arena.
     void ignore_foreign(const void* row) noexcept {
-        const arena_base* const its = ALLOT_CHECKED != 0 ? arena_at(row) : nullptr;
-        if (its != nullptr) context_.report(misuse::not_shared_arena, "", nullptr, row, its->name());
+        if constexpr (ALLOT_CHECKED != 0)
+            if (const auto* const its = arena_at(row))
+                context_.report(misuse::not_shared_arena, "", nullptr, row, its->name());
     }
     // Lets the trace sample a row that a row_heap allocated.
     ALLOT_ALWAYS_INLINE void allocated(std::size_t bytes, const row_type& type) noexcept {
@@ -219,8 +220,7 @@ template <class Set> class row_core {
     }
     template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {
         if (row == nullptr) return nullptr;
-        auto made =
-            row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // releases it if T's constructor throws
+        auto made = row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // for a constructor that throws
         T* object = nullptr;
         if constexpr (std::is_constructible_v<T, Args...>) object = ::new (row) T(std::forward<Args>(args)...);
         else object = ::new (row) T{std::forward<Args>(args)...}; // an aggregate

@@ -59,7 +59,7 @@ BUGS = {
     "caches_flushed_without_the_lock": bug(
         "threads/short_of_memory.cpp",
         "put_all_locked(*borrowed, borrowed->slots());",
-        "lock_.unlock(); flush(*borrowed); lock_.lock();"),
+        "lock_.unlock(); put_all_locked(*borrowed, borrowed->slots()); lock_.lock();"),
     "row_waits_in_two_steps": bug(
         "threads/guards.cpp",
         "return places_[at].exchange(row, std::memory_order_acq_rel);",

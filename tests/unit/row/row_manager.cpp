@@ -216,7 +216,7 @@ TEST_CASE("leaked rows without a type are reported by heap and size", "[row]") {
         const allot::leak_sink sink{
             [](void* to, std::string_view text) noexcept { *static_cast<std::string*>(to) += text; }, &reported};
         allot::row_manager<uncounted> rows{allot::limit{8_MiB}, sink};
-        for (const std::size_t bytes : {64, 64, 128}) static_cast<void>(rows.allocate(bytes));
+        for (const std::size_t bytes : {64u, 64u, 128u}) static_cast<void>(rows.allocate(bytes));
     }
     INFO(reported);
     CHECK(reported.find("heap rows of 64 bytes: 2 rows\n") != std::string::npos);
