@@ -102,6 +102,11 @@ template <class T> class atomic_of {
         return value_.compare_exchange_strong(was, value, order_of(order), $, failure_of(order), $);
     }
 
+    void wait(T was, std::memory_order order) const {
+        while (load(order) == was) rl::yield(1, $);
+    }
+    void notify_all() {}
+
   private:
     rl::atomic<kept> value_;
 };

@@ -85,7 +85,7 @@ struct buffer_block {
     buffer_ledger* ledgers = nullptr;
     buffer_source source;
     std::atomic<account_log*> log{nullptr};
-    spin_lock lock{lock_rank::block};
+    basic_spin_lock<lock_rank::block> lock;
     bool is_foreign;
     bool host_access;
     bool was_shared = false; // had a second ledger; set once, by an owner of a view of the first

@@ -16,7 +16,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-inline constexpr std::size_t buffer_record = ALLOT_CHECKED != 0 ? 112 : 104;
+inline constexpr std::size_t buffer_record = 104;
 
 // Constant-initialized and without a destructor, so that it is usable until the thread ends.
 struct record_list {

@@ -324,7 +324,7 @@ template <class Policies> class chunk_heap {
     std::atomic<bool> excess_{false}; // more is free than trim_threshold_
     pages_in_transit in_transit_;
     page_blocks<pages_type> blocks_; // after the members that it uses
-    mutable spin_lock lock_{lock_rank::heap};
+    mutable basic_spin_lock<lock_rank::heap> lock_;
     fit_type fit_{unit};
     std::size_t trim_threshold_ = 2 * chunk_;
     std::array<std::size_t, max_classes> out_{}; // blocks, live or cached, by class

@@ -322,7 +322,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     // Free slots that no heaplet counts. Requires lock_.
     std::size_t cached() noexcept { return this->quarantined() + in_caches(); }
 
-    spin_lock walk_lock_{lock_rank::heap_walk}; // held by a forced reclaim; taken before lock_
+    basic_spin_lock<lock_rank::heap_walk> walk_lock_; // held by a forced reclaim; taken before lock_
 
     shared_caches<deferred_type> shared_;
 };

@@ -165,7 +165,7 @@ class heap_group {
     void* threads_ = nullptr;
     std::atomic<std::uint32_t> shortages_{0};
     mpsc_stack<heap_base, &heap_base::empty_link> noted_;
-    spin_lock open_lock_{lock_rank::heap_group}; // the members below, and handles being opened and closed
+    basic_spin_lock<lock_rank::heap_group> open_lock_; // the members below, and handles being opened and closed
     detail::heap_index index_;
     detail::unused_heaps unused_;
 };

@@ -120,7 +120,7 @@ class pages_in_transit {
         return others;
     }
 
-    spin_lock lock_{lock_rank::pages_in_transit}; // the members below
+    basic_spin_lock<lock_rank::pages_in_transit> lock_; // the members below
     move* moves_ = nullptr;
     request* requests_ = nullptr;
     std::uint64_t begun_ = 0; // moves, numbered from 0

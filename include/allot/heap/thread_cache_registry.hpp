@@ -237,7 +237,7 @@ template <class Owner, class Cache> class thread_cache_registry {
     std::atomic<std::size_t> references_{1};
     std::atomic<bool> closed_{false};
     intrusive_list<entry, &entry::in_registry> entries_;
-    spin_lock lock_{lock_rank::threads};
+    basic_spin_lock<lock_rank::threads> lock_;
     sys::mutex emptying_{lock_rank::thread_caches}; // taken before lock_
 };
 

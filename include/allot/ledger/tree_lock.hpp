@@ -48,7 +48,7 @@ class tree_lock {
             n = following;
         }
     }
-    spin_lock lock_{lock_rank::tree};
+    basic_spin_lock<lock_rank::tree> lock_;
     tree_node::deferred_nodes deferred_;
 };
 

@@ -208,8 +208,8 @@ class arena_pages {
     bool headers_out_of_band_ = false;     // the host does not touch the pages
     page_backing* backing_ = nullptr;
 
-    alignas(64) spin_lock lock_{lock_rank::arena}; // for taking pages
-    std::size_t in_trim_ = 0;                      // pages between begin_trim() and end_trim(); requires lock_
+    alignas(64) basic_spin_lock<lock_rank::arena> lock_; // for taking pages
+    std::size_t in_trim_ = 0;                            // pages between begin_trim() and end_trim(); requires lock_
     page_bitmap bitmap_;
     system_pages system_;
 

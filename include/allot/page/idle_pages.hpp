@@ -75,11 +75,11 @@ class idle_pages {
 
     const std::uint64_t after_; // nanoseconds
     std::uint64_t (*const now_)() noexcept;
-    word* recently_used_ = nullptr;            // pages given back since the last look at their word
-    spin_lock walking_{lock_rank::idle_pages}; // the members below
-    std::uint64_t next_ = 0;                   // no walk begins before this time
-    std::size_t at_ = 0;                       // 2 w: before word w; 2 w + 1: within it
-    std::uint64_t to_return_ = 0;              // pages of that word
+    word* recently_used_ = nullptr;                  // pages given back since the last look at their word
+    basic_spin_lock<lock_rank::idle_pages> walking_; // the members below
+    std::uint64_t next_ = 0;                         // no walk begins before this time
+    std::size_t at_ = 0;                             // 2 w: before word w; 2 w + 1: within it
+    std::uint64_t to_return_ = 0;                    // pages of that word
 };
 
 // The state that an arena keeps for its retain policy: idle_pages under retain::idle, else nothing.

@@ -128,7 +128,7 @@ template <class Rows, class List> class buckets {
     row_context& context_;
     const size_classes<List> classes_;
     const std::size_t largest_;
-    spin_lock create_lock_{lock_rank::buckets};
+    basic_spin_lock<lock_rank::buckets> create_lock_;
     heap_array heaps_{};
     detail::spare_bins<heap> spare_bins_;
     std::array<std::atomic<heap_array*>, log2_floor(row_type::max_align) - 3> over_aligned_{}; // 16, 32, .. 4096

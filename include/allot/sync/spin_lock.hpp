@@ -15,30 +15,31 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class spin_lock {
+template <lock_rank Rank> class basic_spin_lock {
   public:
-    constexpr explicit spin_lock(lock_rank rank = lock_rank::leaf) noexcept : order_(rank) {}
-    spin_lock(const spin_lock&) = delete;
-    spin_lock& operator=(const spin_lock&) = delete;
+    basic_spin_lock() = default;
+    basic_spin_lock(const basic_spin_lock&) = delete;
+    basic_spin_lock& operator=(const basic_spin_lock&) = delete;
 
     // Always inline, so that a path's instructions do not depend on the rest of the program.
     ALLOT_ALWAYS_INLINE void lock() noexcept {
-        order_.waits();
+        order().waits();
         if (ALLOT_LIKELY(try_lock())) return;
         wait();
     }
     ALLOT_ALWAYS_INLINE bool try_lock() noexcept {
         const bool took =
             held_.load(std::memory_order_relaxed) == 0 && held_.exchange(1, std::memory_order_acquire) == 0;
-        if (took) order_.locked();
+        if (took) order().locked();
         return took;
     }
     void unlock() noexcept {
-        order_.unlocked();
+        order().unlocked();
         held_.store(0, std::memory_order_release);
     }
 
   private:
+    static constexpr detail::lock_order order() noexcept { return detail::lock_order{Rank}; }
     ALLOT_COLD void wait() noexcept {
         for (unsigned spins = 0; !try_lock(); ++spins) {
             if (spins < 64) pause();
@@ -46,7 +47,7 @@ class spin_lock {
         }
     }
     std::atomic<std::uint32_t> held_{0};
-    ALLOT_NO_UNIQUE_ADDRESS detail::lock_order order_;
 };
+using spin_lock = basic_spin_lock<lock_rank::leaf>;
 
 } // namespace allot::inline ALLOT_ABI

@@ -7,7 +7,7 @@ namespace {
 
 static_assert(sizeof(allot::buffer) == 24);
 static_assert(sizeof(allot::detail::buffer_ledger) == 32);
-static_assert(sizeof(allot::detail::buffer_block) == (ALLOT_CHECKED != 0 ? 112 : 104)); // its lock has a rank
+static_assert(sizeof(allot::detail::buffer_block) == 104);
 static_assert(sizeof(allot::buffer_memory) == 16);
 static_assert(sizeof(allot::buffer_reservation) == 48);
 static_assert(sizeof(allot::value_vector<double>) == 64 && sizeof(allot::value_vector<char>) == 64);
