@@ -177,8 +177,8 @@ class slot_supply : public heap_base,
     std::atomic<bool> abandoned_{false};     // without handles: keeps no empty page
     std::atomic<bool> releasing_all_{false}; // its owner is releasing all rows
 
-    alignas(64)
-        basic_spin_lock<lock_rank::heap> lock_; // protects the members below, and users_ and caches_ of fixed_heap
+    // Protects the members below, and users_ and caches_ of fixed_heap.
+    alignas(64) basic_spin_lock<lock_rank::heap> lock_;
     ALLOT_NO_UNIQUE_ADDRESS std::conditional_t<scans, scan_counters, no_scan_counters> scans_;
     page_queues<page> pages_;
 
