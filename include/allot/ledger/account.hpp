@@ -208,7 +208,6 @@ class alignas(64) account : detail::tree_node {
     /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
     /// thread; it is not called again, and must live until a second remove() returns true.
     bool remove(reclaimer& r) noexcept { return tree().reclaimers.remove(r, shape()); }
-
     void add(account_item& item) noexcept;
     void remove(account_item& item) noexcept;
     /// Counts open buffers and buffer reservations, by 1 or -1. They are reported as leaks, and delay the end of a
@@ -297,6 +296,7 @@ class alignas(64) account : detail::tree_node {
     void count_refused() const noexcept;
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
     charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
+    charge_status charge_or_reclaim(std::size_t bytes, mode how) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
     template <class OnRefunded> void refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept;
     void refund_locked(std::size_t bytes) noexcept;

@@ -47,24 +47,27 @@ ALLOT_COLD inline void account::count_refused() const noexcept {
     totals().count_refusal();
 }
 inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
-    const auto request = [&] {
-        return tree().listeners.has_listeners() ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
-    };
-    const charge_status s = how == mode::checked ? with_reclaim(request) : request();
+    const charge_status s =
+        tree().listeners.has_listeners() ? charge_and_notify(bytes, how) : charge_or_reclaim(bytes, how);
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
+inline charge_status account::charge_or_reclaim(std::size_t bytes, mode how) noexcept {
+    const auto request = [&] { return charge_locked(bytes, how); };
+    return how == mode::checked ? with_reclaim(request) : request();
+}
 inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noexcept {
-    detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
+    using round = detail::listener_dispatch::round;
     charge_status s;
     if (how != mode::forced)
-        calls.each(*this, [&](account_listener& l, const tree_node& at) {
+        round{tree().listeners, tree().lock, *this}.each(*this, [&](account_listener& l, const tree_node& at) {
             if (l.before(*this, bytes)) return true;
             s = of(&at)->status(charge_outcome::vetoed, bytes, of(&at)->used(), at.totals().limit());
             return false;
         });
     if (!s.charged()) return s;
-    s = charge_locked(bytes, how);
+    s = charge_or_reclaim(bytes, how); // in no round, so that refunds of reclaimers are told
+    round calls{tree().listeners, tree().lock, *this};
     unsigned tries = 0;
     if (!s.charged())
         calls.each(*this, [&](account_listener& l, const tree_node&) {

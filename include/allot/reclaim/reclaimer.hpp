@@ -11,7 +11,7 @@
 // may hold while it requests memory: it tries such a lock. A request that it makes is served from what is free, or
 // refused.
 // Invariant: a reclaimer is in one list at most. Cost: 72 bytes; nothing until a request is refused.
-// Threads: one call at a time, on a thread that is short of memory. Source: HPCC Roxie's IBufferedRowCallback, 2011.
+// Threads: on a thread that is short of memory; one call at a time, but several for idle memory. Source: HPCC Roxie's IBufferedRowCallback, 2011.
 #pragma once
 
 #include <allot/config.hpp>
@@ -71,8 +71,8 @@ class reclaimer {
     reclaimer* prev_ = nullptr;
     reclaimer* next_group_ = nullptr; // of the first one of a group
     std::atomic<std::size_t> freed_{0}, calls_{0};
-    bool runs_ = false;    // a call of it
-    bool leaving_ = false; // no call begins any more
+    std::uint32_t running_ = 0; // calls
+    bool leaving_ = false;      // no call begins any more
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -1,7 +1,8 @@
 // The reclaimers of one tree of accounts, and sweeps: calls of them until a request is granted.
 //
 // One sweep runs at a time; requests that are refused meanwhile wait for its end and try again, so threads that fail
-// together cause one sweep. A thread that sweeps never waits for another sweep: its own requests are refused.
+// together cause one sweep. Sweeps of idle memory alone do not wait. A thread that is inside a call never waits for a
+// sweep: its requests are refused.
 //   pass 1       lowest cost first, the same cost in turn; again while something is freed
 //   pass 2       critical, where the cap allows more than idle memory
 // After each call that freed something the request is tried again: what is freed is measured, never summed up.
@@ -26,8 +27,12 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// Sweeps that this thread is inside of.
-inline constinit thread_local unsigned sweeps_of_this_thread = 0;
+// A call of a reclaimer on this thread, and the call that it is inside of.
+struct reclaim_call {
+    const reclaimer& of;
+    const reclaim_call* const outer;
+};
+inline constinit thread_local const reclaim_call* calls_of_this_thread = nullptr;
 
 class reclaimers {
   public:
@@ -52,11 +57,12 @@ class reclaimers {
         for (;; yield()) {
             mutex.lock();
             r.leaving_ = true;
-            const bool runs = r.runs_;
+            const bool runs = r.running_ != 0;
             if (!runs && r.home_ != nullptr) unlink(r);
             mutex.unlock();
             if (!runs) return true;
-            if (sweeper_.load(std::memory_order_relaxed) == sys::thread_token()) return false;
+            for (const reclaim_call* c = calls_of_this_thread; c != nullptr; c = c->outer)
+                if (&c->of == &r) return false;
         }
     }
     bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
@@ -67,10 +73,10 @@ class reclaimers {
     template <class Level, class Request>
     bool serve(const Level& level, shortage s, const reclaimer* but, sys::mutex& mutex, Request request) noexcept {
         check_no_lock_is_held("asks for memory");
-        if (empty() || !begin_sweep()) return false;
-        ++sweeps_of_this_thread;
+        if (empty()) return false;
+        if (s.most_cost == reclaimer::idle) return sweep(level, s, but, mutex, request);
+        if (!begin_sweep()) return false;
         const bool granted = request() || sweep(level, s, but, mutex, request); // the last sweep may have freed enough
-        --sweeps_of_this_thread;
         sweeper_.store(0, std::memory_order_release);
         sweeper_.notify_all();
         return granted;
@@ -79,13 +85,13 @@ class reclaimers {
   private:
     static constexpr unsigned max_passes = 8; // others may take what was freed, and not use it either
 
-    // False: this thread sweeps already, and must not wait for others.
+    // False: another sweep runs, and this thread is inside a call, so it must not wait.
     bool begin_sweep() noexcept {
         const std::uintptr_t me = sys::thread_token();
         for (;;) {
             std::uintptr_t is = 0;
             if (sweeper_.compare_exchange_strong(is, me, std::memory_order_acquire)) return true;
-            if (sweeps_of_this_thread != 0) return false;
+            if (calls_of_this_thread != nullptr) return false;
             sweeper_.wait(is, std::memory_order_relaxed);
         }
     }
@@ -104,16 +110,16 @@ class reclaimers {
     bool pass(const Level& level, const shortage& s, const reclaimer* but, sys::mutex& mutex, Request request,
               bool& freed) noexcept {
         mutex.lock();
-        ++pass_;
+        const std::uint32_t now = ++pass_;
         for (reclaimer* r = groups_.first(); r != nullptr && r->cost_ <= s.most_cost;) {
             reclaimer& it = *r;
-            const bool comes_first = std::exchange(it.pass_, pass_) != pass_; // else called, or added in a call
+            const bool comes_first = std::exchange(it.pass_, now) != now; // else called, or added in a call
             if (comes_first && &it != but && !it.leaving_ && level.holds(it.home_) && it.helps(s)) {
-                it.runs_ = true;
+                ++it.running_;
                 mutex.unlock();
                 const bool granted = call(it, level, s, request, freed);
                 mutex.lock();
-                it.runs_ = false;
+                --it.running_;
                 if (granted) {
                     groups_.rotate_behind(it);
                     mutex.unlock();
@@ -129,7 +135,11 @@ class reclaimers {
     static bool call(reclaimer& it, const Level& level, const shortage& s, Request request, bool& freed) noexcept {
         const std::size_t before = level.used();
         it.calls_.fetch_add(1, std::memory_order_relaxed);
-        if (!it.reclaim(s)) return false;
+        const reclaim_call here{it, calls_of_this_thread};
+        calls_of_this_thread = &here;
+        const bool some = it.reclaim(s);
+        calls_of_this_thread = here.outer;
+        if (!some) return false;
         freed = true;
         const std::size_t after = level.used();
         if (after < before) it.freed_.fetch_add(before - after, std::memory_order_relaxed);
@@ -143,7 +153,7 @@ class reclaimers {
 
     cost_groups groups_;
     std::atomic<std::uintptr_t> sweeper_{0}; // the thread of the sweep that runs; 0: none
-    std::uint32_t pass_ = 0;                 // of the sweep that runs; requires the mutex
+    std::uint32_t pass_ = 0;                 // the last one that began; requires the mutex
     std::atomic<std::uint32_t> count_{0};
 };
 

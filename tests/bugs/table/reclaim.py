@@ -9,7 +9,7 @@ BUGS = {
         within="waits"),
     "reclaimer_ends_while_it_is_called": bug(
         "threads/idle_memory.cpp",
-        "const bool runs = r.runs_;",
+        "const bool runs = r.running_ != 0;",
         "const bool runs = false;",
         "const std::size_t before = level.used();",
         wait(2, 200) + "const std::size_t before = level.used();"),
@@ -35,7 +35,7 @@ BUGS = {
         "(*link)->cost_ > cost) link"),
     "request_inside_a_sweep_waits": bug(
         "unit/reclaim/reclaimers.cpp",
-        "if (sweeps_of_this_thread != 0) return false;",
+        "if (calls_of_this_thread != nullptr) return false;",
         ""),
     "each_thread_sweeps": bug(
         "unit/reclaim/reclaimers.cpp",
