@@ -66,7 +66,7 @@ inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noe
             return false;
         });
     if (!s.charged()) return s;
-    s = charge_or_reclaim(bytes, how); // in no round, so that refunds of reclaimers are told
+    s = charge_or_reclaim(bytes, how); // in no round, so that listeners hear of refunds meanwhile
     round calls{tree().listeners, tree().lock, *this};
     unsigned tries = 0;
     if (!s.charged())
