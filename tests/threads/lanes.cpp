@@ -54,20 +54,22 @@ TEST_CASE("a simulated warp answers as a warp does", "[threads]") {
 }
 
 TEST_CASE("groups of active lanes are disjoint, differ, and end with their lanes", "[threads]") {
-    simulated_warp warp{16, 5};
     std::atomic<int> wrong{0}, together{0}, smaller{0};
-    warp.run([&](lane_of& lane) {
-        for (unsigned round = 0; round < rounds + lane.lane(); ++round) {
-            const lane_mask group = lane.active();
-            wrong += (group >> lane.lane() & 1) == 0 || group >> 16 != 0;
-            wrong += lane.ballot(group, true) != group; // all of them know it as theirs
-            ++(group == 0xFFFF ? together : smaller);
-        }
-    });
+    for (unsigned seed = 5; seed != 25 && (together == 0 || smaller == 0); ++seed) { // it depends on the scheduler
+        simulated_warp warp{16, seed};
+        warp.run([&](lane_of& lane) {
+            for (unsigned round = 0; round < rounds + lane.lane(); ++round) {
+                const lane_mask group = lane.active();
+                wrong += (group >> lane.lane() & 1) == 0 || group >> 16 != 0;
+                wrong += lane.ballot(group, true) != group; // all of them know it as theirs
+                ++(group == 0xFFFF ? together : smaller);
+            }
+        });
+        CHECK(warp.broken() == nullptr);
+    }
     CHECK(wrong == 0);
     CHECK(together > 0);
     CHECK(smaller > 0);
-    CHECK(warp.broken() == nullptr);
 }
 
 TEST_CASE("what lanes wrote before they came together is seen", "[threads]") { // the thread sanitizer watches

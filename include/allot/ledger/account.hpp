@@ -259,9 +259,8 @@ class alignas(64) account : detail::tree_node {
     void cancel(std::size_t bytes) noexcept;
     /// The status of a charge that a closed account refuses; fits while the account is open.
     charge_status why_closed(std::size_t bytes) const noexcept;
-    /// Makes a request again that was refused, while reclaimers at and below the account that refused free memory:
-    /// those up to this cost, but not this one. request() sets `why`, and returns whether it was granted.
-    /// Requires: the thread holds no lock of the library. Returns: whether the request was granted.
+    /// Makes a request again that was refused, while reclaimers at and below that account, of at most this cost, free
+    /// memory. request() sets `why`; both return whether it was granted. Requires: the thread holds no lock of allot.
     template <class Request>
     static bool reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
                             const reclaimer* but = nullptr) noexcept;
@@ -293,10 +292,11 @@ class alignas(64) account : detail::tree_node {
     ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
     class reclaim_level;
     template <class Request> static charge_status with_reclaim(Request request) noexcept;
+    template <class Request> static void reclaim_and(Request request, charge_status& s) noexcept;
     void count_refused() const noexcept;
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
     charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
-    charge_status charge_or_reclaim(std::size_t bytes, mode how) noexcept;
+    void reclaim(std::size_t bytes, charge_status& s) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
     template <class OnRefunded> void refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept;
     void refund_locked(std::size_t bytes) noexcept;

@@ -37,24 +37,29 @@ ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t mos
 }
 template <class Request> inline charge_status account::with_reclaim(Request request) noexcept {
     charge_status s = request();
-    if (ALLOT_UNLIKELY(s.outcome == charge_outcome::over_limit) &&
+    if (ALLOT_UNLIKELY(!s.charged())) reclaim_and(request, s);
+    return s;
+}
+// After a refusal, which is counted where the request is refused again in the end.
+template <class Request> void account::reclaim_and(Request request, charge_status& s) noexcept {
+    if (s.outcome == charge_outcome::over_limit &&
         !reclaim_for(s, UINT32_MAX, [&] { return (s = request()).charged(); }))
         s.at->count_refused();
-    return s;
 }
 ALLOT_COLD inline void account::count_refused() const noexcept {
     const locked scope(*this);
     totals().count_refusal();
 }
 inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
-    const charge_status s =
-        tree().listeners.has_listeners() ? charge_and_notify(bytes, how) : charge_or_reclaim(bytes, how);
+    const bool heard = tree().listeners.has_listeners();
+    charge_status s = heard ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
+    if (ALLOT_UNLIKELY(!s.charged()) && !heard && how == mode::checked) reclaim(bytes, s);
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     return s;
 }
-inline charge_status account::charge_or_reclaim(std::size_t bytes, mode how) noexcept {
-    const auto request = [&] { return charge_locked(bytes, how); };
-    return how == mode::checked ? with_reclaim(request) : request();
+// Makes a refused charge again, while reclaimers free memory.
+ALLOT_COLD inline void account::reclaim(std::size_t bytes, charge_status& s) noexcept {
+    reclaim_and([&] { return charge_locked(bytes, mode::checked); }, s);
 }
 inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noexcept {
     using round = detail::listener_dispatch::round;
@@ -66,7 +71,8 @@ inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noe
             return false;
         });
     if (!s.charged()) return s;
-    s = charge_or_reclaim(bytes, how); // in no round, so that listeners hear of refunds meanwhile
+    s = charge_locked(bytes, how);
+    if (!s.charged() && how == mode::checked) reclaim(bytes, s); // in no round, so that listeners hear of refunds
     round calls{tree().listeners, tree().lock, *this};
     unsigned tries = 0;
     if (!s.charged())
