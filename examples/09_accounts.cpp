@@ -18,9 +18,8 @@ struct printer : allot::account_listener {
                      const allot::charge_status&) noexcept override {
         std::printf("%zu KiB transferred from %s to %s\n", bytes / 1024, from.name(), to.name());
     }
-    unsigned failed(const allot::account& at, const allot::charge_status& s) noexcept override {
+    void refused(const allot::account& at, const allot::charge_status& s) noexcept override {
         std::printf("%s requested %zu KiB: refused by %s\n", at.name(), s.requested / 1024, s.at->name());
-        return 0; // or free memory, and return how often to retry
     }
 };
 

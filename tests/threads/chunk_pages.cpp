@@ -224,10 +224,9 @@ TEST_CASE("a request does not wait for a listener's call about a charge", "[chun
     allot::chunk_arena<in_tree> blocks{allot::limit{1_MiB}, allot::page_bytes{page}, allot::chunk_bytes{256_KiB}};
     struct listener : allot::account_listener {
         std::atomic<bool> inside{false}, go{false};
-        unsigned failed(const allot::account&, const allot::charge_status&) noexcept override {
+        void refused(const allot::account&, const allot::charge_status&) noexcept override {
             if (!inside.exchange(true))
                 while (!go) std::this_thread::yield();
-            return 0;
         }
     } hears;
     blocks.account().add(hears);

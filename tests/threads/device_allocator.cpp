@@ -94,9 +94,6 @@ TEST_CASE("device allocator: many threads, and a listener that looks at both all
         void look() { looks += 1 + 0 * (one.stats().charged + two.stats().charged); }
         void after(const allot::account&, std::size_t, const allot::charge_status&) noexcept override { look(); }
         void released(const allot::account&, std::size_t) noexcept override { look(); }
-        unsigned failed(const allot::account&, const allot::charge_status&) noexcept override {
-            return one.trim() + two.trim() != 0 ? 1 : 0;
-        }
     } hears{one, two};
     task.add(hears);
     std::vector<std::thread> all;

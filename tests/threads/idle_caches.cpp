@@ -213,12 +213,11 @@ TEST_CASE("a listener that releases rows while a cache is filled loses no slot",
     struct releaser final : allot::account_listener {
         allot::row_manager<charged>* rows = nullptr;
         std::vector<void*> spare;
-        unsigned failed(const allot::account&, const allot::charge_status&) noexcept override {
+        void refused(const allot::account&, const allot::charge_status&) noexcept override {
             for (int i = 0; i != 50 && !spare.empty(); ++i) {
                 rows->release(spare.back());
                 spare.pop_back();
             }
-            return 0;
         }
     } releases;
     allot::account query{allot::name{"query"}, allot::limit{1_MiB}};

@@ -8,7 +8,7 @@
 //
 //   charge, try_charge, force_charge
 //     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
-//     charge_slow -> charge_and_notify   only with listeners: before() first, after() or failed() last; no lock held
+//     charge_slow -> charge_and_notify   only with listeners: before() first, after() or refused() last; no lock held
 //       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
 //         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
 //         charge_request::retry          before a refusal: recalls credit, waits for held bytes

@@ -73,17 +73,9 @@ inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noe
     if (!s.charged()) return s;
     s = charge_locked(bytes, how);
     if (!s.charged() && how == mode::checked) reclaim(bytes, s); // in no round, so that listeners hear of refunds
-    round calls{tree().listeners, tree().lock, *this};
-    unsigned tries = 0;
-    if (!s.charged())
-        calls.each(*this, [&](account_listener& l, const tree_node&) {
-            const unsigned its = l.failed(*this, s);
-            tries = its > tries ? its : tries;
-            return true;
-        });
-    for (; !s.charged() && tries != 0; --tries) s = charge_locked(bytes, how);
-    if (s.charged())
-        calls.each(*this, [&](account_listener& l, const tree_node&) { return l.after(*this, bytes, s), true; });
+    round{tree().listeners, tree().lock, *this}.each(*this, [&](account_listener& l, const tree_node&) {
+        return s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s), true;
+    });
     return s;
 }
 inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {

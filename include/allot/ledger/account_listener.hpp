@@ -1,7 +1,9 @@
-// A listener: called for requests of the account that it was added to, and of all accounts below.
+// A listener: observes the requests of the account that it was added to, and of all accounts below. Memory is freed by
+// reclaimers (reclaim/reclaimer.hpp).
 //
-// No lock is held in a call, so a listener may charge, refund, transfer, and add or remove listeners and accounts. Its
-// own requests in this tree call no listener: no call is inside another.
+// No lock is held in a call. A listener reads, and adds and removes listeners. If it charges, refunds, or opens or
+// closes accounts of this tree, checked builds report that; in others it is done, and calls no listener: no call is
+// inside another.
 // Invariant: a removed listener gets no call that begins after remove() has returned.
 // Cost: 0 without a listener. With one, the account and those below keep no credit, and each request takes the lock.
 // Threads: calls come on the thread that charges, several at a time if several charge.
@@ -36,9 +38,9 @@ class account_listener {
     virtual void after(const account&, std::size_t, const charge_status&) noexcept {}
     /// After bytes were refunded, or held bytes cancelled; in a closing account just before.
     virtual void released(const account&, std::size_t) noexcept {}
-    /// After an account refused the charge. Called once per refused charge; a request may charge again.
-    /// Returns: how often to retry; the maximum over all listeners applies.
-    virtual unsigned failed(const account&, const charge_status&) noexcept { return 0; }
+    /// After an account refused the charge, and reclaimers freed too little. Called once per refused charge; a request
+    /// for rows or blocks may charge several times.
+    virtual void refused(const account&, const charge_status&) noexcept {}
     /// After the charge moved from one account to the other.
     virtual void transferred(const account& from, const account& to, std::size_t, const charge_status&) noexcept {
         static_cast<void>(from), static_cast<void>(to);

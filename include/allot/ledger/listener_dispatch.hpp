@@ -8,6 +8,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/ledger/account_listener.hpp>
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
@@ -72,10 +73,9 @@ class listener_dispatch::round {
   public:
     round(listener_dispatch& by, tree_lock& lock, const tree_node& about) noexcept
         : by_(by), lock_(lock), about_(about), thread_(sys::thread_token()) {
-        const lock_guard hold(lock_);
-        if ((nested_ = by_.has_round(thread_))) return;
-        next_ = by_.rounds_;
-        by_.rounds_ = this;
+        if (begin()) return;
+        nested_ = true;
+        report_misuse({.kind = misuse::request_in_listener, .heap = about.name()});
     }
     round(const round&) = delete;
     round& operator=(const round&) = delete;
@@ -103,6 +103,14 @@ class listener_dispatch::round {
 
   private:
     friend class listener_dispatch;
+    // False: this thread has a round already, so it is inside a listener.
+    bool begin() noexcept {
+        const lock_guard hold(lock_);
+        if (by_.has_round(thread_)) return false;
+        next_ = by_.rounds_;
+        by_.rounds_ = this;
+        return true;
+    }
     // Requires the lock, which it releases during the call.
     template <class Call> bool call(account_listener& it, Call call) noexcept {
         ++it.running_calls_;

@@ -37,7 +37,11 @@ BUGS = {
         within="check_levels"),
     "listener_called_inside_a_call": bug(
         "unit/ledger/listeners.cpp",
-        "if ((nested_ = by_.has_round(thread_))) return;",
+        "if (by_.has_round(thread_)) return false;",
+        ""),
+    "request_of_a_listener_not_reported": bug(
+        "death/accounts.cpp",
+        "report_misuse({.kind = misuse::request_in_listener, .heap = about.name()});",
         ""),
     "account_waits_for_itself_in_a_call": bug(
         "unit/ledger/listeners.cpp",

@@ -237,14 +237,15 @@ TEST_CASE_METHOD(fixture, "a failing request leaves everything as it was", "[buf
 #endif
 }
 
-TEST_CASE("a large request beyond a limit takes no memory, and asks listeners before", "[buffer]") {
+TEST_CASE("a large request beyond a limit takes no memory, and calls reclaimers before", "[buffer]") {
     counting_memory pool;
     buffer_memory memory{pool};
     account root{name{"root"}, limit{100'000}};
     buffer old = memory.allocate(root, 50'000);
-    struct spiller : allot::account_listener {
-        buffer* victim;
-        unsigned failed(const account&, const charge_status&) noexcept override { return victim->release(), 1u; }
+    struct spiller : allot::reclaimer {
+        buffer* victim = nullptr;
+        spiller() : reclaimer("spiller") {}
+        bool reclaim(const allot::shortage&) noexcept override { return victim->release(), true; }
     } spill;
     charge_status why;
     CHECK_FALSE(memory.try_allocate(root, 90'000, &why));

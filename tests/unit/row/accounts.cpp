@@ -196,15 +196,14 @@ TEST_CASE("slots that other threads use while a request reclaims memory are foun
         struct other_thread final : allot::account_listener {
             allot::row_manager<decltype(set)>* rows = nullptr;
             bool runs = false;
-            unsigned failed(const account&, const allot::charge_status&) noexcept override {
-                if (rows == nullptr || std::exchange(runs, true)) return 0;
+            void refused(const account&, const allot::charge_status&) noexcept override {
+                if (rows == nullptr || std::exchange(runs, true)) return;
                 std::thread([this] {
                     std::vector<void*> all;
                     while (void* const row = rows->try_allocate(1000)) all.push_back(row);
                     for (void* const row : all) rows->release(row);
                 }).join();
                 runs = false;
-                return 0;
             }
         } other;
         account query{name{"query"}, limit{64_KiB}};
@@ -228,15 +227,16 @@ TEST_CASE("slots that other threads use while a request reclaims memory are foun
     found(waiting{});
 }
 
-TEST_CASE("released() is called with no lock held: a request for the same rows does not hang", "[rows][accounts]") {
-    // At the first call it allocates from the manager that returned the pages.
+TEST_CASE("released() is called with no lock held: a call of the same manager does not hang", "[rows][accounts]") {
+    // Counts the manager's rows; at the first call it also allocates one, which checked builds report, by abort.
     struct user final : allot::account_listener {
         allot::row_manager<quiet>* rows = nullptr;
         std::size_t bytes = 0;
         void* row = nullptr;
         void released(const account&, std::size_t now) noexcept override {
             bytes += now;
-            if (row == nullptr) row = rows->try_allocate(1000);
+            static_cast<void>(rows->live_rows());
+            if (ALLOT_CHECKED == 0 && row == nullptr) row = rows->try_allocate(1000);
         }
     };
     const auto told = [](auto returns_pages) {
@@ -248,8 +248,8 @@ TEST_CASE("released() is called with no lock held: a request for the same rows d
             const std::size_t pages = returns_pages(rows, [&] { query.add(listener); });
             CHECK(pages > 1);
             CHECK(listener.bytes == pages * rows.arena().page_bytes());
-            CHECK(listener.row != nullptr);
-            CHECK(rows.used() == rows.arena().page_bytes());
+            CHECK((listener.row != nullptr) == (ALLOT_CHECKED == 0));
+            CHECK(rows.used() == (listener.row != nullptr ? rows.arena().page_bytes() : 0));
             rows.release(listener.row);
             query.remove(listener);
         }
