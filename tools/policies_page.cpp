@@ -14,6 +14,7 @@
 #include <allot/page/huge_pages.hpp>
 #include <allot/page/mapped.hpp>
 #include <allot/page/of.hpp>
+#include <allot/reclaim/chain.hpp>
 #include <allot/slots/bitmap.hpp>
 #include <allot/slots/delay_release.hpp>
 #include <allot/slots/linked.hpp>
@@ -94,7 +95,10 @@ void answers(category::ledger) {
     answer<ledger::counter>("counter");
     answer<ledger::tree>("tree");
 }
-void answers(category::spill) { answer<spill::none>("none"); }
+void answers(category::spill) {
+    answer<spill::none>("none");
+    answer<spill::chain>("chain");
+}
 void answers(category::oom) {
     answer<oom::null>("null");
     answer<oom::raise>("raise");

@@ -48,7 +48,7 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
         if (!by.fits(least)) { // a request calls listeners and reclaimers, which may free memory
             charge_status s = by.try_hold(least);
             const auto again = [&] { return (s = by.try_hold(least)).charged(); };
-            if (!s && !account::reclaim_for(s, UINT32_MAX, again)) return report_status(s), buffer{};
+            if (!s && !account::reclaim_for(s, reclaimer::any, again)) return report_status(s), buffer{};
             by.cancel(least);
         }
     }

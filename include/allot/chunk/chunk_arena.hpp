@@ -29,6 +29,7 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/forward.hpp>
 #include <allot/page/arena_client.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -48,7 +49,7 @@ template <class Set> class chunk_arena {
     using set = Set;
     static constexpr std::size_t unit = classes::unit;        // the smallest block and alignment, 64 bytes
     static constexpr std::size_t max_align = page::max_bytes; // of a block, 16 MiB
-    static constexpr std::size_t default_chunk_bytes = std::size_t{4} << 20;
+    static constexpr std::size_t default_chunk_bytes = core_type::default_chunk_bytes;
     static constexpr bool host_access = policies::host_access; // whether the host may touch the blocks
 
     /// Takes, in any order: name, chunk_bytes (else a 32nd of the limit, 4 MiB at most), page_bytes, reserve_bytes,
@@ -63,8 +64,8 @@ template <class Set> class chunk_arena {
         : name_(value_or<allot::name>({""}, values...).text),
           arena_(name_, value_or<allot::limit>({SIZE_MAX}, values...).bytes, values...),
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), pages_(arena(), ledger_),
-          core_(pages_, chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(),
-                                        arena().page_bytes())),
+          core_(pages_, core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(),
+                                                   arena().page_bytes())),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
           client_(arena(), name_, &held, this, &reclaim_for_arena) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
@@ -292,11 +293,6 @@ template <class Set> class chunk_arena {
         if constexpr (policies::charges) return ledger_.limit();
         else return arena().limit();
     }
-    // The chunk size: a power of two, at least a page; without a request 1/32 of the limit, 4 MiB at most.
-    static std::size_t chunk_bytes_for(std::size_t requested, std::size_t limit, std::size_t page) noexcept {
-        const std::size_t wanted = requested != 0 ? requested : detail::min(default_chunk_bytes, limit / 32);
-        return detail::clamp(std::size_t{1} << log2_floor(wanted | 1), page, core_type::heap_type::max_chunk);
-    }
     static constexpr bool has_class(std::size_t bytes) noexcept { return bytes - 1 < core_type::heap_type::max_chunk; }
     static constexpr unsigned no_class = ~0U; // pages
     unsigned class_for(std::size_t bytes, std::size_t align) const noexcept {
@@ -324,16 +320,20 @@ template <class Set> class chunk_arena {
             return refused_as_misuse(misuse::bad_alignment, bytes);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
             return refused_as_misuse(misuse::size_too_large, bytes);
-        const std::size_t n = bytes != 0 ? bytes : 1;
-        if (const unsigned c = class_for(n, align); c != no_class) {
-            std::byte* const p = core_.take(c, align, n);
-            if (p == nullptr) return refused();
+        const auto find = [this, n = bytes != 0 ? bytes : 1, align] { return find_block(n, align); };
+        const block b = detail::find_or_reclaim<policies::asks>(ledger_, find, find);
+        return b ? b : refused();
+    }
+    block find_block(std::size_t bytes, std::size_t align) noexcept {
+        if (const unsigned c = class_for(bytes, align); c != no_class) {
+            std::byte* const p = core_.take(c, align, bytes);
+            if (p == nullptr) return {};
             core_.map().set(core_.heap().distance(p), map::live(c));
             return {p, classes::bytes_of(c)};
         }
-        const std::size_t pages = ceil_div(n, arena().page_bytes());
+        const std::size_t pages = ceil_div(bytes, arena().page_bytes());
         std::byte* const p = core_.heap().take_pages(pages, align);
-        return p != nullptr ? block{p, pages << arena().page_shift()} : refused();
+        return p != nullptr ? block{p, pages << arena().page_shift()} : block{};
     }
     block refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
         report_misused(kind, nullptr);

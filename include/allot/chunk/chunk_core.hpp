@@ -16,6 +16,7 @@
 #include <allot/chunk/chunk_stats.hpp>
 #include <allot/chunk/thread_block_cache.hpp>
 #include <allot/config.hpp>
+#include <allot/core/bits.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/heap/thread_cache_registry.hpp>
@@ -39,6 +40,13 @@ template <class Policies> class chunk_core {
     static constexpr unsigned max_classes = heap_type::max_classes;
     static_assert(max_classes == cache_config::max_classes && classes::class_of(heap_type::max_chunk) < max_classes);
     static_assert(max_classes <= block_table::max_classes);
+
+    static constexpr std::size_t default_chunk_bytes = std::size_t{4} << 20; // at most
+    // The chunk size: a power of two, at least a page; without a request 1/32 of the limit.
+    static std::size_t chunk_bytes_for(std::size_t requested, std::size_t limit, std::size_t page) noexcept {
+        const std::size_t wanted = requested != 0 ? requested : min(default_chunk_bytes, limit / 32);
+        return clamp(std::size_t{1} << log2_floor(wanted | 1), page, heap_type::max_chunk);
+    }
 
     chunk_core(pages_type& pages, std::size_t chunk_bytes) noexcept : heap_(pages, chunk_bytes, &flush, this) {
         config_.make(classes{}, heap_.largest_block(), chunk_bytes / 4);

@@ -25,6 +25,8 @@ ALLOT_COLD inline void note_refusal(const charge_status& s) noexcept { last_refu
 ALLOT_COLD inline void note_refusal(charge_outcome why, std::size_t bytes, const char* what = "") noexcept {
     last_refusal = {.outcome = why, .requested = bytes, .name = what};
 }
+// Before a request whose refusal is looked at: one that is not noted must not be taken for an earlier one.
+inline void forget_refusal() noexcept { last_refusal.outcome = charge_outcome::fits; }
 // The status of the request that has just been refused.
 ALLOT_COLD inline charge_status take_refusal(std::size_t bytes) noexcept {
     const charge_status s = std::exchange(last_refusal, charge_status{});

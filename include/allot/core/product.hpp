@@ -33,14 +33,14 @@ struct arena {
 
 struct chunk_arena {
     static constexpr std::string_view name = "chunk_arena";
-    using reads = types<category::page, category::fit, category::heap, category::ledger, category::oom,
+    using reads = types<category::page, category::fit, category::heap, category::ledger, category::spill, category::oom,
                         category::retain, category::watch>;
 };
 
 struct device_allocator {
     static constexpr std::string_view name = "device_allocator";
-    using reads = types<category::page, category::fit, category::order, category::ledger, category::oom,
-                        category::retain, category::watch>;
+    using reads = types<category::page, category::fit, category::order, category::ledger, category::spill,
+                        category::oom, category::retain, category::watch>;
 };
 
 } // namespace product

@@ -22,6 +22,7 @@ struct link_counts;       // a row has a link count
 struct movable;           // compaction may move rows
 struct concurrent;        // any number of threads may use it at once
 struct fixed_address;     // the memory has one address in every process
+struct accounts;          // pages are charged to an account of a tree
 struct preallocated;      // all pages are allocated in advance and never returned to the system
 
 } // namespace property

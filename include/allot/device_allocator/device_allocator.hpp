@@ -38,6 +38,7 @@
 #include <allot/device_allocator/device_stats.hpp>
 #include <allot/device_allocator/segment_growth.hpp>
 #include <allot/ledger/forward.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -133,7 +134,13 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             const guard hold{state_lock_};
             r = growth::take(who, bytes, align);
         }
-        if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slow(who, bytes, align))) return refused();
+        if (ALLOT_UNLIKELY(!r)) {
+            const auto find = [&] { return growth::take_slow(who, bytes, align); };
+            r = detail::find_or_reclaim<policies::asks>(ledger_, find, [&] { // the stream's state may have changed
+                return identify(stream, who) ? find() : run{};
+            });
+            if (!r) return refused();
+        }
         void* const p = reinterpret_cast<void*>(r.address);
         if constexpr (policies::tracks_blocks) api_.mark_allocated(p, r.bytes, stream);
         return p;

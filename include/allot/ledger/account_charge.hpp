@@ -3,6 +3,7 @@
 
 #include <allot/core/min_max.hpp>
 #include <allot/ledger/account.hpp>
+#include <allot/reclaim/cost_cap.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
@@ -30,7 +31,7 @@ ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t mos
     for (const account* at = nullptr; why.outcome == charge_outcome::over_limit && why.by == refuser::account &&
                                       why.requested <= why.limit && why.at != at;) {
         at = why.at;
-        const shortage s{.why = why, .most_cost = most_cost};
+        const shortage s{.why = why, .most_cost = detail::min(most_cost, cost_cap::now())};
         if (at->tree().reclaimers.serve(reclaim_level{*at}, s, but, at->shape(), request)) return true;
     }
     return false;
@@ -43,7 +44,7 @@ template <class Request> inline charge_status account::with_reclaim(Request requ
 // After a refusal, which is counted where the request is refused again in the end.
 template <class Request> void account::reclaim_and(Request request, charge_status& s) noexcept {
     if (s.outcome == charge_outcome::over_limit &&
-        !reclaim_for(s, UINT32_MAX, [&] { return (s = request()).charged(); }))
+        !reclaim_for(s, reclaimer::any, [&] { return (s = request()).charged(); }))
         s.at->count_refused();
 }
 ALLOT_COLD inline void account::count_refused() const noexcept {
@@ -61,7 +62,7 @@ inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept 
 ALLOT_COLD inline void account::reclaim(std::size_t bytes, charge_status& s) noexcept {
     reclaim_and([&] { return charge_locked(bytes, mode::checked); }, s);
 }
-inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noexcept {
+ALLOT_NOINLINE inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noexcept {
     using round = detail::listener_dispatch::round;
     charge_status s;
     if (how != mode::forced)

@@ -35,7 +35,7 @@ inline account::account(account* parent, const detail::account_arguments& reques
         if (now != opening::ask) continue;
         asked = true;
         const auto again = [&] { return try_open_below(*parent, requested.reservation, false) == opening::done; };
-        if (reclaim_for(refusal_, UINT32_MAX, again)) break;
+        if (reclaim_for(refusal_, reclaimer::any, again)) break;
     }
     if (is_open()) notify_child_change(*parent, true);
 }

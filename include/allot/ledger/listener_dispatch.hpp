@@ -71,7 +71,7 @@ class listener_dispatch {
 // The calls for one event of `about`.
 class listener_dispatch::round {
   public:
-    round(listener_dispatch& by, tree_lock& lock, const tree_node& about) noexcept
+    ALLOT_NOINLINE round(listener_dispatch& by, tree_lock& lock, const tree_node& about) noexcept
         : by_(by), lock_(lock), about_(about), thread_(sys::thread_token()) {
         if (begin()) return;
         nested_ = true;

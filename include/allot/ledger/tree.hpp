@@ -24,7 +24,7 @@ namespace ledger {
 struct tree {
     using category = category::ledger;
     using needs = types<>;
-    using provides = types<>;
+    using provides = types<property::accounts>;
     static constexpr bool charges = true;
     static constexpr std::string_view about =
         "an account of the object, a child of the account passed to its constructor (docs/accounts.md)";
@@ -95,8 +95,12 @@ class tree_ledger {
     void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
 
     allot::account& account() const noexcept { return account_; }
-    // Makes a request again that has just been refused, while other objects at and below the account that refused
-    // return memory that they do not use. Returns whether it was granted.
+    // Makes a request again that has just been refused, while the reclaimers at and below the account that refused free
+    // memory; serve_idle() only calls other objects, which return memory that they do not use. Returns whether it was
+    // granted.
+    template <class Request> bool serve(Request request) const noexcept {
+        return allot::account::reclaim_for(detail::last_refusal, reclaimer::any, request, &idle_);
+    }
     template <class Request> bool serve_idle(Request request) const noexcept {
         return allot::account::reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_);
     }

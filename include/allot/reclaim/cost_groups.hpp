@@ -15,7 +15,8 @@ namespace detail {
 class cost_groups {
   public:
     bool empty() const noexcept { return first_ == nullptr; }
-    reclaimer* first() const noexcept { return first_; }
+    // Of at least this cost; null if none.
+    reclaimer* first(std::uint32_t cost) const noexcept { return *link_of(cost); }
     // The next one of the group, or the first one of the next group; null at the end.
     reclaimer* after(const reclaimer& r) const noexcept {
         reclaimer* const head = *link_of(r.cost_);

@@ -10,7 +10,7 @@
 // Rules of a call. It may free, refund and release; unregister itself and others; and wait for no lock that a thread
 // may hold while it requests memory: it tries such a lock. A request that it makes is served from what is free, or
 // refused.
-// Invariant: a reclaimer is in one list at most. Cost: 72 bytes; nothing until a request is refused.
+// Invariant: a reclaimer is in one list at most. Cost: 80 bytes; nothing until a request is refused.
 // Threads: on a thread that is short of memory; one call at a time, but several for idle memory. Source: HPCC Roxie's IBufferedRowCallback, 2011.
 #pragma once
 
@@ -35,6 +35,8 @@ class reclaimer {
   public:
     /// The cost of unused memory. It is returned for every request, also for pages.
     static constexpr std::uint32_t idle = 0;
+    /// As a cap: all reclaimers.
+    static constexpr std::uint32_t any = UINT32_MAX;
 
     /// Lower costs are called first; the same cost in turn. Requires: the name outlives the reclaimer.
     explicit reclaimer(const char* name, std::uint32_t cost = 1) noexcept : name_(name), cost_(cost) {}

@@ -5,12 +5,14 @@
 // sweep: its requests are refused.
 //   pass 1       lowest cost first, the same cost in turn; again while something is freed
 //   pass 2       critical, where the cap allows more than idle memory
-// After each call that freed something the request is tried again: what is freed is measured, never summed up.
-// Invariant: a reclaimer is not unlinked while a call of it runs. Cost: 24 bytes. Threads: any; the owner's mutex guards
+// After each call that freed something the request is tried again, and once more after each return of memory that the
+// call left unused: what is freed is measured, never summed up.
+// Invariant: a reclaimer is not unlinked while a call of it runs. Cost: 32 bytes. Threads: any; the owner's mutex guards
 // the list, and is not held during a call. Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/reclaim/cost_groups.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
@@ -33,6 +35,8 @@ struct reclaim_call {
     const reclaim_call* const outer;
 };
 inline constinit thread_local const reclaim_call* calls_of_this_thread = nullptr;
+// After its call: what idle memory returns then counts for it.
+inline constinit thread_local reclaimer* credited_by_this_thread = nullptr;
 
 class reclaimers {
   public:
@@ -46,13 +50,14 @@ class reclaimers {
         r.leaving_ = false;
         if (r.home_ == nullptr) {
             r.home_ = home;
-            r.pass_ = pass_;
+            r.pass_ = last_pass(r.cost_ == reclaimer::idle);
             groups_.add(r);
             count_.fetch_add(1, std::memory_order_relaxed);
         }
         mutex.unlock();
     }
-    // Waits for a call of it that runs on another thread. False: a call of it runs on this thread; no other begins.
+    // Waits for a call of it that runs on another thread. False: a call of it runs on this thread, or the request is
+    // made again behind it; no other begins.
     bool remove(reclaimer& r, sys::mutex& mutex) noexcept {
         for (;; yield()) {
             mutex.lock();
@@ -61,6 +66,7 @@ class reclaimers {
             if (!runs && r.home_ != nullptr) unlink(r);
             mutex.unlock();
             if (!runs) return true;
+            if (credited_by_this_thread == &r) return false;
             for (const reclaim_call* c = calls_of_this_thread; c != nullptr; c = c->outer)
                 if (&c->of == &r) return false;
         }
@@ -83,7 +89,7 @@ class reclaimers {
     }
 
   private:
-    static constexpr unsigned max_passes = 8; // others may take what was freed, and not use it either
+    static constexpr unsigned max_in_vain = 8; // passes after which others have taken what was freed
 
     // False: another sweep runs, and this thread is inside a call, so it must not wait.
     bool begin_sweep() noexcept {
@@ -98,29 +104,53 @@ class reclaimers {
     template <class Level, class Request>
     bool sweep(const Level& level, shortage& s, const reclaimer* but, sys::mutex& mutex, Request request) noexcept {
         bool freed = true;
-        for (unsigned n = 0; freed && n != max_passes; ++n) {
+        for (unsigned in_vain = 0; freed && in_vain != max_in_vain;) {
+            const std::size_t before = level.used();
             freed = false;
-            if (pass(level, s, but, mutex, request, freed)) return true;
+            if (idle_pass(level, s, but, mutex, request, freed)) return true;
+            if (s.most_cost != reclaimer::idle && pass(level, s, but, mutex, request, freed)) return true;
+            if (level.used() >= before) ++in_vain;
         }
         if (s.most_cost == reclaimer::idle) return false;
         s.critical = true;
         return pass(level, s, but, mutex, request, freed);
     }
+    // Those of cost 0.
+    template <class Level, class Request>
+    bool idle_pass(const Level& level, const shortage& s, const reclaimer* but, sys::mutex& mutex, Request request,
+                   bool& freed) noexcept {
+        return each(level, s, but, mutex, true, [&](reclaimer& it) { return call(it, level, s, freed) && request(); });
+    }
+    // Those of higher costs. A call may leave slots and blocks unused in other objects: their pages are returned next,
+    // and count for it.
     template <class Level, class Request>
     bool pass(const Level& level, const shortage& s, const reclaimer* but, sys::mutex& mutex, Request request,
               bool& freed) noexcept {
+        return each(level, s, but, mutex, false, [&](reclaimer& it) {
+            if (!call(it, level, s, freed)) return false;
+            credited_by_this_thread = &it;
+            const bool done = request() || idle_pass(level, s, but, mutex, request, freed);
+            credited_by_this_thread = nullptr;
+            return done;
+        });
+    }
+    // Does what(reclaimer) for those of cost 0, or of higher costs, that may help, without the mutex, until one returns
+    // true.
+    template <class Level, class What>
+    bool each(const Level& level, const shortage& s, const reclaimer* but, sys::mutex& mutex, bool idle,
+              What what) noexcept {
         mutex.lock();
-        const std::uint32_t now = ++pass_;
-        for (reclaimer* r = groups_.first(); r != nullptr && r->cost_ <= s.most_cost;) {
+        const std::uint32_t now = ++last_pass(idle), most = idle ? reclaimer::idle : s.most_cost;
+        for (reclaimer* r = groups_.first(idle ? reclaimer::idle : 1); r != nullptr && r->cost_ <= most;) {
             reclaimer& it = *r;
             const bool comes_first = std::exchange(it.pass_, now) != now; // else called, or added in a call
             if (comes_first && &it != but && !it.leaving_ && level.holds(it.home_) && it.helps(s)) {
                 ++it.running_;
                 mutex.unlock();
-                const bool granted = call(it, level, s, request, freed);
+                const bool done = what(it);
                 mutex.lock();
                 --it.running_;
-                if (granted) {
+                if (done) {
                     groups_.rotate_behind(it);
                     mutex.unlock();
                     return true;
@@ -131,20 +161,25 @@ class reclaimers {
         mutex.unlock();
         return false;
     }
-    template <class Level, class Request>
-    static bool call(reclaimer& it, const Level& level, const shortage& s, Request request, bool& freed) noexcept {
+    // Whether it freed something.
+    template <class Level>
+    static bool call(reclaimer& it, const Level& level, const shortage& s, bool& freed) noexcept {
         const std::size_t before = level.used();
         it.calls_.fetch_add(1, std::memory_order_relaxed);
         const reclaim_call here{it, calls_of_this_thread};
         calls_of_this_thread = &here;
+        const charge_status refusal = last_refusal; // requests that the call makes note theirs
         const bool some = it.reclaim(s);
+        last_refusal = refusal;
         calls_of_this_thread = here.outer;
-        if (!some) return false;
-        freed = true;
         const std::size_t after = level.used();
-        if (after < before) it.freed_.fetch_add(before - after, std::memory_order_relaxed);
-        return request();
+        reclaimer& credited = credited_by_this_thread != nullptr ? *credited_by_this_thread : it;
+        if (after < before) credited.freed_.fetch_add(before - after, std::memory_order_relaxed);
+        freed = freed || some;
+        return some;
     }
+    // Two, since idle memory is returned inside a pass over the others.
+    std::uint32_t& last_pass(bool idle) noexcept { return last_pass_[idle ? 0 : 1]; }
     void unlink(reclaimer& r) noexcept {
         groups_.remove(r);
         r.home_ = nullptr;
@@ -153,7 +188,7 @@ class reclaimers {
 
     cost_groups groups_;
     std::atomic<std::uintptr_t> sweeper_{0}; // the thread of the sweep that runs; 0: none
-    std::uint32_t pass_ = 0;                 // the last one that began; requires the mutex
+    std::uint32_t last_pass_[2]{};           // that began; requires the mutex
     std::atomic<std::uint32_t> count_{0};
 };
 

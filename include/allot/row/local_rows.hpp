@@ -8,6 +8,7 @@
 #include <allot/config.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/row/living_handles.hpp>
+#include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_bins.hpp>
 #include <allot/row/row_policies.hpp>
@@ -53,7 +54,7 @@ template <class Set> class local_rows {
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
-        return core_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
+        return detail::make_in<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
     /// As row_manager::release.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
@@ -78,11 +79,18 @@ template <class Set> class local_rows {
     void close() noexcept { bins_.close(); }
 
   private:
+    ALLOT_ALWAYS_INLINE void* find_or_reclaim(std::size_t bytes, const row_type& type) noexcept {
+        const auto find = [&] { return bins_.try_allocate_slow(bytes, type); };
+        return core_.find_or_reclaim(find, [&] {
+            void* const row = bins_.pop(core_, bytes, type);
+            return row != nullptr ? row : find();
+        });
+    }
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
-        return bins_.try_allocate_slow(bytes, type);
+        return find_or_reclaim(bytes, type);
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
-        if (void* const row = bins_.try_allocate_slow(bytes, type)) return row;
+        if (void* const row = find_or_reclaim(bytes, type)) return row;
         return core_.refuse(bytes, type.name);
     }
 

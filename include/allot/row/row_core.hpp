@@ -16,13 +16,13 @@
 #include <allot/core/values.hpp>
 #include <allot/heap/ledger_pages.hpp>
 #include <allot/page/private_arena.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/huge_rows.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/local_rows.hpp>
 #include <allot/row/row_heap.hpp>
 #include <allot/row/row_policies.hpp>
-#include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_rows.hpp>
 
@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <new>
 #include <type_traits>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -218,15 +217,9 @@ template <class Set> class row_core {
         note_misuse(room ? misuse::null_type : misuse::size_too_large, sizeof(T), type, plan.name);
         return false;
     }
-    template <class T, class... Args> row_ptr<T> construct(void* row, Args&&... args) {
-        if (row == nullptr) return nullptr;
-        auto made = row_ptr<unsigned char>::adopt(static_cast<unsigned char*>(row)); // for a constructor that throws
-        T* object = nullptr;
-        if constexpr (std::is_constructible_v<T, Args...>) object = ::new (row) T(std::forward<Args>(args)...);
-        else object = ::new (row) T{std::forward<Args>(args)...}; // an aggregate
-        static_cast<void>(made.detach());
-        if constexpr (!std::is_trivially_destructible_v<T>) allot::finalize(object);
-        return row_ptr<T>::adopt(object);
+    // What find() returns, made again by again() while reclaimers free memory, under spill::chain.
+    template <class Find, class Again> ALLOT_ALWAYS_INLINE auto find_or_reclaim(Find find, Again again) noexcept {
+        return detail::find_or_reclaim<policies::asks>(ledger_, find, again);
     }
 
     // ---- heaps of one size --------------------------------------------------------------------------------------
@@ -353,11 +346,18 @@ template <class Set> class row_core {
                 return mine->try_allocate_slow(bytes, type);
         return try_allocate_shared(bytes, type, type_number(type));
     }
+    ALLOT_ALWAYS_INLINE void* find_or_reclaim_row(std::size_t bytes, const row_type& type) noexcept {
+        const auto find = [&] { return find_row(bytes, type); };
+        return find_or_reclaim(find, [&] {
+            void* const row = pop(bytes, type);
+            return row != nullptr ? row : find();
+        });
+    }
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
-        return find_row(bytes, type);
+        return find_or_reclaim_row(bytes, type);
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
-        if (void* const row = find_row(bytes, type)) return row;
+        if (void* const row = find_or_reclaim_row(bytes, type)) return row;
         return refuse(bytes, type.name);
     }
     // For a thread that did not use this manager last. One that only releases has no caches.

@@ -8,6 +8,7 @@
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/last_refusal.hpp>
+#include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
@@ -67,7 +68,7 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         const row_type& type = *core_.context().types[type_];
         void* const row =
             core_.template can_hold<T>(heap_.config(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
-        return core_.template construct<T>(row, std::forward<Args>(args)...);
+        return detail::make_in<T>(row, std::forward<Args>(args)...);
     }
     /// As row_manager::release, fastest for rows of this heap.
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
@@ -98,7 +99,13 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     void flush() noexcept { heap_.flush(cache_); }
 
   private:
-    ALLOT_NOINLINE std::byte* pop_slow() noexcept { return heap_.refill(cache_); }
+    ALLOT_NOINLINE std::byte* pop_slow() noexcept {
+        const auto find = [this] { return heap_.refill(cache_); };
+        return core_.find_or_reclaim(find, [&] {
+            std::byte* row;
+            return cache_.pop(row) ? row : find();
+        });
+    }
     ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_apart(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
     ALLOT_NOINLINE void release_slow(std::byte* row) noexcept {
@@ -156,7 +163,8 @@ template <class Set, class Heap> class row_heap {
     void* try_allocate() noexcept {
         if constexpr (blocked)
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
-        std::byte* const row = heap_->pop();
+        const auto pop = [this] { return heap_->pop(); };
+        std::byte* const row = core_->find_or_reclaim(pop, pop);
         if (row == nullptr) return nullptr;
         rows::start(policies::one_type, heap_->provider().arena().view(), row, number_);
         core_->allocated(heap_->config().row_bytes, *type_);
@@ -191,7 +199,7 @@ template <class Set, class Heap> class row_heap {
     row_ptr<T> make(Args&&... args) {
         void* const row =
             core_->template can_hold<T>(heap_->config(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
-        return core_->template construct<T>(row, std::forward<Args>(args)...);
+        return detail::make_in<T>(row, std::forward<Args>(args)...);
     }
 
     /// Returns the free slots of this handle to the heap.

@@ -13,6 +13,7 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/forward.hpp>
 #include <allot/page/arena_client.hpp>
+#include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_core.hpp>
 #include <allot/row/row_reports.hpp>
@@ -110,7 +111,7 @@ template <class Set> class row_manager {
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
-        return core_.template construct<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
+        return detail::make_in<T>(allocate(sizeof(T), row_type_of<T>), std::forward<Args>(args)...);
     }
 
     /// Adds a link. An address outside the manager's arena is ignored; checked builds report a row of another arena.

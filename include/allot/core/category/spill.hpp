@@ -1,4 +1,4 @@
-// The category `spill`: who is asked to free memory. Only `none` exists.
+// The category `spill`: who is asked to free memory. Tags; reclaim/ keeps the reclaimers.
 #pragma once
 
 #include <allot/core/policy.hpp>
@@ -8,6 +8,7 @@ namespace allot::inline ALLOT_ABI {
 namespace spill {
 
 struct none;
+struct chain; // allot/reclaim/chain.hpp
 
 } // namespace spill
 
@@ -15,10 +16,10 @@ namespace category {
 
 struct spill {
     static constexpr std::string_view name = "spill";
-    static constexpr std::string_view question = "who is asked to free memory";
-    static constexpr std::string_view contract = "bool asks: others are asked to free memory before a request fails";
+    static constexpr std::string_view question = "who is asked to free memory when a request is refused";
+    static constexpr std::string_view contract = "bool asks: reclaimers are called before a request fails";
     static constexpr std::string_view fallback_rule = "none";
-    static constexpr std::string_view room = "core";
+    static constexpr std::string_view room = "reclaim";
     using fallback = allot::spill::none;
 
     template <class P>
@@ -31,13 +32,13 @@ struct spill {
 
 namespace spill {
 
-/// Nothing is asked to free memory.
+/// Only memory that is not used is returned.
 struct none {
     using category = category::spill;
     using needs = types<>;
     using provides = types<>;
     static constexpr bool asks = false;
-    static constexpr std::string_view about = "nobody";
+    static constexpr std::string_view about = "nobody: only memory that is not used is returned";
     static constexpr std::string_view cost = "0";
 };
 
