@@ -67,6 +67,10 @@ BUGS = {
         "model/relacy_ring.cpp",
         "e.first($).store(number + 1, mo_release)",
         "e.first($).store(number + 1, mo_relaxed)"),
+    "trace_writer_takes_an_entry_in_use": bug(
+        "model/relacy_ring.cpp",
+        "turn % 2 != 0 || turn > 2 * number ||",
+        "(turn & 0) != 0 ||"),
     "event_turn_stored_relaxed": bug(
         "model/relacy_ring.cpp",
         "e.turn($).store(2 * number + 2, mo_release)",
