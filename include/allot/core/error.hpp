@@ -8,34 +8,34 @@
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/memory_error.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <new>
 #include <string_view>
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 
-/// Thrown by oom::raise. what() is one line, with the refusal; report() is one page, with the largest users too; why()
-/// is what refused and why, for programs: its account and name may have ended since.
-class out_of_memory : public std::bad_alloc {
+/// Thrown by oom::raise. what() is one line, with the refusal; report() is one page, with the largest users too.
+class out_of_memory : public memory_error {
   public:
     static constexpr std::size_t line_bytes = 256;
     static constexpr std::size_t report_bytes = 3072;
 
     out_of_memory() noexcept { set("allot: out of memory", ""); }
     out_of_memory(std::string_view line, std::string_view page, const charge_status& why = no_memory) noexcept
-        : why_(why) {
+        : memory_error(why) {
         set(line, page);
     }
 
     /// Lets write(text_writer&) write the report in place, without a second buffer.
     template <class Write>
         requires std::is_invocable_v<Write&, text_writer&>
-    out_of_memory(std::string_view line, Write&& write, const charge_status& why = no_memory) noexcept : why_(why) {
+    out_of_memory(std::string_view line, Write&& write, const charge_status& why = no_memory) noexcept
+        : memory_error(why) {
         set(line, "");
         text_writer out{report_};
         write(out);
@@ -43,7 +43,6 @@ class out_of_memory : public std::bad_alloc {
 
     const char* what() const noexcept override { return line_; }
     const char* report() const noexcept { return report_; }
-    const charge_status& why() const noexcept { return why_; }
 
   private:
     static constexpr charge_status no_memory{.outcome = charge_outcome::no_memory};
@@ -53,7 +52,6 @@ class out_of_memory : public std::bad_alloc {
         text_writer{report_}.put(page);
     }
 
-    charge_status why_ = no_memory;
     char line_[line_bytes];
     char report_[report_bytes];
 };

@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 using namespace allot;
 
@@ -62,4 +63,19 @@ TEST_CASE("each kind of misuse has a text of its own") {
         CHECK_FALSE(text.empty());
         for (int j = 0; j < i; ++j) CHECK(text != text_of(static_cast<misuse>(j)));
     }
+}
+
+TEST_CASE("errors about memory have one light base, which names what refused", "[error]") {
+    STATIC_REQUIRE(sizeof(allot::memory_error) <= 64);
+    STATIC_REQUIRE(std::is_base_of_v<std::bad_alloc, allot::memory_error>);
+    STATIC_REQUIRE(std::is_base_of_v<allot::memory_error, allot::out_of_memory>);
+    const allot::charge_status why{.outcome = allot::charge_outcome::over_limit, .requested = 7, .limit = 5};
+    const allot::memory_error light{why};
+    CHECK(light.why().requested == 7);
+    CHECK(std::string_view{light.what()}.starts_with("allot: "));
+    const allot::out_of_memory page{"line", "page", why};
+    const allot::memory_error& base = page;
+    CHECK(base.why().limit == 5);
+    CHECK(std::string_view{base.what()} == "line");
+    CHECK(allot::memory_error{}.why().outcome == allot::charge_outcome::no_memory);
 }
