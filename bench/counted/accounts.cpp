@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstddef>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,26 @@ template <class... Values> struct charge_subject {
         void* allocate(std::size_t bytes) { return leaf.try_charge(bytes) ? row.data() : nullptr; }
         void release(void*, std::size_t bytes) { leaf.refund(bytes); }
         allot::account& leaf;
+        std::array<std::byte, 64> row{};
+    };
+};
+
+// A request that a full account refuses, beside 1,000 leaves with credit elsewhere in the tree.
+struct refused_subject {
+    allot::account root{allot::name{"root"}, allot::limit{4_GiB}}, full{root, allot::name{"full"}, allot::limit{0}};
+    std::deque<allot::account> leaves;
+
+    explicit refused_subject(const bench::job&) {
+        for (int i = 0; i != 1000; ++i) {
+            allot::account& leaf = leaves.emplace_back(root, allot::name{"leaf"}, allot::credit_step{});
+            leaf.refund(leaf.try_charge(64) ? 64 : 0);
+        }
+    }
+    struct user {
+        explicit user(refused_subject& of) : full(of.full) {}
+        void* allocate(std::size_t bytes) { return full.try_charge(bytes) ? nullptr : row.data(); }
+        void release(void*, std::size_t) {}
+        allot::account& full;
         std::array<std::byte, 64> row{};
     };
 };
@@ -62,6 +83,7 @@ void counted::accounts() {
     count<15, charge_subject<allot::credit_step>>("charge_steps");
     count<16, charge_subject<allot::credit_step, allot::one_thread>>("charge_one_thread");
     count<17, charge_subject<>>("charge_exact");
+    count<53, refused_subject>("charge_refused");
     count<18, view_subject<slices>>("buffer_slice");
     count<19, view_subject<makes>>("buffer_of_chunks");
 }

@@ -81,7 +81,7 @@ ALLOT_NOINLINE inline charge_status account::charge_and_notify(std::size_t bytes
 }
 inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
     const locked scope(*this);
-    detail::charge_request request{scope.tree, *this, how};
+    detail::charge_request request{scope.tree, how};
     const bool held = how == mode::held;
     if (held) request.let_waiting_pass();
     for (;;) {
@@ -119,12 +119,11 @@ inline void account::charged_beyond(const limit_check& found) noexcept {
 inline bool account::fits(std::size_t bytes) noexcept {
     if (bytes != 0 && has_credit(bytes)) return true;
     const locked scope(*this);
-    for (unsigned recalls = 0;; ++recalls) {
+    detail::charge_request request{scope.tree, mode::checked};
+    for (;;) {
         const std::size_t unused = credit().unused();
         const limit_check found = check_levels(this, bytes > unused ? bytes - unused : 0);
-        if (found.charged() || recalls == detail::charge_request::max_recalls(*this) ||
-            scope.tree.recall_credit(*found.at, false) == 0)
-            return is_open() && found.charged();
+        if (found.charged() || !request.recall(*found.at)) return is_open() && found.charged();
     }
 }
 
@@ -203,9 +202,9 @@ inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
 inline charge_status account::reserve_more(account_reservation& made) noexcept {
     const std::size_t bytes = made.bytes_;
     const locked scope(*this);
-    detail::charge_request request{scope.tree, *this, mode::checked};
+    detail::charge_request request{scope.tree, mode::checked};
     for (;;) {
-        scope.tree.recall_credit(*this, false); // the credit of leaves below counts in used()
+        scope.tree.recall_credit(*this); // the credit of leaves below counts in used()
         if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
         made.used_before_ = tree_node::used();
         const std::size_t now = detail::max(made.used_before_, totals().reserved());
@@ -229,7 +228,7 @@ inline void account::end_reservation(const account_reservation& gone) noexcept {
     if (promised_ == 0) {
         release_reservation();
     } else if (!life_.is_closed()) {
-        scope.tree.recall_credit(*this, false);
+        scope.tree.recall_credit(*this);
         const std::size_t used = tree_node::used(), charged = detail::max(used, gone.used_before_) - gone.used_before_,
                           stays = detail::min(gone.bytes_, charged),
                           most = detail::max(used, totals().reserved_at_start()) + promised_;
@@ -245,7 +244,7 @@ inline void account_reservation::release() noexcept {
 inline void account::set_limit(std::size_t bytes) noexcept {
     const locked scope(*this);
     totals().set_limit(bytes);
-    if (totals().total() > bytes) scope.tree.recall_credit(*this, true);
+    if (totals().total() > bytes) scope.tree.recall_credit(*this);
 }
 inline void account::set_grace(std::size_t bytes) noexcept {
     const locked scope(*this);

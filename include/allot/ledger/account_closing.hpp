@@ -24,10 +24,7 @@ inline account::account(account* parent, const detail::account_arguments& reques
         refuse_to_open(status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
         return;
     }
-    if (parent == nullptr) {
-        if (credit().has_step()) tree_.leaves.add(*this);
-        return;
-    }
+    if (parent == nullptr) return;
     for (bool asked = false;;) {
         const opening now = try_open_below(*parent, requested.reservation, asked);
         if (now == opening::done) break;
@@ -45,13 +42,12 @@ inline account::account(account* parent, const detail::account_arguments& reques
 inline account::opening account::try_open_below(account& parent, std::size_t reserved, bool asked) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);
-    for (unsigned recalls = 0;; ++recalls) {
+    detail::charge_request request{scope.tree, mode::checked};
+    for (;;) {
         const limit_check found = check_parent(parent, reserved);
         if (found.fitted()) break;
         if (found.outcome == charge_outcome::over_limit && found.at != this) {
-            if (recalls < detail::charge_request::max_recalls(parent) &&
-                scope.tree.recall_credit(*found.at, false) != 0)
-                continue;
+            if (request.recall(*found.at)) continue;
             if (found.only_held_bytes_prevent() && !detail::charge_request::is_inside_listener(scope.tree))
                 return opening::wait;
             refusal_ = status_of(found, reserved);
@@ -63,7 +59,6 @@ inline account::opening account::try_open_below(account& parent, std::size_t res
     }
     refusal_ = {};
     attach(reserved);
-    if (credit().has_step()) scope.tree.leaves.add(*this);
     return opening::done;
 }
 inline void account::refuse_to_open(const charge_status& why) noexcept {
@@ -236,7 +231,6 @@ inline bool account::end(text_writer& leaks) noexcept {
 inline bool account::leave_tree() noexcept {
     if (!life_.close()) return false;
     set_closed_by(*this);
-    if (credit().has_step()) tree().leaves.remove(*this);
     take_back(true, false);
     account* const above = of(tree_node::parent());
     if (above == nullptr) return true;

@@ -81,7 +81,7 @@ inline void account::copy_peak(const account& root, account_peak& to) noexcept {
 inline void account::keep_peak(account_peak* copy) noexcept {
     const locked scope(*this);
     scope.tree.peak_copy = copy;
-    if (copy != nullptr) scope.tree.recall_credit(root(), true); // else credit would count as used
+    if (copy != nullptr) scope.tree.recall_credit(root()); // else credit would count as used
 }
 
 } // namespace allot::inline ALLOT_ABI

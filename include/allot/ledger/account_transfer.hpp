@@ -44,7 +44,7 @@ inline bool account::stays_below_closed(const account& from, const account& to) 
 }
 inline charge_status account::move_locked(account& from, account& to, std::size_t bytes, mode how) noexcept {
     const locked scope(from);
-    detail::charge_request request{scope.tree, to, how};
+    detail::charge_request request{scope.tree, how};
     for (;;) {
         if (!to.is_open() && !stays_below_closed(from, to)) return to.refused_closed(bytes);
         if (bytes > from.credit().charged()) return from.refused_here(charge_outcome::misused, bytes);

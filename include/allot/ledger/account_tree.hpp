@@ -1,8 +1,9 @@
-// The shared state of a tree of accounts, in its root: the lock, the leaves with a credit step, listeners, reclaimers.
+// The shared state of a tree of accounts, in its root: the lock, listeners, reclaimers.
 //
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the listeners' count.
-// Invariant: every open account with a credit step is in `leaves`. Cost: 128 bytes. Threads: any.
+// Invariant: a leaf that has credit is listed at each level above (tree_node.hpp); its credit is closed when a level
+// recalls it, so a recall costs what the grants since the last one cost. Cost: 120 bytes. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -26,27 +27,33 @@ struct account_tree {
     tree_lock lock;
     ALLOT_NO_UNIQUE_ADDRESS listener_dispatch listeners; // `waiting` is in its tail
     std::uint32_t waiting = 0;  // requests that wait until held bytes are confirmed or cancelled
-    tree_node::leaves leaves;   // with a credit step
     account* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     detail::reclaimers reclaimers; // the mutex guards their list
 
-    // Returns the credit of the leaves at and below `within`, in bytes. With `closes` they are granted none until a
-    // charge climbs and fits. Requires the lock.
-    std::size_t recall_credit(const tree_node& within, bool closes) noexcept {
+    // What recall_some() has done.
+    struct recalled {
         std::size_t bytes = 0;
-        for (tree_node* n = leaves.first(); n != nullptr; n = leaves.after(*n)) {
-            if (!n->is_below(within)) continue;
-            if (n->credit().one_thread()) n->credit().recall(); // returned by its thread's next request
-            else bytes += n->take_back(true, n->credit().word().open() && !closes);
+        bool more = false; // other leaves may have credit
+    };
+    // Closes the credit of some leaves at and below `within`. Requires the lock.
+    static recalled recall_some(tree_node& within) noexcept {
+        recalled r;
+        for (unsigned n = 0; tree_node* const leaf = within.first_with_credit(); ++n) {
+            if (n == 64) return r.more = true, r;
+            r.bytes += leaf->close_credit();
         }
-        return bytes;
+        return r;
     }
-    // Closes the credit of all leaves below an exceeded limit at or above `from`. Requires the lock.
-    void close_credits_where_exceeded(const tree_node& from) noexcept {
-        for (const tree_node* n = &from; (n = tree_node::first_over_limit(n)) != nullptr; n = n->parent())
-            recall_credit(*n, true);
+    // Closes the credit of all leaves at and below `within`. Requires the lock, which others get between some and more.
+    void recall_credit(tree_node& within) noexcept {
+        while (recall_some(within).more) lock.unlock_and_relock();
+    }
+    // The same below each exceeded limit at or above `from`. Requires the lock.
+    void close_credits_where_exceeded(tree_node& from) noexcept {
+        for (tree_node* n = &from; n != nullptr; n = n->parent())
+            if (n->exceeds_limit()) recall_credit(*n);
     }
 };
 

@@ -75,7 +75,7 @@ inline bool account::verify() const noexcept {
 
 inline void account::add(account_listener& listener) noexcept {
     const locked scope(*this);
-    if (scope.tree.listeners.add(listener, *this)) scope.tree.recall_credit(*this, true);
+    if (scope.tree.listeners.add(listener, *this)) scope.tree.recall_credit(*this);
 }
 inline bool account::remove(account_listener& listener) noexcept {
     using removal = detail::listener_dispatch::removal;

@@ -21,8 +21,7 @@ enum class charge_mode : std::uint8_t { checked, forced, held };
 
 class charge_request {
   public:
-    charge_request(account_tree& tree, const tree_node& by, charge_mode mode) noexcept
-        : tree_(tree), by_(by), mode_(mode) {}
+    charge_request(account_tree& tree, charge_mode mode) noexcept : tree_(tree), mode_(mode) {}
     charge_request(const charge_request&) = delete;
     charge_request& operator=(const charge_request&) = delete;
     ~charge_request() { tree_.waiting -= waits_; }
@@ -37,23 +36,23 @@ class charge_request {
     ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found) noexcept {
         return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found);
     }
-    // The most recalls of credit for one request: each level may refuse it once, and other threads may refund
-    // meanwhile.
-    static unsigned max_recalls(const tree_node& by) noexcept { return by.depth() + 2; }
+    // Has leaves below the limiting level return credit. False: none of them has any. The lock is released between some
+    // leaves and more, as long as others do not take as much meanwhile.
+    bool recall(tree_node& limiting) noexcept {
+        const account_tree::recalled r = tree_.recall_some(limiting);
+        if (r.more && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
+        return r.bytes != 0 || r.more;
+    }
     static bool is_inside_listener(const account_tree& tree) noexcept {
         return tree.listeners.is_inside_listener(sys::thread_token());
     }
 
   private:
     ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found) noexcept {
-        if (recalls_ < max_recalls(by_)) {
-            ++recalls_;
-            if (tree_.recall_credit(*found.at, false) != 0) return true;
-        }
+        if (recall(*found.at)) return true;
         if (mode_ == charge_mode::forced) {
             if (found.outcome == charge_outcome::over_limit && !found.overflows) found.outcome = charge_outcome::forced;
         } else if (found.only_held_bytes_prevent() && wait()) {
-            recalls_ = 0;
             return true;
         }
         if (!found.charged() && mode_ != charge_mode::checked) found.at->totals().count_refusal();
@@ -68,11 +67,12 @@ class charge_request {
         return true;
     }
 
+    static constexpr unsigned max_pauses = 1000;
+
     account_tree& tree_;
-    const tree_node& by_;
     const charge_mode mode_;
     bool waits_ = false;
-    unsigned recalls_ = 0; // since it last waited
+    unsigned pauses_ = 0;
 };
 
 } // namespace detail

@@ -81,6 +81,7 @@ class tree_node {
     bool has_children() const noexcept { return !below_.empty(); }
     // The first node from here upwards whose limit is exceeded; null if none.
     static const tree_node* first_over_limit(const tree_node* from) noexcept;
+    bool exceeds_limit() const noexcept { return used() > totals_.limit(); }
     // Whether a leaf may have credit: no listener and no exceeded limit, here and above.
     bool may_hold_credit() const noexcept;
 
@@ -100,14 +101,23 @@ class tree_node {
     void refund(std::size_t bytes) noexcept;
     // Takes unused credit off every level: all of it, or what exceeds whole steps. Returns bytes.
     std::size_t take_back(bool all, bool open) noexcept;
+    // Takes all of it, and closes the credit until the account is granted more; with one_thread its thread's next
+    // request does it. Returns bytes.
+    std::size_t close_credit() noexcept {
+        if (!credit_.one_thread()) return take_back(true, false);
+        unlist_credit();
+        credit_.recall();
+        return 0;
+    }
+    // The first node at and below this one that may have credit; null if none. Complexity: O(depth).
+    tree_node* first_with_credit() noexcept {
+        tree_node* n = this;
+        while (n != nullptr && !n->listed_) n = n->creditors_.first();
+        return n;
+    }
     // After a refund: keeps whole steps in an open credit, nothing in a closed one.
     void settle() noexcept {
         if (const credit_word w = credit_.word(); w.credit() != 0) take_back(!w.open(), w.open());
-    }
-    // The account may not have credit now, or other accounts need it.
-    void close_credit() noexcept {
-        if (credit_.one_thread()) credit_.recall(); // returned by its thread's next request
-        else take_back(true, false);
     }
     void confirm(std::size_t bytes) noexcept; // held bytes are in use
     void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
@@ -122,7 +132,8 @@ class tree_node {
 
     // Requires a parent with headroom for the reservation.
     void attach(std::size_t reservation) noexcept;
-    // Returns the subtree charge to the parent, which gets the children. Requires a parent.
+    // Returns the subtree charge to the parent, which gets the children. Requires a parent, and that no account from
+    // here downwards can have credit any more.
     void detach() noexcept;
     // Visits this node and all below, parents first. Does not require the lock.
     template <class Visit> void walk(Visit visit) const { walk_from(*this, visit); }
@@ -137,6 +148,9 @@ class tree_node {
     friend class tree_lock;         // deferred refunds
     friend class listener_dispatch; // listeners
 
+    bool leads_to_credit() const noexcept { return listed_ || !creditors_.empty(); }
+    void list_credit() noexcept;
+    void unlist_credit() noexcept;
     std::size_t begin_change() noexcept;
     std::size_t at_most_held(std::size_t bytes) const noexcept;
     template <class Node, class Visit> static void walk_from(Node& top, Visit& visit) {
@@ -164,17 +178,18 @@ class tree_node {
     tree_node* parent_;
     account_listener::list listeners_;
     std::atomic<tree_node*> next_deferred_{nullptr}; // in the lock's list
-    list_hook<tree_node> leaf_;                      // in account_tree::leaves
+    list_hook<tree_node> creditor_;                  // in the parent's creditors_, if it leads to credit
 
     const char* name_;
     list_hook<tree_node> sibling_;
     intrusive_list<tree_node, &tree_node::sibling_> below_;
+    intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
     std::uint32_t children_ = 0;
     std::atomic<bool> has_deferred_{false};
-    bool detached_; // not, or no longer, a child of its parent: late refunds are ignored
+    bool listed_ = false; // may have credit: from a grant until it is closed
+    bool detached_;       // not, or no longer, a child of its parent: late refunds are ignored
 
   public:
-    using leaves = intrusive_list<tree_node, &tree_node::leaf_>;
     using deferred_nodes = mpsc_stack<tree_node, &tree_node::next_deferred_>;
 };
 
@@ -191,12 +206,12 @@ inline tree_node& tree_node::common_ancestor(const tree_node& other) noexcept {
     return *n;
 }
 inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept {
-    while (n != nullptr && n->used() <= n->totals_.limit()) n = n->parent_;
+    while (n != nullptr && !n->exceeds_limit()) n = n->parent_;
     return n;
 }
 inline bool tree_node::may_hold_credit() const noexcept {
     for (const tree_node* n = this; n != nullptr; n = n->parent_)
-        if (!n->listeners_.empty() || n->used() > n->totals_.limit()) return false;
+        if (!n->listeners_.empty() || n->exceeds_limit()) return false;
     return true;
 }
 inline std::size_t tree_node::headroom() const noexcept {
@@ -276,8 +291,22 @@ inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t byt
     const change above = totals_.add({by, held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
     totals_.note_peak(from.credit() + more - bytes);
     climb(parent_, above);
-    if (open) credit_.open();
+    if (open) credit_.open(), list_credit();
     return true;
+}
+inline void tree_node::list_credit() noexcept {
+    bool listed = leads_to_credit();
+    listed_ = true;
+    for (tree_node* n = this; !listed && n->parent_ != nullptr; n = n->parent_) {
+        listed = n->parent_->leads_to_credit();
+        n->parent_->creditors_.add(*n);
+    }
+}
+inline void tree_node::unlist_credit() noexcept {
+    if (!listed_) return;
+    listed_ = false;
+    for (tree_node* n = this; !n->leads_to_credit() && n->parent_ != nullptr; n = n->parent_)
+        n->parent_->creditors_.remove(*n);
 }
 inline void tree_node::refund(std::size_t bytes) noexcept {
     if (ALLOT_UNLIKELY(bytes > credit_.charged())) {
@@ -290,6 +319,7 @@ inline void tree_node::refund(std::size_t bytes) noexcept {
     climb(parent_, totals_.add({by, by}));
 }
 inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
+    if (all && !open) unlist_credit();
     const leaf_credit::returned r = credit_.take_back(all, open);
     if (ALLOT_UNLIKELY(r.over_refunded)) report_over_refunded();
     if (!r.changed) return 0;
@@ -357,14 +387,16 @@ inline void tree_node::detach() noexcept {
     detached_ = true;
 }
 inline bool tree_node::valid() const noexcept {
-    std::size_t subtree_charges = 0, confirmed_charges = 0, n = 0;
+    std::size_t subtree_charges = 0, confirmed_charges = 0, n = 0, creditors = 0;
     for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c), ++n) {
         if (c->parent_ != this || c->depth_ != depth_ + 1 || c->root_ != root_ || !c->valid()) return false;
+        creditors += c->leads_to_credit();
         subtree_charges += c->totals_.subtree_charge();
         confirmed_charges += c->totals_.confirmed_subtree_charge();
     }
-    return n == children_ && below_.valid() && totals_.valid() && credit_.valid() &&
-           totals_.total() == credit_.granted() + subtree_charges &&
+    for (const tree_node* c = creditors_.first(); c != nullptr; c = creditors_.after(*c)) --creditors;
+    return n == children_ && creditors == 0 && creditors_.valid() && below_.valid() && totals_.valid() &&
+           credit_.valid() && totals_.total() == credit_.granted() + subtree_charges &&
            (subtree_charges == confirmed_charges || totals_.held() != 0);
 }
 

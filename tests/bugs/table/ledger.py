@@ -43,6 +43,15 @@ BUGS = {
         "death/accounts.cpp",
         "report_misuse({.kind = misuse::request_in_listener, .heap = about.name()});",
         ""),
+    "credit_listed_at_one_level": bug(
+        "unit/ledger/credit_step.cpp",
+        "listed = n->parent_->leads_to_credit();",
+        "listed = true;"),
+    "credit_recalled_elsewhere": bug(
+        "unit/ledger/credit_step.cpp",
+        "const account_tree::recalled r = tree_.recall_some(limiting);",
+        "tree_node* top = &limiting; while (top->parent() != nullptr) top = top->parent();"
+        "const account_tree::recalled r = tree_.recall_some(*top);"),
     "account_waits_for_itself_in_a_call": bug(
         "unit/ledger/listeners.cpp",
         "if (is_inside_listener(tree_)) return false;",
@@ -53,7 +62,7 @@ BUGS = {
         "return total_; }"),
     "account_keeps_room_beyond_its_limit": bug(
         "unit/ledger/account.cpp",
-        "if (totals().total() > bytes) scope.tree.recall_credit(*this, true);",
+        "if (totals().total() > bytes) scope.tree.recall_credit(*this);",
         ""),
     "account_ends_before_its_views": bug(
         "unit/ledger/closing.cpp",

@@ -5,6 +5,7 @@
 #include <allot/ledger/account.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -125,4 +126,48 @@ TEST_CASE("the credit of a leaf of one thread is bounded, and its thread returns
     }
     mine.refund(charged);
     CHECK(root.verify());
+}
+
+TEST_CASE("credit at any depth is found, also after an account above it has ended", "[accounts]") {
+    account root{name{"root"}, limit{1000}};
+    auto middle = std::make_unique<account>(root, name{"middle"});
+    account lower{*middle, name{"lower"}}, one{lower, name{"one"}, credit_step{100}},
+        two{*middle, name{"two"}, credit_step{100}}, three{root, name{"three"}, credit_step{100}};
+    account full{root, name{"full"}};
+    for (account* const leaf : {&one, &two, &three}) {
+        REQUIRE(leaf->try_charge(10));
+        CHECK(leaf->stats().credit == 90);
+    }
+    CHECK(root.verify());
+    CHECK(full.try_charge(970)); // all of their credit
+    CHECK(one.stats().credit + two.stats().credit + three.stats().credit == 0);
+    CHECK(root.verify());
+    full.refund(970);
+    for (account* const leaf : {&one, &two, &three}) REQUIRE(leaf->try_charge(10)); // they have credit again
+    CHECK(one.stats().credit == 80);
+    CHECK(!full.try_charge(941));
+    CHECK(full.try_charge(940));
+    full.refund(940);
+    REQUIRE(one.try_charge(10));
+    REQUIRE(three.try_charge(10));
+    middle->close(); // closes those below, which are the root's now
+    CHECK(one.stats().credit == 0);
+    CHECK(root.verify());
+    CHECK(full.try_charge(920));
+    CHECK(root.verify());
+    one.refund(30), two.refund(20), three.refund(30), full.refund(920);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a level that refuses recalls only the credit below it", "[accounts]") {
+    account root{name{"root"}, limit{1'000'000}};
+    account query{root, name{"query"}, limit{1000}}, other{root, name{"other"}};
+    account mine{query, name{"mine"}, credit_step{100}}, theirs{other, name{"theirs"}, credit_step{100}};
+    REQUIRE(mine.try_charge(10));
+    REQUIRE(theirs.try_charge(10));
+    CHECK(!query.try_charge(991));
+    CHECK(mine.stats().credit == 0);
+    CHECK(theirs.stats().credit == 90);
+    CHECK(root.verify());
+    mine.refund(10), theirs.refund(10);
 }
