@@ -64,6 +64,14 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
     give(m);
     return {};
 }
+inline buffer buffer_memory::allocate_for(account& by, std::size_t bytes, const wait_limit& wait,
+                                          charge_status* why) const noexcept {
+    charge_status s;
+    buffer b = try_allocate(by, bytes, &s);
+    if (!s) by.wait_for(s, wait, [&] { return bool(b = try_allocate(by, bytes, &s)); });
+    if (why != nullptr) *why = s;
+    return b;
+}
 inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
     charge_status s;
     buffer b = try_allocate(by, bytes, &s);

@@ -20,6 +20,7 @@
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/ledger/account_status.hpp>
+#include <allot/reclaim/wait_limit.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -96,6 +97,10 @@ class buffer_memory {
     buffer allocate(account& by, std::size_t bytes) const;
     /// As allocate(), but returns the empty buffer on failure, and why.
     buffer try_allocate(account& by, std::size_t bytes, charge_status* why = nullptr) const noexcept;
+    /// As try_allocate(), and waits while the limit of an account refuses: until buffers are released, bytes are
+    /// refunded, or a limit is raised. Inside a listener or reclaimer it does not wait.
+    buffer allocate_for(account& by, std::size_t bytes, const wait_limit& wait,
+                        charge_status* why = nullptr) const noexcept;
 
     /// Bytes that a block for the request will take; the request itself if the source does not say.
     /// Requires: bytes <= PTRDIFF_MAX.

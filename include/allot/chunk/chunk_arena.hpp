@@ -126,6 +126,17 @@ template <class Set> class chunk_arena {
         }
         return allocate_slow(bytes, align);
     }
+    /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated into chunks,
+    /// bytes are refunded, or a limit is raised.
+    /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
+    block allocate_for(std::size_t bytes, const wait_limit& wait, std::size_t align = unit,
+                       charge_status* why = nullptr) noexcept
+        requires(policies::in_tree)
+    {
+        const block b = detail::find_or_wait(ledger_, wait, [&] { return try_allocate(bytes, align); });
+        detail::report_status(why, b.address != nullptr, bytes);
+        return b;
+    }
     /// Deallocates a block. Null is ignored. Anything but a live block is reported as misuse and ignored. Makes no
     /// system call.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p) noexcept {
@@ -382,19 +393,6 @@ template <class Set> class chunk_arena {
     arena_client client_; // last: callbacks may come from its construction on
 };
 
-// A set that makes no chunk arena: its mistake is reported once, and uses of the class give no further errors.
-template <class Set>
-    requires(!detail::makes_chunk_arena<Set>())
-class chunk_arena<Set> : public detail::refused<Set, product::chunk_arena> {
-    using checked = decltype(detail::check_chunk_arena<Set>());
-
-  public:
-    using detail::refused<Set, product::chunk_arena>::refused;
-
-    template <class... As> block allocate(As&&...) const noexcept; // programs use members of the result
-    template <class... As> block try_allocate(As&&...) const noexcept;
-    template <class... As> block resize(As&&...) const noexcept;
-    template <class... As> chunk_stats stats(As&&...) const noexcept;
-};
-
 } // namespace allot::inline ALLOT_ABI
+
+#include <allot/chunk/chunk_arena_refused.hpp>

@@ -94,6 +94,7 @@ template <class Policies> class chunk_heap {
         for (std::uint32_t i = 0; i != n; ++i) give_locked(blocks[i]);
         if constexpr (Policies::returns_pages)
             if (fit_.free_bytes() > trim_threshold_) excess_.store(true, std::memory_order_relaxed);
+        pages_.notify_unused();
     }
     // Changes the class of a block in place: larger to `to`, smaller to `to` or as near as the fit allows. Returns its
     // class now; `from`: nothing has changed.
@@ -116,7 +117,10 @@ template <class Policies> class chunk_heap {
         return blocks_.take(pages, align, [this] { return reclaim(); });
     }
     std::size_t pages_of(const std::byte* p) const noexcept { return blocks_.pages_of(p); }
-    void give_pages(std::byte* p) noexcept { blocks_.give(p); }
+    void give_pages(std::byte* p) noexcept {
+        blocks_.give(p);
+        pages_.notify_unused();
+    }
     bool resize_pages(std::byte* p, std::size_t pages) noexcept { return blocks_.resize(p, pages); }
 
     // ---- free pages ----------------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ enum class charge_outcome : std::uint8_t {
     closed,           // not charged: `at` is closed
     misused,          // not done: accounts of two trees, more than was charged, or a wrong call (see the function)
     no_memory,        // the system, the device, a memory source, or the host for a record, has none; no limit refused
+    cancelled,        // not charged: its wait was cancelled
     no_address_space, // an arena has no free run of pages of that size in the address space that it reserved
 };
 
@@ -31,9 +32,16 @@ enum class charge_outcome : std::uint8_t {
 constexpr bool is_charged(charge_outcome outcome) noexcept { return outcome <= charge_outcome::forced; }
 
 constexpr std::string_view text_of(charge_outcome outcome) noexcept {
-    constexpr std::string_view texts[] = {
-        "fits",    "in grace",  "forced over the limit", "over the limit", "vetoed by a listener", "closed",
-        "misused", "no memory", "no address space"};
+    constexpr std::string_view texts[] = {"fits",
+                                          "in grace",
+                                          "forced over the limit",
+                                          "over the limit",
+                                          "vetoed by a listener",
+                                          "closed",
+                                          "misused",
+                                          "no memory",
+                                          "cancelled",
+                                          "no address space"};
     return texts[static_cast<std::size_t>(outcome)];
 }
 

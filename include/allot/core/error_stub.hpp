@@ -28,6 +28,7 @@ struct stub_members {
     // rows and bytes
     template <class... As> anything allocate(As&&...) const noexcept;
     template <class... As> anything try_allocate(As&&...) const noexcept;
+    template <class... As> anything allocate_for(As&&...) const noexcept;
     template <class... As> anything deallocate(As&&...) const noexcept;
     template <class... As> anything link(As&&...) const noexcept;
     template <class... As> anything release(As&&...) const noexcept;

@@ -145,6 +145,17 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         if constexpr (policies::tracks_blocks) api_.mark_allocated(p, r.bytes, stream);
         return p;
     }
+    /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
+    /// refunded, or a limit is raised.
+    /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
+    void* allocate_for(std::size_t bytes, stream_type stream, const wait_limit& wait, std::size_t align = unit,
+                       charge_status* why = nullptr) noexcept
+        requires(policies::in_tree)
+    {
+        if (bytes == 0) return try_allocate(0, align, stream, why);
+        void* const p = detail::find_or_wait(ledger_, wait, [&] { return try_allocate(bytes, align, stream); });
+        return detail::with_status(p, why, bytes);
+    }
     /// Frees a block at this point of the stream, which need not be the one that it was allocated for.
     /// Requires: all use of the block is ordered before this point. Null is ignored. Anything but a live block is
     /// reported as misuse in checked builds, and ignored in others.
@@ -159,6 +170,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         const std::size_t bytes = runs_.bytes_of(address);
         if (ALLOT_UNLIKELY(bytes == 0)) return diagnostics_.report_misused(growth::misuse_at(address), p);
         count([](auto& c) { ++c.frees; });
+        if constexpr (policies::in_tree) ledger_.notify_unused(); // who waits tries once the lock is free
         if constexpr (policies::at_once) {
             runs_.release(address, stream_tag::of(stream_tag::clean));
             streams_.count_free();

@@ -39,7 +39,8 @@ template <class Ledger, class Api> class growth_transaction {
         if (!locked_) return;
         if constexpr (calls_listeners) unlock();
         settle();
-        if constexpr (!calls_listeners) unlock();
+        if constexpr (calls_listeners) ledger_.notify_unused(); // others could return nothing idle meanwhile
+        else unlock();
     }
     explicit operator bool() const noexcept { return locked_; }
 

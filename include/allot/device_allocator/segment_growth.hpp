@@ -19,6 +19,7 @@
 #include <allot/device_allocator/device_segments.hpp>
 #include <allot/device_allocator/free_spans.hpp>
 #include <allot/device_allocator/growth_transaction.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/sys/mutex.hpp>
 
 #include <cstddef>
@@ -283,11 +284,12 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         return bytes;
     }
     // For others who are short: returns the pieces that are wholly free for every stream, as far as is known without a
-    // wait. 0 while another thread grows or shrinks the memory.
+    // wait of the host, unless the request waits anyway. 0 while another thread grows or shrinks the memory.
     ALLOT_NOINLINE std::size_t return_idle() noexcept {
         if constexpr (!policies::retain::under_pressure) return 0;
         transaction_type transaction{growth_lock_, ledger_, api_, try_to_lock};
         if (!transaction) return 0;
+        if (this_thread_waits) (void)wait_for_frees();
         {
             const guard hold{state_lock_};
             poll_frees();

@@ -8,6 +8,7 @@
 #include <allot/config.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/arena_client.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>
@@ -25,6 +26,8 @@ template <class Ledger> class charged_pages {
     static constexpr bool traces =
         requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
     static constexpr bool watched = traces || requires(Ledger& ledger) { ledger.recorder().at_peak(); };
+
+    static constexpr bool notifies = requires(Ledger& ledger) { ledger.notify_unused(); };
 
     charged_pages(arena_base& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
 
@@ -73,6 +76,10 @@ template <class Ledger> class charged_pages {
             ledger_.refund(bytes_of(pages));
             on_refunded();
         }
+    }
+    // Call when pages or slots became unused, or may have: requests of the account may wait for them.
+    void notify_unused() noexcept {
+        if constexpr (notifies) full_fence(), ledger_.notify_unused(); // behind the change
     }
     // Call once taken pages are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept {

@@ -65,7 +65,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         provider_.record(watch_event::handle_closed, cut_.stride, config_.name);
         const detail::lock_guard hold(lock_);
         this->remove(cache);
-        if (abandoned_.load(std::memory_order_relaxed)) provider_.heaps().note(*this); // it may be idle now
+        if (abandoned_.load(std::memory_order_relaxed)) provider_.note_empty(*this); // it may be idle now
     }
 
     // A slot of a shared cache, without a call; null: pop() may have one.

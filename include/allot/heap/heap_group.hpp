@@ -70,6 +70,11 @@ class heap_group {
         retire(heap);
     }
 
+    // While requests for rows of the group wait, slots that return to pages are told of (page_provider.hpp).
+    void begin_wait() noexcept { waiting_.fetch_add(1, std::memory_order_seq_cst); }
+    void end_wait() noexcept { waiting_.fetch_sub(1, std::memory_order_relaxed); }
+    bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_relaxed) != 0; }
+
     // Puts the heap on the list of noted heaps; call when one of its pages became empty.
     void note(heap_base& heap) noexcept {
         if (!heap.noted.exchange(true, std::memory_order_acq_rel)) noted_.push(&heap);
@@ -163,7 +168,7 @@ class heap_group {
     walked_list<heap_base, &heap_base::in_group> all_; // those in use
     void (*empty_thread_caches_)(void*) noexcept = nullptr;
     void* threads_ = nullptr;
-    std::atomic<std::uint32_t> shortages_{0};
+    std::atomic<std::uint32_t> shortages_{0}, waiting_{0};
     mpsc_stack<heap_base, &heap_base::empty_link> noted_;
     basic_spin_lock<lock_rank::heap_group> open_lock_; // the members below, and handles being opened and closed
     detail::heap_index index_;

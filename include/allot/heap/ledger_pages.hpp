@@ -18,7 +18,8 @@ namespace allot::inline ALLOT_ABI {
 template <class Ledger> class ledger_pages final : public page_provider {
   public:
     ledger_pages(arena_base& arena, Ledger& ledger) noexcept
-        : page_provider(arena, charged_pages<Ledger>::watched), pages_(arena, ledger) {}
+        : page_provider(arena, charged_pages<Ledger>::watched, charged_pages<Ledger>::notifies), pages_(arena, ledger) {
+    }
 
     std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept override {
         heaps().collect();
@@ -36,6 +37,7 @@ template <class Ledger> class ledger_pages final : public page_provider {
     void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept override {
         pages_.record(kind, bytes, name);
     }
+    void notify_unused() noexcept override { pages_.notify_unused(); }
 
     charged_pages<Ledger> pages_;
 };

@@ -48,6 +48,15 @@ class page_provider {
         detail::pages_in_transit::request{in_transit_}.wait();
         return pages;
     }
+    // Call when a page of the heap became empty, or may have: it is returned at the next shortage. Under any lock.
+    void note_empty(heap_base& heap) noexcept {
+        heaps_.note(heap);
+        if (notifies_) notify_unused();
+    }
+    // Call when slots returned to a page: requests for rows may wait for them.
+    void note_free_slots() noexcept {
+        if (ALLOT_UNLIKELY(heaps_.is_waited_for())) notify_unused();
+    }
     // Call once the pages of a take() are in use, with no heap lock held; lets the peak recorder run.
     void settled() noexcept {
         if (ALLOT_UNLIKELY(watched_)) note_settled();
@@ -58,16 +67,19 @@ class page_provider {
     }
 
   protected:
-    // `watched`: the set records peaks or a trace; otherwise settled() and record() do nothing.
-    page_provider(arena_base& arena, bool watched) noexcept : arena_(arena), watched_(watched) {}
+    // `watched`: the set records peaks or a trace; otherwise settled() and record() do nothing. `notifies`: requests of
+    // its account may wait for memory.
+    page_provider(arena_base& arena, bool watched, bool notifies) noexcept
+        : arena_(arena), watched_(watched), notifies_(notifies) {}
     ~page_provider() = default;
 
   private:
     virtual void note_settled() noexcept = 0;
+    virtual void notify_unused() noexcept = 0;
     virtual void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept = 0;
 
     arena_base& arena_;
-    const bool watched_;
+    const bool watched_, notifies_;
     heap_group heaps_;
     detail::pages_in_transit in_transit_;
 };

@@ -106,6 +106,7 @@ class slot_supply : public heap_base,
             deferred.add(p.base(), static_cast<std::uint32_t>(k), provider_.arena().page_shift(), cut_.capacity,
                          count_callback());
         });
+        provider_.note_free_slots();
     }
     // Frees one slot, bypassing all caches. Never waits.
     ALLOT_NOINLINE void put_one(std::byte* row) noexcept {
@@ -141,6 +142,7 @@ class slot_supply : public heap_base,
                 count_locked(p, 1);
             }
         }
+        provider_.note_free_slots();
     }
 
     // Frees slots of a group (slots/bitmap.hpp): those behind its first slot whose bits are set.
@@ -153,6 +155,7 @@ class slot_supply : public heap_base,
         page& p = page_of_slot(first);
         p.slots.put_group_locked(p.index(first), bits);
         count_locked(p, count_bits(bits));
+        provider_.note_free_slots();
     }
     page& page_of_slot(std::byte* row) const noexcept { return page_of_row(row, provider_.arena().page_mask()); }
 
@@ -239,14 +242,14 @@ class slot_supply : public heap_base,
     // Counts n slots freed without the lock.
     void count(page& p, std::uint32_t n) noexcept {
         const auto change = pages_.count(p, n); // the page may be returned already
-        if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed)))
-            provider_.heaps().note(*this);
+        if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed))) provider_.note_empty(*this);
+        provider_.note_free_slots();
     }
     ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
         if (ALLOT_UNLIKELY(p.locked_frees.add(n))) flush_or_defer(p);
     }
     ALLOT_NOINLINE void flush_or_defer(page& p) noexcept {
-        if (pages_.flush_or_defer(p)) provider_.heaps().note(*this);
+        if (pages_.flush_or_defer(p)) provider_.note_empty(*this);
     }
     // If the first and the last row of a batch are close, its rows were probably released in address order.
     bool are_close(const std::byte* a, const std::byte* b) const noexcept {

@@ -14,6 +14,7 @@
 //         charge_request::retry          before a refusal: recalls credit, waits for held bytes
 //     with_reclaim                       a refused request is tried again after reclaimers freed memory
 //         tree_node::grant               changes every level up to the root
+//   charge_for                           waits while a limit refuses (account_waiting.hpp)
 //   refund
 //     leaf_credit::give                  one compare-and-swap, if the credit may grow
 //     refund_slow -> refund_locked       tree_node::refund, then settle(); released() of listeners last
@@ -43,6 +44,8 @@
 #include <allot/ledger/account_tree.hpp>
 #include <allot/ledger/charge_request.hpp>
 #include <allot/ledger/tree_node.hpp>
+#include <allot/reclaim/wait_limit.hpp>
+#include <allot/reclaim/wait_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/thread_owner.hpp>
@@ -51,7 +54,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -113,6 +115,10 @@ class alignas(64) account : detail::tree_node {
         if (ALLOT_UNLIKELY(!s)) raise_refused(s);
         return s;
     }
+    /// As try_charge(), and waits while a limit refuses, until memory is free below it: for other requests to be
+    /// refunded, or for a higher limit. Inside a listener or reclaimer it does not wait.
+    /// Returns: at the end of the wait as try_charge() does; `cancelled` by a cancellation.
+    charge_status charge_for(std::size_t bytes, const wait_limit& wait) noexcept;
     /// Charges the bytes even beyond limits; no listener can veto it.
     /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum overflows.
     charge_status force_charge(std::size_t bytes) noexcept {
@@ -264,6 +270,13 @@ class alignas(64) account : detail::tree_node {
     template <class Request>
     static bool reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
                             const reclaimer* but = nullptr) noexcept;
+    /// Makes a request of this account again that was refused, whenever memory may be free, until it is granted or the
+    /// wait ends. As reclaim_for() else.
+    template <class Request> bool wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept;
+    /// Memory that is charged here has become unused: lets a request that waits for it ask for it.
+    void notify_unused() noexcept {
+        if (ALLOT_UNLIKELY(!tree().waiters.empty())) wake_one();
+    }
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -325,6 +338,15 @@ class alignas(64) account : detail::tree_node {
         if (account_log* const to = log()) to->record(what, bytes, used());
     }
 
+    // ---- account_waiting.hpp
+    struct levels;
+    bool can_wait(const charge_status& why) const noexcept;
+    bool begin_waiting(detail::waiter& w) noexcept;
+    bool sleep(detail::waiter& w, const charge_status& why, std::uint64_t end, const cancellation::sleeper& c) noexcept;
+    void end_waiting(detail::waiter& w) noexcept;
+    void wake_one() noexcept;
+    bool is_due_before_this() const noexcept;
+
     // ---- account_closing.hpp
     enum class opening : std::uint8_t { done, wait, ask };
     opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
@@ -366,35 +388,13 @@ class alignas(64) account : detail::tree_node {
     alignas(64) detail::account_tree tree_; // used in the root only
 };
 
-// Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller
-// that may hold the tree's mutex passes, by the next holder.
-class account::locked {
-  public:
-    explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), root_(a.root()), ends_(ends) {
-        tree.lock.lock();
-    }
-    locked(const account& a, detail::adopt_lock_t) noexcept : tree(a.tree()), root_(a.root()), ends_(true) {}
-    locked(const locked&) = delete;
-    locked& operator=(const locked&) = delete;
-    ALLOT_ALWAYS_INLINE ~locked() {
-        if (ALLOT_UNLIKELY(tree.peak_copy != nullptr)) copy_peak(root_, *tree.peak_copy);
-        account* const drained = ends_ && tree.drained != nullptr ? std::exchange(tree.drained, nullptr) : nullptr;
-        tree.lock.unlock();
-        if (ALLOT_UNLIKELY(drained != nullptr)) end_drained(drained); // the last one may destroy the root
-    }
-
-    detail::account_tree& tree;
-
-  private:
-    const account& root_;
-    const bool ends_;
-};
-
 } // namespace allot::inline ALLOT_ABI
 
 #include <allot/ledger/account_charge.hpp>
 #include <allot/ledger/account_closing.hpp>
+#include <allot/ledger/account_lock.hpp>
 #include <allot/ledger/account_peak.hpp>
 #include <allot/ledger/account_transfer.hpp>
+#include <allot/ledger/account_waiting.hpp>
 #include <allot/ledger/account_watch.hpp>
 #include <allot/ledger/top_holders.hpp>

@@ -3,7 +3,9 @@
 
 #include <allot/core/min_max.hpp>
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/account_lock.hpp>
 #include <allot/reclaim/cost_cap.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
@@ -109,7 +111,8 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
     }
 }
 inline bool account::may_take_credit() const noexcept {
-    return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr && may_hold_credit();
+    return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr &&
+           tree().waiters.empty() && may_hold_credit();
 }
 // Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void account::charged_beyond(const limit_check& found) noexcept {
@@ -148,9 +151,15 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
 }
 // Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
 // and its last refund ends it, or the credit would exceed 2 GiB.
-inline bool account::defer_refund(std::size_t bytes) noexcept {
+ALLOT_NOINLINE inline bool account::defer_refund(std::size_t bytes) noexcept {
     const bool done = life_.enter_refund() && credit().defer_refund(bytes);
-    if (done) tree().lock.add_deferred(*this);
+    if (done) {
+        tree().lock.add_deferred(*this);
+        full_fence();
+        if (ALLOT_UNLIKELY(!tree().waiters.empty())) {
+            const locked settles(*this, false);
+        }
+    }
     life_.leave_refund(); // if done, the last access
     return done;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/account_lock.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sys/clock.hpp>
@@ -134,6 +135,7 @@ inline void account::end_if_drained() noexcept {
     if (!life_.ends_by_itself() || !is_drained()) return;
     life_.queue_before(tree().drained);
     tree().drained = this;
+    tree().acts_at_unlock = true;
 }
 ALLOT_COLD inline void account::end_drained(account* first) noexcept {
     while (first != nullptr) std::exchange(first, first->life_.next_in_queue())->end_by_itself();

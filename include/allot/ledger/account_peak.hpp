@@ -15,6 +15,7 @@
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/ledger/account.hpp>
+#include <allot/ledger/account_lock.hpp>
 
 #include <cstddef>
 #include <span>
@@ -81,6 +82,7 @@ inline void account::copy_peak(const account& root, account_peak& to) noexcept {
 inline void account::keep_peak(account_peak* copy) noexcept {
     const locked scope(*this);
     scope.tree.peak_copy = copy;
+    scope.tree.acts_at_unlock = true;
     if (copy != nullptr) scope.tree.recall_credit(root()); // else credit would count as used
 }
 

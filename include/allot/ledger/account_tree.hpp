@@ -1,9 +1,9 @@
-// The shared state of a tree of accounts, in its root: the lock, listeners, reclaimers.
+// The shared state of a tree of accounts, in its root: the lock, listeners, reclaimers, requests that wait.
 //
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
 // taken before the lock. All else requires the lock, but for the listeners' count.
 // Invariant: a leaf that has credit is listed at each level above (tree_node.hpp); its credit is closed when a level
-// recalls it, so a recall costs what the grants since the last one cost. Cost: 120 bytes. Threads: any.
+// recalls it, so a recall costs what the grants since the last one cost. Cost: 128 bytes. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -11,6 +11,7 @@
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
 #include <allot/reclaim/reclaimers.hpp>
+#include <allot/reclaim/wait_list.hpp>
 #include <allot/sys/mutex.hpp>
 
 #include <cstddef>
@@ -30,7 +31,9 @@ struct account_tree {
     account* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
-    detail::reclaimers reclaimers; // the mutex guards their list
+    ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
+    bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait
+    wait_list waiters;
 
     // What recall_some() has done.
     struct recalled {

@@ -104,6 +104,12 @@ class tree_ledger {
     template <class Request> bool serve_idle(Request request) const noexcept {
         return allot::account::reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_);
     }
+    // Makes a request again that has just been refused, whenever memory may be free. Returns whether it was granted.
+    template <class Request> bool wait_for(const wait_limit& wait, Request request) const noexcept {
+        return account_.wait_for(detail::last_refusal, wait, request);
+    }
+    // Pages or slots of the object have become unused: requests that wait may ask for them.
+    void notify_unused() const noexcept { account_.notify_unused(); }
     // Adds the object to its account: `stats` are committed and resident bytes for reports, and `idle` returns memory
     // that it does not use, in bytes. leave() removes it, and waits for calls of it.
     void join(const void* self, item_stats (*stats)(const void*) noexcept,

@@ -1,4 +1,4 @@
-// A product's request, made again while reclaimers free memory: the face of spill::chain.
+// A product's request, made again while reclaimers free memory (the face of spill::chain), or while it waits.
 //
 // Requires that the thread holds no lock, and that each cache is as it is between two requests: a reclaimer may use the
 // product. Cost: none without spill::chain; with it, one byte is written where a cache is empty. Threads: any.
@@ -8,7 +8,14 @@
 #include <allot/core/last_refusal.hpp>
 
 namespace allot::inline ALLOT_ABI {
+
+struct wait_limit; // reclaim/wait_limit.hpp
+
 namespace detail {
+
+// The request of this thread waits, so it may also wait for the device: memory that is freed behind work of a stream is
+// free at its end, of which nothing tells.
+inline constinit thread_local bool this_thread_waits = false;
 
 // What find() returns; if that is null since an account refused, what again() returns while its reclaimers free memory.
 // again() looks into caches first, since a reclaimer may have filled them.
@@ -22,6 +29,14 @@ ALLOT_ALWAYS_INLINE auto find_or_reclaim([[maybe_unused]] Ledger& ledger, Find f
         if (ALLOT_UNLIKELY(!got)) ledger.serve([&] { return static_cast<bool>(got = again()); });
         return got;
     }
+}
+
+// What again() returns, made until that is not null or the wait ends: the face of allocate_for().
+template <class Ledger, class Again> auto find_or_wait(Ledger& ledger, const wait_limit& wait, Again again) {
+    forget_refusal();
+    auto got = again();
+    if (!got) ledger.wait_for(wait, [&] { return static_cast<bool>(got = again()); });
+    return got;
 }
 
 } // namespace detail

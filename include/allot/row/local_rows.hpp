@@ -50,6 +50,14 @@ template <class Set> class local_rows {
             if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
         return row;
     }
+    /// As row_manager::allocate_for.
+    void* allocate_for(std::size_t bytes, const wait_limit& wait, const row_type& type = untyped,
+                       charge_status* why = nullptr) noexcept
+        requires(policies::in_tree)
+    {
+        void* const row = core_.find_or_wait(wait, [&] { return try_allocate(bytes, type); });
+        return detail::with_status(row, why, bytes);
+    }
     /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)

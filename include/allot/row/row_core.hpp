@@ -21,6 +21,7 @@
 #include <allot/row/huge_rows.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/local_rows.hpp>
+#include <allot/row/row_failure.hpp>
 #include <allot/row/row_heap.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_sampler.hpp>
@@ -79,6 +80,13 @@ template <class Set> class row_core {
         row = allocate_slow(bytes, type);
         if constexpr (policies::oom::raises)
             if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
+        return row;
+    }
+    // What again() returns, made again while it is null and the wait lasts.
+    template <class Again> void* find_or_wait(const wait_limit& wait, Again again) noexcept {
+        heaps().begin_wait();
+        void* const row = detail::find_or_wait(ledger_, wait, again);
+        heaps().end_wait();
         return row;
     }
     // Through the heaps' shared caches, not the calling thread's.
@@ -188,17 +196,7 @@ template <class Set> class row_core {
         return nullptr;
     }
     [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
-        pages_.record(watch_event::out_of_memory, bytes, what);
-        const charge_status why = take_refusal(bytes);
-        const auto request = [&](text_writer& out) {
-            out.put("out of memory: ").bytes(bytes).put(" for ").brief(what);
-        };
-        raise_refused(request, set_name(), name_, why, [&](text_writer& out) {
-            if constexpr (policies::in_tree) write_top_holders(out, ledger_.account().root(), why);
-            context_.write_report(context_.manager, out);
-            out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
-            out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
-        });
+        raise_no_row(*this, bytes, what);
     }
     ALLOT_COLD void note_misuse(misuse kind, std::size_t bytes, const row_type& type,
                                 const char* heap = "") const noexcept {

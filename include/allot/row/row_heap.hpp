@@ -61,6 +61,13 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
         return core_.refuse(heap_.config().row_bytes, heap_.config().name);
     }
+    /// As row_manager::allocate_for, for a row of the heap's size and type.
+    void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept
+        requires(policies::in_tree)
+    {
+        void* const row = core_.find_or_wait(wait, [this] { return try_allocate(); });
+        return detail::with_status(row, why, heap_.config().row_bytes);
+    }
     /// As row_heap::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
@@ -177,6 +184,13 @@ template <class Set, class Heap> class row_heap {
     void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
         return core_->refuse(heap_->config().row_bytes, heap_->config().name);
+    }
+    /// As row_manager::allocate_for, for a row of the heap's size and type.
+    void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept
+        requires(policies::in_tree)
+    {
+        void* const row = core_->find_or_wait(wait, [this] { return try_allocate(); });
+        return detail::with_status(row, why, heap_->config().row_bytes);
     }
     /// As row_manager::release.
     void release(const void* row) noexcept {

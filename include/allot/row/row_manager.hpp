@@ -105,6 +105,16 @@ template <class Set> class row_manager {
                                            charge_status* why = nullptr) noexcept {
         return detail::with_status(core_.try_allocate(bytes, type), why, bytes);
     }
+    /// As try_allocate(), and waits while the limit of an account refuses: until rows are released, pages are empty,
+    /// bytes are refunded, or a limit is raised. Slots in other threads' caches and handles wake nobody.
+    /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
+    void* allocate_for(std::size_t bytes, const wait_limit& wait, const row_type& type = untyped,
+                       charge_status* why = nullptr) noexcept
+        requires(policies::in_tree)
+    {
+        void* const row = core_.find_or_wait(wait, [&] { return try_allocate(bytes, type); });
+        return detail::with_status(row, why, bytes);
+    }
     /// Allocates a row and constructs a T in it; the last release destroys it. Needs a set whose rows have link counts.
     /// Returns: the row; null under oom::null if it cannot be allocated.
     /// Throws: what T's constructor throws; out_of_memory under oom::raise.

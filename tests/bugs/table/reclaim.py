@@ -33,6 +33,44 @@ BUGS = {
         "unit/reclaim/chain.cpp",
         "last_refusal = refusal;",
         ""),
+    "leaves_have_credit_beside_a_waiter": bug(
+        "unit/reclaim/waiting.cpp",
+        "tree().waiters.empty() && may_hold_credit()",
+        "may_hold_credit()"),
+    "waiter_announced_behind_its_request": bug(
+        "unit/reclaim/waiting.cpp",
+        "bool granted = in.begin_waiting(w) && try_again(), waits = true;",
+        "static_cast<void>(in.begin_waiting(w)); bool granted = false, waits = true;"),
+    "deferred_refund_wakes_nobody": bug(
+        "unit/reclaim/waiting.cpp",
+        "if (ALLOT_UNLIKELY(!tree().waiters.empty())) { const locked settles(*this, false); }",
+        "",
+        "} else if (ALLOT_UNLIKELY(!lock.try_lock())) {",
+        "} else {"),
+    "woken_one_ends_and_wakes_nobody": bug(
+        "unit/reclaim/waiting.cpp",
+        "scope.tree.waiters.remove(w);",
+        "scope.tree.waiters.remove(w); scope.tree.acts_at_unlock = false;"),
+    "waiter_is_passed_by_for_ever": bug(
+        "unit/reclaim/waiting.cpp",
+        "w.bypasses >= most_bypasses && levels.is_below(by, w.at)",
+        "w.bypasses > most_bypasses && levels.is_below(by, w.at)"),
+    "every_refund_wakes_all": bug(
+        "unit/reclaim/waiting.cpp",
+        "if (levels.fits(w, promised)) {",
+        "if (levels.fits(w, promised) || true) {"),
+    "empty_pages_wake_nobody": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if (notifies_) notify_unused();",
+        ""),
+    "free_slots_wake_nobody": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if (ALLOT_UNLIKELY(heaps_.is_waited_for())) notify_unused();",
+        ""),
+    "device_free_wakes_nobody": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if constexpr (policies::in_tree) ledger_.notify_unused();",
+        ""),
     "first_reclaimer_always_called_first": bug(
         "unit/reclaim/reclaimers.cpp",
         "groups_.rotate_behind(it); mutex.unlock();",

@@ -1,0 +1,89 @@
+// How long a request waits for memory, and what ends its wait earlier.
+//
+//     allot::cancellation stop;                                     // stop.cancel() on another thread
+//     void* const row = rows.allocate_for(n, {10_s, stop});
+//
+// Cost: a cancellation takes 24 bytes. Threads: cancel() on any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/core/units.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sync/spin_lock.hpp>
+#include <allot/sys/clock.hpp>
+#include <allot/sys/parking.hpp>
+
+#include <atomic>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Waits that are ended together. Requires: it outlives them.
+class cancellation {
+  public:
+    cancellation() = default;
+    cancellation(const cancellation&) = delete;
+    cancellation& operator=(const cancellation&) = delete;
+
+    /// Ends all waits that have it, now and later: they fail with charge_outcome::cancelled. Idempotent.
+    void cancel() noexcept {
+        const detail::lock_guard hold(lock_);
+        cancelled_.store(true, std::memory_order_release);
+        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s)) s->spot.signal();
+    }
+    bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
+
+    /// For waits: a place to be signalled from construction to the end.
+    class sleeper {
+      public:
+        sleeper(cancellation* of, sys::parking& where) noexcept : spot(where), of_(of) {
+            if (of_ == nullptr) return;
+            const detail::lock_guard hold(of_->lock_);
+            of_->sleepers_.add(*this);
+        }
+        sleeper(const sleeper&) = delete;
+        sleeper& operator=(const sleeper&) = delete;
+        ~sleeper() {
+            if (of_ == nullptr) return;
+            const detail::lock_guard hold(of_->lock_);
+            of_->sleepers_.remove(*this);
+        }
+        bool is_cancelled() const noexcept { return of_ != nullptr && of_->is_cancelled(); }
+        sys::parking& spot;
+
+      private:
+        cancellation* const of_;
+        list_hook<sleeper> place_;
+
+      public:
+        using list = intrusive_list<sleeper, &sleeper::place_>;
+    };
+
+  private:
+    spin_lock lock_;
+    std::atomic<bool> cancelled_{false};
+    sleeper::list sleepers_;
+};
+
+/// Waits without an end.
+inline constexpr time_span forever{UINT64_MAX};
+
+/// `500_ms`, or `{500_ms, cancellation}`.
+struct wait_limit {
+    constexpr wait_limit(time_span longest) noexcept : most(longest) {}
+    template <detail::duration Duration> constexpr wait_limit(const Duration& longest) noexcept : most(longest) {}
+    constexpr wait_limit(time_span longest, cancellation& ended_by) noexcept : most(longest), end(&ended_by) {}
+
+    time_span most;
+    cancellation* end = nullptr;
+
+    // On fine_clock.
+    std::uint64_t deadline() const noexcept {
+        if (most.ms == forever.ms) return sys::parking::never;
+        const std::uint64_t now = sys::fine_clock::now(), longest = (sys::parking::never - 1 - now) / 1'000'000;
+        return now + (most.ms < longest ? most.ms : longest) * 1'000'000;
+    }
+};
+
+} // namespace allot::inline ALLOT_ABI

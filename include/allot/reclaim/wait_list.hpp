@@ -1,0 +1,121 @@
+// Requests that wait for memory, in the order of their begin.
+//
+// A waiter is on the stack of its request. It is `trying` while the request is made again, else it sleeps. Whenever
+// memory may have become free, wake() chooses those that may try: each that fits beside what others try for. One that
+// does not fit lets at most `most_bypasses` later ones of the same level go first; then they wait for it.
+// No wake-up is lost: a waiter is added, then its request is made again; and each end of a try is followed by a wake().
+// Cost: 8 bytes; wake() is O(waiters), and with bypasses O(waiters^2). Threads: requires the owner's lock, but for empty().
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/sys/parking.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+struct waiter {
+    const void* by = nullptr; // the account that requests
+    const void* at = nullptr; // the account that refused last; bytes: those requested; valid while it sleeps
+    std::size_t bytes = 0;
+    bool trying = true;
+    std::uint8_t bypasses = 0;
+    waiter* next = nullptr; // in the list, a ring
+    waiter* prev = nullptr;
+    waiter* next_woken = nullptr;
+    sys::parking spot;
+};
+
+class wait_list {
+  public:
+    static constexpr std::uint8_t most_bypasses = 16;
+
+    // Any thread.
+    bool empty() const noexcept { return first() == nullptr; }
+
+    void add(waiter& w) noexcept {
+        if (waiter* const f = first()) {
+            w.next = f;
+            w.prev = f->prev;
+            f->prev->next = &w;
+            f->prev = &w;
+        } else {
+            w.next = w.prev = &w;
+            first_.store(&w, std::memory_order_relaxed);
+        }
+    }
+    void remove(waiter& w) noexcept {
+        if (first() == &w) first_.store(w.next == &w ? nullptr : w.next, std::memory_order_relaxed);
+        w.next->prev = w.prev;
+        w.prev->next = w.next;
+    }
+    // Whether a request of `by` that does not wait yet must not go first: an earlier one was bypassed too often.
+    template <class Levels> bool is_due_before(const void* by, const Levels& levels) const noexcept {
+        bool due = false;
+        each([&](const waiter& w) { due = due || (w.bypasses >= most_bypasses && levels.is_below(by, w.at)); });
+        return due;
+    }
+    // Chooses the waiters that may try now; signal() them without the lock. `Levels` is the owner:
+    //   fits(waiter&, bytes of others): whether the request would fit, or can never; else `at` says what refuses
+    //   is_below(by, at): whether an account is at or below another
+    template <class Levels> waiter* wake(const Levels& levels) noexcept {
+        std::size_t promised = 0;
+        each([&](const waiter& w) { promised = sum(promised, w.trying ? w.bytes : 0); });
+        waiter* woken = nullptr;
+        const waiter* due = nullptr;
+        each([&](waiter& w) {
+            if (w.trying || (due != nullptr && levels.is_below(w.by, due->at))) return;
+            if (levels.fits(w, promised)) {
+                promised = sum(promised, w.bytes);
+                woken = set_trying(w, woken);
+                for (waiter* before = first(); before != &w; before = before->next)
+                    if (!before->trying && before->bypasses < most_bypasses && levels.is_below(w.by, before->at))
+                        ++before->bypasses;
+            } else if (due == nullptr && w.bypasses >= most_bypasses) {
+                due = &w;
+            }
+        });
+        return woken;
+    }
+    // Chooses the first sleeping one that waits for `at` or an account above it, whether its bytes are free or not.
+    template <class Levels> waiter* wake_one(const void* at, const Levels& levels) noexcept {
+        waiter* woken = nullptr;
+        each([&](waiter& w) {
+            if (woken == nullptr && !w.trying && levels.is_below(at, w.at)) woken = set_trying(w, woken);
+        });
+        return woken;
+    }
+    // Any thread, without the lock.
+    static void signal(waiter* woken) noexcept {
+        while (woken != nullptr) {
+            waiter& w = *woken;
+            woken = w.next_woken; // first: the waiter may end
+            w.spot.signal();
+        }
+    }
+
+  private:
+    static std::size_t sum(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
+    static waiter* set_trying(waiter& w, waiter* woken) noexcept {
+        w.trying = true;
+        w.next_woken = woken;
+        return &w;
+    }
+    waiter* first() const noexcept { return first_.load(std::memory_order_relaxed); }
+    template <class Visit> void each(Visit visit) const noexcept {
+        waiter* w = first();
+        if (w == nullptr) return;
+        do {
+            visit(*w);
+            w = w->next;
+        } while (w != first());
+    }
+
+    std::atomic<waiter*> first_{nullptr};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

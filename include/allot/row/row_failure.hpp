@@ -1,0 +1,32 @@
+// The out_of_memory of a row manager: what refused, who holds memory, and what was tried.
+//
+// Cost: a page of text per throw. Threads: any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/last_refusal.hpp>
+#include <allot/core/text.hpp>
+#include <allot/watch/event_ring.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+// `what`: what the row is for.
+template <class Core> [[noreturn]] ALLOT_COLD void raise_no_row(Core& core, std::size_t bytes, const char* what) {
+    using policies = typename Core::policies;
+    core.pages().record(watch_event::out_of_memory, bytes, what);
+    const charge_status why = take_refusal(bytes);
+    const auto request = [&](text_writer& out) { out.put("out of memory: ").bytes(bytes).put(" for ").brief(what); };
+    raise_refused(request, core.set_name(), core.name(), why, [&](text_writer& out) {
+        if constexpr (policies::in_tree) write_top_holders(out, core.ledger().account().root(), why);
+        core.context().write_report(core.context().manager, out);
+        out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
+        out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
+    });
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

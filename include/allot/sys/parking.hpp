@@ -1,0 +1,59 @@
+// A place where one thread sleeps until another signals it, or until a point in time.
+//
+// Cost: 4 bytes; a system call to sleep, and one to wake. Threads: one that waits, any that signal. A signal may touch the
+// address of a spot that has ended: that wakes nobody, or a waiter that looks again.
+// Source: futex(2).
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/sys/clock.hpp>
+#include <allot/sys/lock_rank.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace allot::inline ALLOT_ABI {
+namespace sys {
+
+class parking {
+  public:
+    static constexpr std::uint64_t never = UINT64_MAX;
+
+    parking() = default;
+    parking(const parking&) = delete;
+    parking& operator=(const parking&) = delete;
+
+    // Sleeps until the next signal, or until fine_clock reads `end`; `never` reads no clock. True: it was signalled,
+    // and the signal is used up.
+    bool wait_until(std::uint64_t end) noexcept {
+        allot::detail::check_no_lock_is_held("sleeps");
+        for (;;) {
+            if (signalled_.exchange(0, std::memory_order_acquire) != 0) return true;
+            if (end != never && fine_clock::now() >= end) return false;
+            sleep(end);
+        }
+    }
+    void signal() noexcept {
+        std::atomic<std::uint32_t>* const at = &signalled_;
+        at->store(1, std::memory_order_release); // the last access
+        ::syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    }
+
+  private:
+    void sleep(std::uint64_t end) noexcept {
+        timespec t{};
+        t.tv_sec = static_cast<std::time_t>(end / 1'000'000'000u);
+        t.tv_nsec = static_cast<long>(end % 1'000'000'000u);
+        ::syscall(SYS_futex, &signalled_, FUTEX_WAIT_BITSET_PRIVATE, 0, end == never ? nullptr : &t, nullptr,
+                  FUTEX_BITSET_MATCH_ANY);
+    }
+
+    std::atomic<std::uint32_t> signalled_{0};
+};
+
+} // namespace sys
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,240 @@
+// Requests that wait for memory: who is woken, in which order, and how often. No test but one reads a clock: a wait
+// without an end, or one that ended before it began.
+#include <support/catch.hpp>
+#include <support/rescue.hpp>
+
+#include <allot/ledger/account.hpp>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::charge_outcome;
+using allot::charge_status;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+// A thread that waits for bytes; `tries` are its requests after the first refusal, as a listener hears them.
+struct waiting {
+    waiting(account& by, std::size_t bytes, allot::wait_limit wait = allot::forever)
+        : thread{[this, &by, bytes, wait] {
+              status = by.charge_for(bytes, wait);
+              done = true;
+          }} {}
+    ~waiting() {
+        if (thread.joinable()) thread.join();
+    }
+    charge_status result() {
+        thread.join();
+        return status;
+    }
+    charge_status status;
+    std::atomic<bool> done{false};
+    std::thread thread;
+};
+// Until the account refused so often.
+void until_refused(const account& by, std::uint64_t times) {
+    while (by.stats().refused < times) std::this_thread::yield();
+}
+
+} // namespace
+
+TEST_CASE("a request waits for a refund, wherever it comes from, and is woken once", "[reclaim][waiting]") {
+    const support::rescue ends{"a request that waits for ever"};
+    account root{name{"root"}, limit{100}};
+    account query{root, name{"query"}}, other{root, name{"other"}, allot::credit_step{64}};
+    REQUIRE(other.try_charge(60)); // 64 are granted
+    waiting w{query, 80};
+    until_refused(root, 2); // at once, and after it announced itself
+    CHECK(!w.done);
+    REQUIRE(other.try_charge(5)); // has no credit meanwhile
+    CHECK(other.stats().credit == 0);
+    other.refund(35); // not enough
+    other.refund(10);
+    CHECK(w.result().fitted());
+    CHECK(query.used() == 80);
+    CHECK(root.stats().refused == 2);
+    CHECK(root.verify());
+    query.refund(80);
+    REQUIRE(other.try_charge(1)); // nobody waits: credit again
+    CHECK(other.stats().credit == 43);
+    other.refund(21);
+}
+
+TEST_CASE("a raised limit, a cancelled hold, a transfer and a reservation that ends wake a request",
+          "[reclaim][waiting]") {
+    const support::rescue ends{"a request that waits for ever"};
+    account root{name{"root"}, limit{1000}};
+    account query{root, name{"query"}, limit{100}}, beside{root, name{"beside"}};
+    account one{query, name{"one"}}, two{query, name{"two"}};
+    REQUIRE(one.try_charge(100));
+    {
+        waiting w{two, 50};
+        until_refused(query, 2);
+        query.set_limit(149);
+        CHECK(!w.done);
+        query.set_limit(150);
+        CHECK(w.result().fitted());
+    }
+    {
+        waiting w{two, 50};
+        until_refused(query, 4);
+        CHECK(account::transfer(one, beside, 50).fitted());
+        CHECK(w.result().fitted());
+    }
+    two.refund(100);
+    {
+        auto sure = one.maybe_reserve(100);
+        REQUIRE(sure);
+        waiting w{two, 50};
+        until_refused(query, 6);
+        sure.release();
+        CHECK(w.result().fitted());
+    }
+    two.refund(50);
+    {
+        REQUIRE(one.try_hold(90));
+        one.confirm(90);
+        waiting w{two, 50};
+        until_refused(query, 8);
+        one.refund(90);
+        CHECK(w.result().fitted());
+    }
+    two.refund(50), one.refund(50), beside.refund(50);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a closed account and a cancellation end a wait with their status, a deadline with the refusal",
+          "[reclaim][waiting]") {
+    const support::rescue ends{"a request that waits for ever"};
+    account root{name{"root"}, limit{100}};
+    account full{root, name{"full"}},
+        query{root, name{"query"}, allot::leak_sink{[](void*, std::string_view) noexcept {}, nullptr}};
+    REQUIRE(full.try_charge(100));
+    CHECK(query.charge_for(10, 0_ms).outcome == charge_outcome::over_limit);
+    CHECK(query.charge_for(101, allot::forever).outcome == charge_outcome::over_limit); // can never be
+    CHECK(query.charge_for(10, std::chrono::milliseconds(2)).at == &root);
+    std::uint64_t refused = root.stats().refused;
+    {
+        account leaf{query, name{"leaf"}};
+        waiting w{leaf, 10};
+        until_refused(root, refused += 2);
+        CHECK_FALSE(query.close()); // its leaf is open
+        CHECK(w.result().outcome == charge_outcome::closed);
+    }
+    account next{root, name{"next"}};
+    {
+        allot::cancellation stop;
+        waiting one{next, 10, {10_s, stop}}, two{full, 10, {allot::forever, stop}};
+        until_refused(root, refused += 4);
+        stop.cancel();
+        CHECK(one.result().outcome == charge_outcome::cancelled);
+        CHECK(two.result().outcome == charge_outcome::cancelled);
+        CHECK(next.charge_for(10, {allot::forever, stop}).outcome == charge_outcome::cancelled); // for good
+    }
+    full.refund(100);
+    CHECK(next.charge_for(10, allot::forever).fitted());
+    next.refund(10);
+}
+
+TEST_CASE("the first that fits is woken; one that was passed by often enough is next", "[reclaim][waiting]") {
+    const support::rescue ends{"a request that waits for ever"};
+    account root{name{"root"}, limit{100}};
+    account full{root, name{"full"}}, query{root, name{"query"}};
+    REQUIRE(full.try_charge(100));
+    waiting large{query, 60};
+    until_refused(root, 2);
+    std::uint64_t refused = 2;
+    for (unsigned first = 0;; ++first) { // a small one comes behind, and 10 bytes become free
+        waiting small{query, 10};
+        if (first != 16) until_refused(root, refused += 2); // else it goes behind, and is not refused
+        full.refund(10);
+        if (first == 16) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+            CHECK(!small.done);
+            full.refund(60);
+            break;
+        }
+        CHECK(small.result().fitted());
+        query.refund(10);
+        REQUIRE(full.try_charge(10));
+        refused = root.stats().refused;
+    }
+    CHECK(large.result().fitted());
+    query.refund(query.used()), full.refund(full.used());
+    CHECK(root.verify());
+}
+
+TEST_CASE("a waiter of another limit is neither woken nor held up", "[reclaim][waiting]") {
+    const support::rescue ends{"a request that waits for ever"};
+    account root{name{"root"}, limit{1000}};
+    account a{root, name{"a"}, limit{100}}, b{root, name{"b"}, limit{100}};
+    REQUIRE(a.try_charge(100));
+    REQUIRE(b.try_charge(100));
+    waiting of_a{a, 100};
+    until_refused(a, 2);
+    for (int i = 0; i != 40; ++i) {
+        waiting of_b{b, 10};
+        until_refused(b, b.stats().refused == 0 ? 1 : b.stats().refused);
+        b.refund(10);
+        CHECK(of_b.result().fitted());
+    }
+    CHECK(!of_a.done);
+    CHECK(a.stats().refused == 2);
+    a.refund(100);
+    CHECK(of_a.result().fitted());
+    a.refund(100), b.refund(100);
+}
+
+TEST_CASE("inside a reclaimer nobody waits", "[reclaim][waiting]") {
+    struct waits final : allot::reclaimer {
+        account& by;
+        charge_status got{};
+        explicit waits(account& a) : reclaimer("waits"), by(a) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            return got = by.charge_for(10, allot::forever), false;
+        }
+    };
+    account root{name{"root"}, limit{100}};
+    REQUIRE(root.try_charge(100));
+    waits r{root};
+    root.add(r);
+    const support::rescue ends{"a reclaimer that waits for its own thread"};
+    CHECK_FALSE(root.try_charge(50));
+    CHECK(r.got.outcome == charge_outcome::over_limit);
+    root.remove(r);
+    root.refund(100);
+}
+
+TEST_CASE("many threads that charge, wait and refund all finish", "[reclaim][waiting][threads]") {
+    const support::rescue ends{"a wake-up that was lost"};
+    account root{name{"root"}, limit{1000}};
+    account exact{root, name{"exact"}}, steps{root, name{"steps"}, allot::credit_step{64}},
+        third{root, name{"third"}, limit{500}, allot::credit_step{16}};
+    account* const all[] = {&exact, &steps, &third};
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (unsigned t = 0; t != 8; ++t)
+        threads.emplace_back([&, t] {
+            unsigned random = t + 1;
+            for (int i = 0; i != 2000; ++i) {
+                random = random * 1664525 + 1013904223;
+                account& by = *all[(random >> 8) % 3];
+                const std::size_t bytes = 1 + (random >> 12) % 400;
+                if (!by.charge_for(bytes, allot::forever)) ++wrong;
+                else by.refund(bytes);
+            }
+        });
+    for (auto& t : threads) t.join();
+    CHECK(wrong == 0);
+    CHECK(root.peak() <= 1000);
+    CHECK(root.verify());
+    steps.refund(0), third.refund(0);
+    CHECK(exact.used() + steps.used() + third.used() == 0);
+}
