@@ -57,8 +57,6 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class account_peak;
-
 class alignas(64) account : detail::tree_node {
   public:
     /// Makes a root. Takes in any order: limit, grace, credit_step, one_thread, leak_sink.
@@ -214,6 +212,8 @@ class alignas(64) account : detail::tree_node {
     /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
     /// thread; it is not called again, and must live until a second remove() returns true.
     bool remove(reclaimer& r) noexcept { return tree().reclaimers.remove(r, shape()); }
+    /// Calls visit(const reclaimer&) for those at and below this account, the lowest cost first. Requires: as visit().
+    template <class Visit> void visit_reclaimers(Visit visit) const noexcept;
     void add(account_item& item) noexcept;
     void remove(account_item& item) noexcept;
     /// Counts open buffers and buffer reservations, by 1 or -1. They are reported as leaks, and delay the end of a

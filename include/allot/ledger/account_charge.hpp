@@ -26,6 +26,9 @@ class account::reclaim_level {
   private:
     const account& at_;
 };
+template <class Visit> void account::visit_reclaimers(Visit visit) const noexcept {
+    tree().reclaimers.visit(reclaim_level{*this}, shape(), visit);
+}
 // Sweeps at each level that refuses, unless its limit is too low for the request.
 template <class Request>
 ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,

@@ -60,8 +60,8 @@ class top_holders {
 
 namespace detail {
 
-// For the account `at` of a tree and those below it; nothing if it has ended.
-inline void write_holders(text_writer& out, const account& root, const account* at) noexcept {
+// For the account `at` of a tree and those below it. False, and nothing, if it has ended.
+inline bool write_holders(text_writer& out, const account& root, const account* at) noexcept {
     top_holders top;
     account_stats whole;
     char name[48] = "";
@@ -74,13 +74,40 @@ inline void write_holders(text_writer& out, const account& root, const account* 
         } else if (inside && f.depth <= whole.depth) inside = false;
         if (inside) top.add(f);
     });
-    if (!found) return;
+    if (!found) return false;
     out.put("  accounts of ").put(static_cast<const char*>(name)).put(": ").bytes(whole.used).put(" used of ");
     if (whole.limit == SIZE_MAX) out.put("no limit");
     else out.bytes(whole.limit);
     out.put(", peak ").bytes(whole.peak);
     out.put(top.size() != 0 ? "; largest holders:" : "; no account holds bytes").newline();
     top.write(out);
+    return true;
+}
+// What was asked to free memory for the account: up to eight reclaimers, and all idle memory in one line.
+inline void write_reclaimers(text_writer& out, const account& at) noexcept {
+    struct given {
+        std::size_t objects = 0, calls = 0, freed = 0, nanoseconds = 0;
+    } idle, others;
+    const auto write = [&out](std::size_t calls, std::size_t freed, std::uint64_t nanoseconds) {
+        out.number(calls).put(calls == 1 ? " call freed " : " calls freed ").bytes(freed);
+        out.put(" in ").number(nanoseconds / 1000).put(" us");
+    };
+    out.put("  asked to free memory:").newline();
+    at.visit_reclaimers([&](const reclaimer& r) {
+        const bool is_idle = r.cost() == reclaimer::idle;
+        given& all = is_idle ? idle : others;
+        ++all.objects, all.calls += r.calls(), all.freed += r.freed(), all.nanoseconds += r.nanoseconds();
+        if (is_idle || others.objects > 8) return;
+        out.put("    ").brief(r.name()).put(", cost ").number(r.cost()).put(": ");
+        write(r.calls(), r.freed(), r.nanoseconds());
+        const std::size_t more = r.reclaimable();
+        if (more != SIZE_MAX) out.put(", ").bytes(more).put(" reclaimable");
+        out.newline();
+    });
+    if (others.objects > 8) out.put("    and ").number(others.objects - 8).put(" more reclaimers").newline();
+    out.put("    unused memory of ").number(idle.objects).put(idle.objects == 1 ? " object: " : " objects: ");
+    write(idle.calls, idle.freed, idle.nanoseconds);
+    out.newline();
 }
 
 } // namespace detail
@@ -90,9 +117,11 @@ inline void write_holders(text_writer& out, const account& root, const account* 
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
     detail::write_holders(out, root, &root);
 }
-/// The same for the account that refused a request and those below it; nothing where none did, or the root.
+/// The same for the account that refused a request and those below it, unless it is the root; and what was asked to
+/// free memory there, with all calls so far. Nothing where no account refused.
 inline void write_top_holders(text_writer& out, const account& root, const charge_status& why) noexcept {
-    if (why.at != nullptr && why.at != &root) detail::write_holders(out, root, why.at);
+    const bool lives = why.at == &root || (why.at != nullptr && detail::write_holders(out, root, why.at));
+    if (lives && why.outcome == charge_outcome::over_limit) detail::write_reclaimers(out, *why.at);
 }
 
 [[noreturn]] ALLOT_COLD inline void account::raise_refused(const charge_status& s) const {

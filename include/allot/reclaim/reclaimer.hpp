@@ -10,7 +10,7 @@
 // Rules of a call. It may free, refund and release; unregister itself and others; and wait for no lock that a thread
 // may hold while it requests memory: it tries such a lock. A request that it makes is served from what is free, or
 // refused.
-// Invariant: a reclaimer is in one list at most. Cost: 80 bytes; nothing until a request is refused.
+// Invariant: a reclaimer is in one list at most. Cost: 88 bytes; nothing until a request is refused.
 // Threads: on a thread that is short of memory; one call at a time, but several for idle memory. Source: HPCC Roxie's IBufferedRowCallback, 2011.
 #pragma once
 
@@ -49,12 +49,17 @@ class reclaimer {
     /// Returns: whether it freed something. Then the request is tried again.
     virtual bool reclaim(const shortage&) noexcept = 0;
 
+    /// For reports: bytes that a call could free now; SIZE_MAX: it does not say. Called with a lock held: it reads
+    /// numbers, and does nothing else.
+    virtual std::size_t reclaimable() const noexcept { return SIZE_MAX; }
+
     const char* name() const noexcept { return name_; }
     std::uint32_t cost() const noexcept { return cost_; }
     /// Bytes that became free during its calls, as counted where the requests were refused.
     std::size_t freed() const noexcept { return freed_.load(std::memory_order_relaxed); }
-    /// Calls so far.
+    /// Calls so far, and the nanoseconds that they took.
     std::size_t calls() const noexcept { return calls_.load(std::memory_order_relaxed); }
+    std::uint64_t nanoseconds() const noexcept { return nanoseconds_.load(std::memory_order_relaxed); }
 
   protected:
     ~reclaimer() {
@@ -73,6 +78,7 @@ class reclaimer {
     reclaimer* prev_ = nullptr;
     reclaimer* next_group_ = nullptr; // of the first one of a group
     std::atomic<std::size_t> freed_{0}, calls_{0};
+    std::atomic<std::uint64_t> nanoseconds_{0};
     std::uint32_t running_ = 0; // calls
     bool leaving_ = false;      // no call begins any more
 };

@@ -17,6 +17,7 @@
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/sync/pause.hpp>
+#include <allot/sys/clock.hpp>
 #include <allot/sys/lock_rank.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/thread.hpp>
@@ -72,6 +73,13 @@ class reclaimers {
         }
     }
     bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+    // Calls visit(const reclaimer&) for those whose memory counts at the level, the lowest cost first.
+    template <class Level, class Visit> void visit(const Level& level, sys::mutex& mutex, Visit visit) const noexcept {
+        mutex.lock();
+        for (const reclaimer* r = groups_.first(0); r != nullptr; r = groups_.after(*r))
+            if (level.holds(r->home_)) visit(*r);
+        mutex.unlock();
+    }
 
     // Makes a request again that was refused, until it is granted or no reclaimer can free more. `Level` is what
     // refused: holds(home) says, with the mutex held, whether memory of that home counts there, and used() is its
@@ -165,6 +173,7 @@ class reclaimers {
     template <class Level>
     static bool call(reclaimer& it, const Level& level, const shortage& s, bool& freed) noexcept {
         const std::size_t before = level.used();
+        const std::uint64_t start = sys::fine_clock::now();
         it.calls_.fetch_add(1, std::memory_order_relaxed);
         const reclaim_call here{it, calls_of_this_thread};
         calls_of_this_thread = &here;
@@ -172,6 +181,7 @@ class reclaimers {
         const bool some = it.reclaim(s);
         last_refusal = refusal;
         calls_of_this_thread = here.outer;
+        it.nanoseconds_.fetch_add(sys::fine_clock::now() - start, std::memory_order_relaxed);
         const std::size_t after = level.used();
         reclaimer& credited = credited_by_this_thread != nullptr ? *credited_by_this_thread : it;
         if (after < before) credited.freed_.fetch_add(before - after, std::memory_order_relaxed);

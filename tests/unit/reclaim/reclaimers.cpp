@@ -246,3 +246,37 @@ TEST_CASE("reclaimers of two trees that need each other do not wait for each oth
     CHECK(left.used() == 0);
     CHECK(right.used() == 0);
 }
+
+#if ALLOT_EXCEPTIONS
+TEST_CASE("the page of a refusal says what was asked to free memory, and what each gave", "[reclaim]") {
+    struct answers final : allot::reclaimer {
+        account& at;
+        explicit answers(account& a) : reclaimer("cached answers", 2), at(a) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (at.used() < 100) return false;
+            at.refund(100);
+            return true;
+        }
+        std::size_t reclaimable() const noexcept override { return at.used(); }
+    };
+    account engine{name{"engine"}, limit{2000}}, elsewhere{engine, name{"elsewhere"}};
+    account query{engine, name{"query 7"}, limit{1000}};
+    account cached{query, name{"cached"}}, leaf{query, name{"leaf"}};
+    REQUIRE(cached.try_charge(350));
+    answers cache{cached}, far{elsewhere};
+    cached.add(cache), elsewhere.add(far);
+    try {
+        leaf.charge(990);
+        FAIL("it was granted");
+    } catch (const allot::out_of_memory& e) {
+        const std::string page = e.report();
+        CHECK_THAT(page, ContainsSubstring("asked to free memory:"));
+        CHECK_THAT(page, ContainsSubstring("cached answers, cost 2: 5 calls freed 300 bytes in "));
+        CHECK_THAT(page, ContainsSubstring("50 bytes reclaimable"));
+        CHECK_THAT(page, ContainsSubstring("unused memory of 0 objects: 0 calls freed 0 bytes"));
+        CHECK(page.find("cached answers") == page.rfind("cached answers")); // not the one elsewhere
+    }
+    cached.remove(cache), elsewhere.remove(far);
+    cached.refund(50);
+}
+#endif
