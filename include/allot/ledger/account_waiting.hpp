@@ -1,7 +1,7 @@
 // Requests that wait for memory. Part of account.hpp.
 //
-// While a request waits, no leaf of the tree has credit: each refund takes the lock, and whoever releases the lock
-// wakes those that fit (reclaim/wait_list.hpp). A refund that is deferred looks whether somebody waits.
+// While a request waits, no leaf of the tree has credit: each refund takes the lock, and the thread that releases it
+// wakes the waiters that fit (reclaim/wait_list.hpp). A refund that is deferred looks for waiters.
 #pragma once
 
 #include <allot/ledger/account.hpp>
@@ -78,7 +78,7 @@ inline bool account::sleep(detail::waiter& w, const charge_status& why, std::uin
         const locked scope(*this);
         woken = std::exchange(w.trying, true);
     }
-    if (woken && !signalled) static_cast<void>(w.spot.wait_until(sys::parking::never)); // it is under way
+    if (woken && !signalled) static_cast<void>(w.spot.wait_until(sys::parking::never)); // it is being sent
     return woken && !ends.is_cancelled();
 }
 inline void account::end_waiting(detail::waiter& w) noexcept {
