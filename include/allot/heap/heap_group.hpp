@@ -70,7 +70,7 @@ class heap_group {
         retire(heap);
     }
 
-    // While requests for rows of the group wait, slots that return to pages are told of (page_provider.hpp).
+    // While requests for rows of the group wait, slots that return to pages are reported (page_provider.hpp).
     void begin_wait() noexcept { waiting_.fetch_add(1, std::memory_order_seq_cst); }
     void end_wait() noexcept { waiting_.fetch_sub(1, std::memory_order_relaxed); }
     bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_relaxed) != 0; }

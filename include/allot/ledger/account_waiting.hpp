@@ -49,7 +49,7 @@ inline bool account::can_wait(const charge_status& why) const noexcept {
     const locked scope(*why.at, false);
     return !detail::charge_request::is_inside_listener(scope.tree);
 }
-// True: the request must be made again. False: another goes first, so it sleeps.
+// True: the request must be made again. False: another is first, so it sleeps.
 inline bool account::begin_waiting(detail::waiter& w) noexcept {
     bool tries = false;
     {

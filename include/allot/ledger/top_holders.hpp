@@ -83,7 +83,7 @@ inline bool write_holders(text_writer& out, const account& root, const account* 
     top.write(out);
     return true;
 }
-// What was asked to free memory for the account: up to eight reclaimers, and all idle memory in one line.
+// The reclaimers that were called for the account: up to eight reclaimers, and all idle memory in one line.
 inline void write_reclaimers(text_writer& out, const account& at) noexcept {
     struct given {
         std::size_t objects = 0, calls = 0, freed = 0, nanoseconds = 0;

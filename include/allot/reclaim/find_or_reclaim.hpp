@@ -14,7 +14,7 @@ struct wait_limit; // reclaim/wait_limit.hpp
 namespace detail {
 
 // The request of this thread waits, so it may also wait for the device: memory that is freed behind work of a stream is
-// free at its end, of which nothing tells.
+// free at its end, which no event reports.
 inline constinit thread_local bool this_thread_waits = false;
 
 // What find() returns; if that is null since an account refused, what again() returns while its reclaimers free memory.

@@ -106,7 +106,7 @@ template <class Set> class row_manager {
         return detail::with_status(core_.try_allocate(bytes, type), why, bytes);
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until rows are released, pages are empty,
-    /// bytes are refunded, or a limit is raised. Slots in other threads' caches and handles wake nobody.
+    /// bytes are refunded, or a limit is raised. Slots in other threads' caches and handles wake no request.
     /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
     void* allocate_for(std::size_t bytes, const wait_limit& wait, const row_type& type = untyped,
                        charge_status* why = nullptr) noexcept

@@ -1,7 +1,7 @@
 // A place where one thread sleeps until another signals it, or until a point in time.
 //
 // Cost: 4 bytes; a system call to sleep, and one to wake. Threads: one that waits, any that signal. A signal may touch the
-// address of a spot that has ended: that wakes nobody, or a waiter that looks again.
+// address of a spot that has ended: that wakes no thread, or one that looks again.
 // Source: futex(2).
 #pragma once
 

@@ -38,7 +38,7 @@ struct none {
     using needs = types<>;
     using provides = types<>;
     static constexpr bool asks = false;
-    static constexpr std::string_view about = "nobody: only memory that is not used is returned";
+    static constexpr std::string_view about = "no one; only memory that is not used is returned";
     static constexpr std::string_view cost = "0";
 };
 
