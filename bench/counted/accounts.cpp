@@ -47,6 +47,29 @@ struct refused_subject {
     };
 };
 
+struct quiet_reclaimer final : allot::reclaimer {
+    explicit quiet_reclaimer(std::uint32_t cost = 1) : reclaimer("quiet", cost) {}
+    bool helps(const allot::shortage&) const noexcept override { return false; }
+    bool reclaim(const allot::shortage&) noexcept override { return false; }
+};
+// allocate adds a reclaimer, release removes it; beside those of 16 costs.
+struct registration_subject {
+    allot::account root{allot::name{"root"}};
+    std::deque<quiet_reclaimer> others;
+    quiet_reclaimer own{16};
+
+    explicit registration_subject(const bench::job&) {
+        for (std::uint32_t cost = 1; cost != 17; ++cost) root.add(others.emplace_back(cost));
+    }
+    struct user {
+        explicit user(registration_subject& s) : of(s) {}
+        void* allocate(std::size_t) { return of.root.add(of.own), row.data(); }
+        void release(void*, std::size_t) { static_cast<void>(of.root.remove(of.own)); }
+        registration_subject& of;
+        std::array<std::byte, 64> row{};
+    };
+};
+
 // Views are kept side by side, the last one goes first.
 template <class Make> struct view_subject {
     struct blocks : allot::policies<allot::fit::runs, allot::heap::per_thread, allot::oom::null> {};
@@ -84,6 +107,7 @@ void counted::accounts() {
     count<16, charge_subject<allot::credit_step, allot::one_thread>>("charge_one_thread");
     count<17, charge_subject<>>("charge_exact");
     count<53, refused_subject>("charge_refused");
+    count<54, registration_subject>("reclaimer_added");
     count<18, view_subject<slices>>("buffer_slice");
     count<19, view_subject<makes>>("buffer_of_chunks");
 }

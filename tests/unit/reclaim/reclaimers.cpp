@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <string>
 #include <thread>
@@ -245,6 +246,28 @@ TEST_CASE("reclaimers of two trees that need each other do not wait for each oth
     right_cache.refund(right_cache.used());
     CHECK(left.used() == 0);
     CHECK(right.used() == 0);
+}
+
+TEST_CASE("a refused request looks at each reclaimer twice at most", "[reclaim]") {
+    struct unhelpful final : allot::reclaimer {
+        std::size_t& looks;
+        explicit unhelpful(std::size_t& n) : reclaimer("unhelpful"), looks(n) {}
+        bool helps(const allot::shortage&) const noexcept override { return ++looks, false; }
+        bool reclaim(const allot::shortage&) noexcept override { return true; }
+    };
+    std::size_t looks = 0;
+    account query{name{"query"}, limit{100}};
+    std::deque<unhelpful> all;
+    for (int i = 0; i != 1000; ++i) query.add(all.emplace_back(looks));
+    CHECK_FALSE(query.try_charge(101));
+    CHECK(looks == 0);
+    REQUIRE(query.try_charge(100));
+    CHECK(looks == 0);
+    CHECK_FALSE(query.try_charge(1));
+    CHECK(looks == 2000); // the critical pass, too
+    CHECK(all.front().calls() == 0);
+    for (unhelpful& r : all) query.remove(r);
+    query.refund(100);
 }
 
 #if ALLOT_EXCEPTIONS
