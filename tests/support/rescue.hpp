@@ -14,16 +14,18 @@ namespace support {
 
 class rescue {
   public:
-    explicit rescue(const char* where)
-        : rescue([where] {
-              std::printf("for ever: %s\n", where);
-              std::fflush(stdout);
-              std::_Exit(1);
-          }) {}
+    explicit rescue(const char* where, std::chrono::milliseconds after = std::chrono::seconds(10))
+        : rescue(
+              [where] {
+                  std::printf("for ever: %s\n", where);
+                  std::fflush(stdout);
+                  std::_Exit(1);
+              },
+              after) {}
     // `rescue_others` runs on another thread if this object is still there.
-    explicit rescue(std::function<void()> rescue_others)
-        : thread_([this, act = std::move(rescue_others)] {
-              for (int ms = 0; ms != 10'000; ++ms) {
+    explicit rescue(std::function<void()> rescue_others, std::chrono::milliseconds after = std::chrono::seconds(10))
+        : thread_([this, after, act = std::move(rescue_others)] {
+              for (auto ms = std::chrono::milliseconds(0); ms != after; ++ms) {
                   if (over_) return;
                   std::this_thread::sleep_for(std::chrono::milliseconds(1));
               }
