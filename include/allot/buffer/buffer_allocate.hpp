@@ -52,8 +52,10 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
             by.cancel(least);
         }
     }
-    const memory_block m = take(bytes);
-    if (m.address == nullptr) return report_status(detail::take_refusal(bytes)), buffer{};
+    memory_block m = take(bytes);
+    const auto take_again = [&] { return (m = take(bytes)).address != nullptr; };
+    if (m.address == nullptr && !account::reclaim_for(detail::last_refusal, reclaimer::any, take_again, nullptr, &by))
+        return report_status(detail::take_refusal(bytes)), buffer{};
     const charge_status s = by.try_charge(m.bytes);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {

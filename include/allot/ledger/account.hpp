@@ -266,10 +266,12 @@ class alignas(64) account : detail::tree_node {
     /// The status of a charge that a closed account refuses; fits while the account is open.
     charge_status why_closed(std::size_t bytes) const noexcept;
     /// Makes a request again that was refused, while reclaimers at and below that account, of at most this cost, free
-    /// memory. request() sets `why`; both return whether it was granted. Requires: the thread holds no lock of allot.
+    /// memory; if an arena refused, those of the tree of `by`. request() sets `why`; both return whether it was
+    /// granted.
+    /// Requires: the thread holds no lock of allot.
     template <class Request>
     static bool reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
-                            const reclaimer* but = nullptr) noexcept;
+                            const reclaimer* but = nullptr, const account* by = nullptr) noexcept;
     /// Makes a request of this account again that was refused, whenever memory may be free, until it is granted or the
     /// wait ends. As reclaim_for() else.
     template <class Request> bool wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept;
@@ -304,6 +306,7 @@ class alignas(64) account : detail::tree_node {
     ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
     ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
     class reclaim_level;
+    static const account* asked_for(const charge_status& why, const account* by) noexcept;
     template <class Request> static charge_status with_reclaim(Request request) noexcept;
     template <class Request> static void reclaim_and(Request request, charge_status& s) noexcept;
     void count_refused() const noexcept;
@@ -337,7 +340,6 @@ class alignas(64) account : detail::tree_node {
     void log_event(const char* what, std::size_t bytes) noexcept {
         if (account_log* const to = log()) to->record(what, bytes, used());
     }
-
     // ---- account_waiting.hpp
     struct levels;
     bool can_wait(const charge_status& why) const noexcept;
@@ -346,7 +348,6 @@ class alignas(64) account : detail::tree_node {
     void end_waiting(detail::waiter& w) noexcept;
     void wake_one() noexcept;
     bool is_due_before_this() const noexcept;
-
     // ---- account_closing.hpp
     enum class opening : std::uint8_t { done, wait, ask };
     opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
@@ -370,7 +371,6 @@ class alignas(64) account : detail::tree_node {
     bool end(text_writer& leaks) noexcept;
     bool write_leaks(text_writer& out) const noexcept;
     void notify_child_change(account& parent, bool added) noexcept;
-
     // ---- account_watch.hpp, account_peak.hpp
     account_stats stats_now() const noexcept;
     account_stats stats_locked() const noexcept;

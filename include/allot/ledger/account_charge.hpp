@@ -29,13 +29,19 @@ class account::reclaim_level {
 template <class Visit> void account::visit_reclaimers(Visit visit) const noexcept {
     tree().reclaimers.visit(reclaim_level{*this}, shape(), visit);
 }
-// Sweeps at each level that refuses, unless its limit is too low for the request.
+// Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
+// limit is too low for the request.
+inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {
+    if (why.outcome != charge_outcome::over_limit || why.requested > why.limit) return nullptr;
+    if (why.by == refuser::account) return why.at;
+    return why.by == refuser::arena && by != nullptr ? &by->root() : nullptr;
+}
+// Sweeps at each level that refuses.
 template <class Request>
 ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
-                                     const reclaimer* but) noexcept {
-    for (const account* at = nullptr; why.outcome == charge_outcome::over_limit && why.by == refuser::account &&
-                                      why.requested <= why.limit && why.at != at;) {
-        at = why.at;
+                                     const reclaimer* but, const account* by) noexcept {
+    const account* last = nullptr;
+    for (const account* at = asked_for(why, by); at != nullptr && at != last; last = at, at = asked_for(why, by)) {
         const shortage s{.why = why, .most_cost = detail::min(most_cost, cost_cap::now())};
         if (at->tree().reclaimers.serve(reclaim_level{*at}, s, but, at->shape(), request)) return true;
     }

@@ -95,11 +95,11 @@ class tree_ledger {
     void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
 
     allot::account& account() const noexcept { return account_; }
-    // Makes a request again that has just been refused, while the reclaimers at and below the account that refused free
-    // memory; serve_idle() only calls other objects, which return memory that they do not use. Returns whether it was
-    // granted.
+    // Makes a request again that has just been refused, while the reclaimers at and below the account that refused, or
+    // of the whole tree if the arena did, free memory; serve_idle() only calls other objects, which return memory that
+    // they do not use. Returns whether it was granted.
     template <class Request> bool serve(Request request) const noexcept {
-        return allot::account::reclaim_for(detail::last_refusal, reclaimer::any, request, &idle_);
+        return allot::account::reclaim_for(detail::last_refusal, reclaimer::any, request, &idle_, &account_);
     }
     template <class Request> bool serve_idle(Request request) const noexcept {
         return allot::account::reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_);

@@ -4,8 +4,8 @@ from .bug import bug
 BUGS = {
     "hopeless_request_asks": bug(
         "threads/idle_memory.cpp",
-        "why.requested <= why.limit && why.at != at;",
-        "why.at != at;"),
+        "if (why.outcome != charge_outcome::over_limit || why.requested > why.limit) return nullptr;",
+        "if (why.outcome != charge_outcome::over_limit) return nullptr;"),
     "pages_spill_what_others_use": bug(
         "unit/reclaim/reclaimers.cpp",
         "reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_)",

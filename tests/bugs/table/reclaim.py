@@ -71,6 +71,22 @@ BUGS = {
         "unit/reclaim/waiting_products.cpp",
         "if constexpr (policies::in_tree) ledger_.notify_unused();",
         ""),
+    "full_arena_asks_no_reclaimer": bug(
+        "unit/reclaim/chain.cpp",
+        "return why.by == refuser::arena && by != nullptr ? &by->root() : nullptr;",
+        "return nullptr;"),
+    "dear_reclaimer_called_below_the_cap": bug(
+        "unit/reclaim/chain.cpp",
+        "detail::min(most_cost, cost_cap::now())",
+        "most_cost"),
+    "one_that_waits_in_a_call": bug(
+        "unit/reclaim/waiting.cpp",
+        "if (detail::calls_of_this_thread != nullptr) return false;",
+        ""),
+    "cancelled_wait_goes_on": bug(
+        "unit/reclaim/waiting.cpp",
+        "s->spot.signal();",
+        "static_cast<void>(s);"),
     "first_reclaimer_always_called_first": bug(
         "unit/reclaim/reclaimers.cpp",
         "groups_.rotate_behind(it); mutex.unlock();",

@@ -2,6 +2,7 @@
 #include <support/catch.hpp>
 #include <support/device_sets.hpp>
 
+#include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/ledger/tree.hpp>
@@ -231,4 +232,50 @@ TEST_CASE("a request in a call is served from what is free, and its refusal is n
     rows.release(inner);
     for (void* const row : all) rows.release(row);
     CHECK(rows.live_rows() == 0);
+}
+
+TEST_CASE("a full arena asks the reclaimers of the tree that requests", "[reclaim]") {
+    struct on_arena
+        : allot::policies<allot::page::of<allot::arena<>>, allot::ledger::tree, allot::spill::chain, allot::oom::null> {
+    };
+    struct pool_on_arena : allot::policies<allot::page::of<allot::arena<>>, allot::ledger::none, allot::oom::null> {};
+    allot::arena<> pages{limit{2_MiB}, small};
+    account engine{name{"engine"}};
+    allot::row_manager<on_arena> rows{pages, engine, name{"rows"}}, cached{pages, engine, name{"cached"}};
+    allot::chunk_arena<pool_on_arena> pool{pages, allot::chunk_bytes{64_KiB}};
+    allot::buffer_memory buffers{pool};
+    std::vector<void*> cache;
+    const called gives{engine, [&](const allot::shortage& s) {
+                           CHECK(s.why.by == allot::refuser::arena);
+                           for (int i = 0; i != 300 && !cache.empty(); ++i) {
+                               cached.release(cache.back());
+                               cache.pop_back();
+                           }
+                           return !cache.empty();
+                       }};
+    const auto fill = [&] {
+        cache.reserve(3000);
+        for (const allot::cost_cap none{0};;) {
+            void* const row = cached.try_allocate(1000);
+            if (row == nullptr) break;
+            cache.push_back(row);
+        }
+    };
+    fill();
+    CHECK(gives.calls() == 0);
+    void* const row = rows.try_allocate(400'000);
+    CHECK(row != nullptr);
+    CHECK(gives.calls() != 0);
+    rows.release(row);
+    fill();
+    const std::size_t calls = gives.calls();
+    allot::buffer got = buffers.try_allocate(engine, 300'000);
+    CHECK(got.size() == 300'000);
+    CHECK(gives.calls() > calls);
+    got.release();
+    account other{name{"another tree"}};
+    fill();
+    CHECK_FALSE(buffers.try_allocate(other, 300'000)); // it has nothing to give
+    CHECK(cache.size() > 1000);
+    for (void* const each : cache) cached.release(each);
 }
