@@ -72,13 +72,14 @@ inline bool account::sleep(detail::waiter& w, const charge_status& why, std::uin
         w.bytes = why.requested;
         w.trying = false;
     } // may wake it
-    const bool signalled = w.spot.wait_until(end);
+    std::uint32_t signals = w.spot.wait_until(end);
     bool woken = false;
     {
         const locked scope(*this);
         woken = std::exchange(w.trying, true);
     }
-    if (woken && !signalled) static_cast<void>(w.spot.wait_until(sys::parking::never)); // it is being sent
+    while (woken && (signals & detail::waiter::try_again) == 0)
+        signals |= w.spot.wait_until(sys::parking::never); // it is being sent, and must not come to a waiter that ended
     return woken && !ends.is_cancelled();
 }
 inline void account::end_waiting(detail::waiter& w) noexcept {

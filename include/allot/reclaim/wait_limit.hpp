@@ -30,7 +30,7 @@ class cancellation {
     void cancel() noexcept {
         const detail::lock_guard hold(lock_);
         cancelled_.store(true, std::memory_order_release);
-        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s)) s->spot.signal();
+        for (sleeper* s = sleepers_.first(); s != nullptr; s = sleepers_.after(*s)) s->spot.signal(cancelled);
     }
     bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_acquire); }
 
@@ -61,6 +61,8 @@ class cancellation {
     };
 
   private:
+    static constexpr std::uint32_t cancelled = 2; // a signal, beside the waiter's
+
     spin_lock lock_;
     std::atomic<bool> cancelled_{false};
     sleeper::list sleepers_;

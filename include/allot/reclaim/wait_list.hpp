@@ -18,7 +18,8 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 struct waiter {
-    const void* by = nullptr; // the account that requests
+    static constexpr std::uint32_t try_again = 1; // a signal: it was woken; one that is `trying` ends behind it
+    const void* by = nullptr;                     // the account that requests
     const void* at = nullptr; // the account that refused last; bytes: those requested; valid while it sleeps
     std::size_t bytes = 0;
     bool trying = true;
@@ -93,7 +94,7 @@ class wait_list {
         while (woken != nullptr) {
             waiter& w = *woken;
             woken = w.next_woken; // first: the waiter may end
-            w.spot.signal();
+            w.spot.signal(waiter::try_again);
         }
     }
 

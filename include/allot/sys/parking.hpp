@@ -27,19 +27,20 @@ class parking {
     parking(const parking&) = delete;
     parking& operator=(const parking&) = delete;
 
-    // Sleeps until the next signal, or until fine_clock reads `end`; `never` reads no clock. True: it was signalled,
-    // and the signal is used up.
-    bool wait_until(std::uint64_t end) noexcept {
+    // Sleeps until the next signal, or until fine_clock reads `end`; `never` reads no clock. Returns the kinds of
+    // signals, which are used up; 0: none came.
+    std::uint32_t wait_until(std::uint64_t end) noexcept {
         allot::detail::check_no_lock_is_held("sleeps");
         for (;;) {
-            if (signalled_.exchange(0, std::memory_order_acquire) != 0) return true;
-            if (end != never && fine_clock::now() >= end) return false;
+            if (const std::uint32_t kinds = signals_.exchange(0, std::memory_order_acquire); kinds != 0) return kinds;
+            if (end != never && fine_clock::now() >= end) return 0;
             sleep(end);
         }
     }
-    void signal() noexcept {
-        std::atomic<std::uint32_t>* const at = &signalled_;
-        at->store(1, std::memory_order_release); // the last access
+    // `kind`: a bit.
+    void signal(std::uint32_t kind) noexcept {
+        std::atomic<std::uint32_t>* const at = &signals_;
+        at->fetch_or(kind, std::memory_order_release); // the last access
         ::syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     }
 
@@ -48,11 +49,11 @@ class parking {
         timespec t{};
         t.tv_sec = static_cast<std::time_t>(end / 1'000'000'000u);
         t.tv_nsec = static_cast<long>(end % 1'000'000'000u);
-        ::syscall(SYS_futex, &signalled_, FUTEX_WAIT_BITSET_PRIVATE, 0, end == never ? nullptr : &t, nullptr,
+        ::syscall(SYS_futex, &signals_, FUTEX_WAIT_BITSET_PRIVATE, 0, end == never ? nullptr : &t, nullptr,
                   FUTEX_BITSET_MATCH_ANY);
     }
 
-    std::atomic<std::uint32_t> signalled_{0};
+    std::atomic<std::uint32_t> signals_{0};
 };
 
 } // namespace sys

@@ -85,7 +85,7 @@ BUGS = {
         ""),
     "cancelled_wait_goes_on": bug(
         "unit/reclaim/waiting.cpp",
-        "s->spot.signal();",
+        "s->spot.signal(cancelled);",
         "static_cast<void>(s);"),
     "first_reclaimer_always_called_first": bug(
         "unit/reclaim/reclaimers.cpp",

@@ -238,3 +238,26 @@ TEST_CASE("many threads that charge, wait and refund all finish", "[reclaim][wai
     steps.refund(0), third.refund(0);
     CHECK(exact.used() + steps.used() + third.used() == 0);
 }
+
+TEST_CASE("a cancellation and a wake-up that meet end one wait, and the next is whole", "[reclaim][waiting][threads]") {
+    const support::rescue ends{"a signal that was lost, or came to a later wait"};
+    account root{name{"root"}, limit{100}};
+    account full{root, name{"full"}}, query{root, name{"query"}};
+    for (int i = 0; i != 300; ++i) {
+        REQUIRE(full.try_charge(100));
+        allot::cancellation stop;
+        const std::uint64_t refused = root.stats().refused;
+        waiting w{query, 50, {allot::forever, stop}};
+        until_refused(root, refused + 2);
+        std::thread cancels{[&] { stop.cancel(); }};
+        full.refund(60);
+        cancels.join();
+        const charge_status s = w.result();
+        if (s) query.refund(50);
+        else CHECK(s.outcome == charge_outcome::cancelled);
+        full.refund(40);
+        CHECK(query.charge_for(100, allot::forever).fitted());
+        query.refund(100);
+    }
+    CHECK(root.used() == 0);
+}
