@@ -1,6 +1,6 @@
 // ledger/account.hpp, the code itself: a root, a query that may have a reservation, two leaves below it, one with
 // steps, and one beside it. Requests that fail, small charges that fit, refunds that find the lock taken, transfers,
-// bytes that are held and then confirmed or cancelled, and a query that closes.
+// bytes that are held and then confirmed or cancelled, a query that closes, and requests that wait.
 //
 // Held: used <= limit at each level, after each call; a charge that fits but for requests that fail, or for bytes that
 // are held and then cancelled, is not refused; a reservation is always there; no level's peak counts what was refused
@@ -194,6 +194,32 @@ struct closing_query : rl::test_suite<closing_query, 4>, accounts {
     }
 };
 
+// A leaf waits for bytes that another one returns, while the lock is taken or not; a third one returns some into its
+// credit; the fourth waits for what the first one returns. A wake-up that is lost is a thread that runs for ever.
+template <unsigned Threads> struct waits : rl::test_suite<waits<Threads>, Threads>, accounts {
+    void before() {
+        start(0);
+        RL_ASSERT(charge(all->exact, 6));
+        RL_ASSERT(charge(all->stepping, 5));
+    }
+    void wait_for(account& by, std::size_t bytes) {
+        RL_ASSERT(by.charge_for(bytes, allot::forever));
+        look();
+        refund(by, bytes);
+    }
+    // At any step of the thread that waits, which has many.
+    static void late() {
+        for (unsigned n = rl::rand(100); n != 0; --n) rl::yield(1, $);
+    }
+    void thread(unsigned index) {
+        if (index == 0) wait_for(all->beside, 13);
+        else if (index == 1) late(), all->exact.refund(6); // without a look, which takes the lock
+        else if (index == 2) late(), all->stepping.refund(3);
+        else wait_for(all->exact, 14);
+    }
+    void after() { end(0, Threads == 2 ? 5 : 2); }
+};
+
 } // namespace
 
 // Random interleavings alone: each run has several hundred steps, so those of one preemption are too many. An argument:
@@ -205,7 +231,8 @@ int main(int argc, char**) {
                    holds<shared_tree<3>>(runs, 0) && holds<promised<4, false>>(5 * runs, 0) &&
                    holds<promised<4, true>>(5 * runs, 0) && holds<promised<0, false>>(runs, 0) &&
                    holds<promised<0, true>>(runs, 0) && holds<promised<2, false>>(runs, 0) &&
-                   holds<promised<2, true>>(runs, 0)
+                   holds<promised<2, true>>(runs, 0) && holds<waits<2>>(20 * runs, 0) && holds<waits<3>>(5 * runs, 0) &&
+                   holds<waits<4>>(5 * runs, 0)
                ? 0
                : 1;
 }

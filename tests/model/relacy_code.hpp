@@ -23,6 +23,7 @@
 #include <ctime>
 #include <exception>
 #include <limits>
+#include <linux/futex.h>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -31,7 +32,9 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <sys/syscall.h>
 #include <type_traits>
+#include <unistd.h>
 #include <utility>
 
 #include "relacy_common.hpp"
@@ -92,6 +95,7 @@ template <class T> class atomic_of {
     }
     T fetch_add(T value, std::memory_order order) { return value_.fetch_add(value, order_of(order), $); }
     T fetch_sub(T value, std::memory_order order) { return value_.fetch_sub(value, order_of(order), $); }
+    T fetch_or(T value, std::memory_order order) { return value_.fetch_or(value, order_of(order), $); }
     bool compare_exchange_weak(T& was, T value, std::memory_order order, std::memory_order failure) {
         return value_.compare_exchange_weak(was, value, order_of(order), $, order_of(failure), $);
     }
@@ -115,5 +119,11 @@ template <class T> class atomic_of {
 
 namespace std {
 template <class T> using relacy_atomic = model::atomic_of<T>;
-}
+inline void relacy_fence(memory_order order) { rl::atomic_thread_fence(model::order_of(order), $); }
+} // namespace std
 #define atomic relacy_atomic
+#define atomic_thread_fence relacy_fence
+
+// A futex sleeps while others run: its caller looks again.
+template <class... Ignored> long relacy_syscall(Ignored...) { return rl::yield(1, $), 0; }
+#define syscall relacy_syscall

@@ -47,6 +47,22 @@ BUGS = {
         "",
         "} else if (ALLOT_UNLIKELY(!lock.try_lock())) {",
         "} else {"),
+    "deferred_refund_looks_for_no_waiter": bug(
+        "model/relacy_accounts.cpp",
+        "if (ALLOT_UNLIKELY(!tree().waiters.empty())) { const locked settles(*this, false); }",
+        ""),
+    "deferred_refund_looks_unfenced": bug(
+        "model/relacy_accounts.cpp",
+        "tree().lock.add_deferred(*this); full_fence();",
+        "tree().lock.add_deferred(*this);"),
+    "waiter_announced_unfenced": bug(
+        "model/relacy_accounts.cpp",
+        "scope.tree.recall_credit(root()); } full_fence();",
+        "scope.tree.recall_credit(root()); }"),
+    "waiter_sleeps_without_a_look": bug(
+        "model/relacy_accounts.cpp",
+        "w.trying = false; } // may wake it",
+        "} w.trying = false;"),
     "woken_one_ends_and_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
         "scope.tree.waiters.remove(w);",
