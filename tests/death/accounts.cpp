@@ -94,3 +94,19 @@ TEST_CASE("a listener that makes a request of its tree", "[death][accounts]") {
             static_cast<void>(f.other.try_charge(1));
         });
 }
+
+TEST_CASE("a reclaimer that is left behind by its account, or leaves it", "[death][accounts]") {
+    struct quiet final : allot::reclaimer {
+        quiet() : reclaimer("cached answers") {}
+        bool reclaim(const allot::shortage&) noexcept override { return false; }
+    };
+    static constexpr const char* what = "a reclaimer that ends, or whose account ends, before it is removed";
+    reported(what, "cached answers", [](fixture& f) {
+        quiet r;
+        account{f.root, name{"short-lived"}}.add(r);
+    });
+    reported(what, "cached answers", [](fixture& f) {
+        quiet r;
+        f.root.add(r);
+    });
+}

@@ -33,6 +33,13 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     }
     return b;
 }
+// After the source refused.
+ALLOT_COLD inline memory_block buffer_memory::reclaim_and_take(account& by, std::size_t bytes) const noexcept {
+    memory_block m{};
+    const auto again = [&] { return (m = take(bytes)).address != nullptr; };
+    account::reclaim_for(detail::last_refusal, reclaimer::any, again, nullptr, &by);
+    return m;
+}
 // Takes the memory first, since only then the size to charge is known, and returns it if the account refuses. Asks the
 // account before a large block, too, so that a request beyond its limits takes no memory from others.
 inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge_status* why) const noexcept {
@@ -53,8 +60,7 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
         }
     }
     memory_block m = take(bytes);
-    const auto take_again = [&] { return (m = take(bytes)).address != nullptr; };
-    if (m.address == nullptr && !account::reclaim_for(detail::last_refusal, reclaimer::any, take_again, nullptr, &by))
+    if (ALLOT_UNLIKELY(m.address == nullptr) && (m = reclaim_and_take(by, bytes)).address == nullptr)
         return report_status(detail::take_refusal(bytes)), buffer{};
     const charge_status s = by.try_charge(m.bytes);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);

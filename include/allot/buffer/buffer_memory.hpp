@@ -112,6 +112,7 @@ class buffer_memory {
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
 
   private:
+    memory_block reclaim_and_take(account& by, std::size_t bytes) const noexcept;
     struct calls {
         memory_block (*take)(void*, std::size_t) noexcept;
         void (*give)(void*, memory_block) noexcept;

@@ -89,6 +89,7 @@ enum class misuse {
     too_many_views,    // more buffers of an account, or views of one, than can be counted
     other_request,     // a block is released with bytes or an alignment that it was not requested with
     request_in_listener, // a listener charges, refunds, or opens or closes an account of its tree
+    living_reclaimer,    // a reclaimer ends, or its account does, before it is removed
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
@@ -122,6 +123,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "too many buffers of an account, or views of a buffer: they cannot be counted",
         "a block released with bytes or an alignment that it was not requested with",
         "a charge, refund, or change of accounts by a listener of the same tree: it only observes",
+        "a reclaimer that ends, or whose account ends, before it is removed",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",

@@ -6,20 +6,6 @@
 // `subtree_charge` at its parent: used and credit, at least its reservation. A request that the credit does not cover
 // checks every level under the tree's lock, then changes all levels or none.
 //
-//   charge, try_charge, force_charge
-//     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
-//     charge_slow -> charge_and_notify   only with listeners: before() first, after() or refused() last; no lock held
-//       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
-//         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
-//         charge_request::retry          before a refusal: recalls credit, waits for held bytes
-//     with_reclaim                       a refused request is tried again after reclaimers freed memory
-//         tree_node::grant               changes every level up to the root
-//   charge_for                           waits while a limit refuses (account_waiting.hpp)
-//   refund
-//     leaf_credit::give                  one compare-and-swap, if the credit may grow
-//     refund_slow -> refund_locked       tree_node::refund, then settle(); released() of listeners last
-//       defer_refund                     if the lock is taken: its next holder settles the refund
-//
 // Invariant: used <= limit at every account after each charge that fitted; used = own + the subtree charges of the
 // children; peak = the most that was used by requests that succeeded.
 // Cost: 512 bytes per account (576 in checked builds), no other memory; a request that climbs takes O(depth).
@@ -237,17 +223,9 @@ class alignas(64) account : detail::tree_node {
     /// Calls visit(account_stats, account) for this account and all below, parents first. Charges go on meanwhile; no
     /// account is opened or closed, and no item added or removed.
     /// Requires: the visitor does none of these, and reads only the name, log and items of the account.
-    template <class Visit> void visit(Visit visit) const {
-        const detail::lock_guard whole(shape());
-        walk([&](const tree_node& n) {
-            const account& a = *of(&n);
-            visit(static_cast<const account_stats&>(a.stats_now()), a);
-        });
-    }
+    template <class Visit> void visit(Visit visit) const;
     /// Calls visit(account_item) for the items of this account alone. Requires: called by a visitor of the tree.
-    template <class Visit> void each_item(Visit visit) const {
-        for (const account_item* i = items_.first(); i != nullptr; i = items_.after(*i)) visit(*i);
-    }
+    template <class Visit> void each_item(Visit visit) const;
     /// Checks every invariant of this account and all below. Complexity: O(accounts), under the tree's lock.
     bool verify() const noexcept;
 
@@ -305,7 +283,7 @@ class alignas(64) account : detail::tree_node {
     }
     ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
     ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
-    class reclaim_level;
+    template <class Next> class reclaim_level;
     static const account* asked_for(const charge_status& why, const account* by) noexcept;
     template <class Request> static charge_status with_reclaim(Request request) noexcept;
     template <class Request> static void reclaim_and(Request request, charge_status& s) noexcept;
@@ -388,11 +366,33 @@ class alignas(64) account : detail::tree_node {
     alignas(64) detail::account_tree tree_; // used in the root only
 };
 
+// Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller
+// that may hold the tree's mutex passes, by the next holder. Requests that wait are woken if they may fit now.
+class account::locked {
+  public:
+    explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), root_(a.root()), ends_(ends) {
+        tree.lock.lock();
+    }
+    locked(const account& a, detail::adopt_lock_t) noexcept : tree(a.tree()), root_(a.root()), ends_(true) {}
+    locked(const locked&) = delete;
+    locked& operator=(const locked&) = delete;
+    ALLOT_ALWAYS_INLINE ~locked() {
+        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(tree, root_, ends_);
+        else tree.lock.unlock();
+    }
+
+    detail::account_tree& tree;
+
+  private:
+    static void act_and_unlock(detail::account_tree& tree, const account& root, bool ends) noexcept;
+    const account& root_;
+    const bool ends_;
+};
+
 } // namespace allot::inline ALLOT_ABI
 
 #include <allot/ledger/account_charge.hpp>
 #include <allot/ledger/account_closing.hpp>
-#include <allot/ledger/account_lock.hpp>
 #include <allot/ledger/account_peak.hpp>
 #include <allot/ledger/account_transfer.hpp>
 #include <allot/ledger/account_waiting.hpp>

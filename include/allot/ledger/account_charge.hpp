@@ -1,9 +1,22 @@
 // Charges, refunds, holds and reservations of an account that its own credit does not cover. Part of account.hpp.
+//
+//   charge, try_charge, force_charge
+//     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
+//     charge_slow -> charge_and_notify   only with listeners: before() first, after() or refused() last; no lock held
+//       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
+//         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
+//         charge_request::retry          before a refusal: recalls credit, waits for held bytes
+//     with_reclaim                       a refused request is tried again after reclaimers freed memory
+//         tree_node::grant               changes every level up to the root
+//   charge_for                           waits while a limit refuses (account_waiting.hpp)
+//   refund
+//     leaf_credit::give                  one compare-and-swap, if the credit may grow
+//     refund_slow -> refund_locked       tree_node::refund, then settle(); released() of listeners last
+//       defer_refund                     if the lock is taken: its next holder settles the refund
 #pragma once
 
 #include <allot/core/min_max.hpp>
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/account_lock.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -16,34 +29,40 @@ namespace allot::inline ALLOT_ABI {
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
-// The account that refused a request, for the sweep of its reclaimers.
-class account::reclaim_level {
+// The account that refused a request, for the sweep of its reclaimers; `next`: the one that refuses it now.
+template <class Next> class account::reclaim_level {
   public:
-    explicit reclaim_level(const account& at) noexcept : at_(at) {}
+    reclaim_level(const account& at, Next next) noexcept : at_(at), next_(next) {}
     bool holds(const void* home) const noexcept { return static_cast<const tree_node*>(home)->is_below(at_); }
     std::size_t used() const noexcept { return at_.used(); }
+    bool still_refuses() const noexcept { return next_() == &at_; }
 
   private:
     const account& at_;
+    Next next_;
 };
 template <class Visit> void account::visit_reclaimers(Visit visit) const noexcept {
-    tree().reclaimers.visit(reclaim_level{*this}, shape(), visit);
+    tree().reclaimers.visit(reclaim_level{*this, [] { return nullptr; }}, shape(), visit);
 }
 // Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
-// limit is too low for the request.
+// request can never be granted, or was refused for another reason.
 inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {
-    if (why.outcome != charge_outcome::over_limit || why.requested > why.limit) return nullptr;
-    if (why.by == refuser::account) return why.at;
-    return why.by == refuser::arena && by != nullptr ? &by->root() : nullptr;
+    if (why.outcome != charge_outcome::over_limit) return nullptr;
+    if (why.by == refuser::arena) return by != nullptr && why.requested <= why.limit ? &by->root() : nullptr;
+    if (why.by != refuser::account) return nullptr;
+    const locked scope(*why.at, false);
+    return why.at->can_ever_fit(why.requested) ? why.at : nullptr;
 }
 // Sweeps at each level that refuses.
 template <class Request>
 ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
                                      const reclaimer* but, const account* by) noexcept {
-    const account* last = nullptr;
-    for (const account* at = asked_for(why, by); at != nullptr && at != last; last = at, at = asked_for(why, by)) {
+    const account* at = asked_for(why, by);
+    for (unsigned levels = 0; at != nullptr && levels != 16; ++levels) {
         const shortage s{.why = why, .most_cost = detail::min(most_cost, cost_cap::now())};
-        if (at->tree().reclaimers.serve(reclaim_level{*at}, s, but, at->shape(), request)) return true;
+        const auto next = [&] { return asked_for(why, by); };
+        if (at->tree().reclaimers.serve(reclaim_level{*at, next}, s, but, at->shape(), request)) return true;
+        if (const account* const was = std::exchange(at, next()); at == was) break;
     }
     return false;
 }

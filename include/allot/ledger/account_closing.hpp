@@ -2,7 +2,6 @@
 #pragma once
 
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/account_lock.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sys/clock.hpp>
@@ -222,6 +221,7 @@ inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept,
 // False: it was closed before. Writes the leak report.
 inline bool account::end(text_writer& leaks) noexcept {
     const detail::lock_guard whole(shape());
+    tree().reclaimers.check_none_at(static_cast<tree_node*>(this));
     const locked scope(*this, false);
     if (life_.is_closed()) return false;
     refuse_charges();

@@ -15,7 +15,6 @@
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/account_lock.hpp>
 
 #include <cstddef>
 #include <span>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/account_lock.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/account_lock.hpp>
 #include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/sync/full_fence.hpp>
 
@@ -21,7 +20,7 @@ struct account::levels {
     static bool is_below(const void* by, const void* at) noexcept { return of(by).tree_node::is_below(of(at)); }
     static bool fits(detail::waiter& w, std::size_t promised) noexcept {
         auto& by = const_cast<account&>(of(w.by));
-        if (!by.is_open()) return true; // its request will fail for good
+        if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
         const std::size_t bytes = w.bytes < SIZE_MAX - promised ? w.bytes + promised : SIZE_MAX;
         const limit_check found = check_levels(&by, bytes);
         if (found.charged()) return true;
@@ -43,11 +42,11 @@ ALLOT_COLD inline void account::locked::act_and_unlock(detail::account_tree& tre
 
 // Only a limit that others may come below is waited for; not by a thread that others may wait for.
 inline bool account::can_wait(const charge_status& why) const noexcept {
-    if (why.outcome != charge_outcome::over_limit || why.by != refuser::account || why.requested > why.limit)
-        return false;
+    if (why.outcome != charge_outcome::over_limit || why.by != refuser::account) return false;
     if (detail::calls_of_this_thread != nullptr) return false;
     const locked scope(*why.at, false);
-    return !detail::charge_request::is_inside_listener(scope.tree);
+    const account& by = &root() == &why.at->root() ? *this : *why.at;
+    return by.can_ever_fit(why.requested) && !detail::charge_request::is_inside_listener(scope.tree);
 }
 // True: the request must be made again. False: another is first, so it sleeps.
 inline bool account::begin_waiting(detail::waiter& w) noexcept {

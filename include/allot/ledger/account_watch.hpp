@@ -2,7 +2,6 @@
 #pragma once
 
 #include <allot/ledger/account.hpp>
-#include <allot/ledger/account_lock.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 
@@ -70,6 +69,17 @@ inline bool account::verify() const noexcept {
         ok = ok && (&n == this || of(n.tree_node::parent())->is_open() || !a.is_open());
     });
     return ok;
+}
+
+template <class Visit> void account::visit(Visit visit) const {
+    const detail::lock_guard whole(shape());
+    walk([&](const tree_node& n) {
+        const account& a = *of(&n);
+        visit(static_cast<const account_stats&>(a.stats_now()), a);
+    });
+}
+template <class Visit> void account::each_item(Visit visit) const {
+    for (const account_item* i = items_.first(); i != nullptr; i = items_.after(*i)) visit(*i);
 }
 
 // ---- listeners, items, logs --------------------------------------------------------------------------------------

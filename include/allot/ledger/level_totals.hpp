@@ -55,6 +55,10 @@ class level_totals {
         const bool lenient = total_ + more - limit <= grace_;
         return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
     }
+    // Whether the bytes alone would be granted.
+    bool can_ever_fit(std::size_t bytes) const noexcept {
+        return bytes <= max_charged && (bytes <= limit() || bytes - limit() <= grace_);
+    }
     // True: the total could grow by `more` without the held bytes.
     bool only_held_bytes_prevent(std::size_t more) const noexcept {
         return held_ != 0 && confirmed() + more <= limit();

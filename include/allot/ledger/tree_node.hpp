@@ -89,6 +89,12 @@ class tree_node {
 
     // Checks whether the total of `from` may grow by `more`, and the levels above accordingly, up to and without `end`.
     static limit_check check_levels(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
+    // Whether the bytes alone would be granted here and above.
+    bool can_ever_fit(std::size_t bytes) const noexcept {
+        const tree_node* n = this;
+        while (n != nullptr && n->totals_.can_ever_fit(bytes)) n = n->parent_;
+        return n == nullptr;
+    }
     // By how much the subtree charge at `end` would change if this node's own bytes grew (`more`) or shrank by `bytes`.
     std::size_t subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept;
 

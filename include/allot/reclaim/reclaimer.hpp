@@ -30,7 +30,8 @@ class reclaimers;
 } // namespace detail
 
 /// Derive from it, and add it to the account that its memory is charged to.
-/// Requires: removed before it or the account ends.
+/// Requires: removed before it ends, and before the account ends or is closed. It is in one account at most; added to a
+/// second one, it stays in the first.
 class reclaimer {
   public:
     /// The cost of unused memory. It is returned for every request, also for pages.
@@ -63,7 +64,7 @@ class reclaimer {
 
   protected:
     ~reclaimer() {
-        if (home_ != nullptr) report_misuse({.kind = misuse::living_handle, .heap = name_});
+        if (home_ != nullptr) report_misuse({.kind = misuse::living_reclaimer, .heap = name_});
     }
 
   private:

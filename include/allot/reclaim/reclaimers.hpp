@@ -72,6 +72,12 @@ class reclaimers {
                 if (&c->of == &r) return false;
         }
     }
+    // Checked builds report one that is left at its home's end. Requires the mutex.
+    void check_none_at(const void* home) const noexcept {
+        if constexpr (ALLOT_CHECKED != 0)
+            for (const reclaimer* r = groups_.first(0); r != nullptr; r = groups_.after(*r))
+                if (r->home_ == home) report_misuse({.kind = misuse::living_reclaimer, .heap = r->name_});
+    }
     bool empty() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
     // Calls visit(const reclaimer&) for those whose memory counts at the level, the lowest cost first.
     template <class Level, class Visit> void visit(const Level& level, sys::mutex& mutex, Visit visit) const noexcept {
@@ -82,8 +88,9 @@ class reclaimers {
     }
 
     // Makes a request again that was refused, until it is granted or no reclaimer can free more. `Level` is what
-    // refused: holds(home) says, with the mutex held, whether memory of that home counts there, and used() is its
-    // bytes. Requires that the thread holds no lock.
+    // refused: holds(home) says, with the mutex held, whether memory of that home counts there, used() is its bytes,
+    // and still_refuses() whether the request was refused there the last time, and may be granted. Requires that the
+    // thread holds no lock.
     template <class Level, class Request>
     bool serve(const Level& level, shortage s, const reclaimer* but, sys::mutex& mutex, Request request) noexcept {
         check_no_lock_is_held("asks for memory");
@@ -112,14 +119,14 @@ class reclaimers {
     template <class Level, class Request>
     bool sweep(const Level& level, shortage& s, const reclaimer* but, sys::mutex& mutex, Request request) noexcept {
         bool freed = true;
-        for (unsigned in_vain = 0; freed && in_vain != max_in_vain;) {
+        for (unsigned in_vain = 0; freed && in_vain != max_in_vain && level.still_refuses();) {
             const std::size_t before = level.used();
             freed = false;
             if (idle_pass(level, s, but, mutex, request, freed)) return true;
             if (s.most_cost != reclaimer::idle && pass(level, s, but, mutex, request, freed)) return true;
             if (level.used() >= before) ++in_vain;
         }
-        if (s.most_cost == reclaimer::idle) return false;
+        if (s.most_cost == reclaimer::idle || !level.still_refuses()) return false;
         s.critical = true;
         return pass(level, s, but, mutex, request, freed);
     }
@@ -155,13 +162,13 @@ class reclaimers {
             if (comes_first && &it != but && !it.leaving_ && level.holds(it.home_) && it.helps(s)) {
                 ++it.running_;
                 mutex.unlock();
-                const bool done = what(it);
+                const bool done = what(it), goes_on = !done && level.still_refuses();
                 mutex.lock();
                 --it.running_;
-                if (done) {
-                    groups_.rotate_behind(it);
+                if (!goes_on) {
+                    if (done) groups_.rotate_behind(it);
                     mutex.unlock();
-                    return true;
+                    return done;
                 }
             }
             r = groups_.after(it);
@@ -185,8 +192,9 @@ class reclaimers {
         const std::size_t after = level.used();
         reclaimer& credited = credited_by_this_thread != nullptr ? *credited_by_this_thread : it;
         if (after < before) credited.freed_.fetch_add(before - after, std::memory_order_relaxed);
-        freed = freed || some;
-        return some;
+        const bool less = some || after < before;
+        freed = freed || less;
+        return less;
     }
     // Two, since idle memory is returned inside a pass over the others.
     std::uint32_t& last_pass(bool idle) noexcept { return last_pass_[idle ? 0 : 1]; }

@@ -66,7 +66,7 @@ class wait_list {
         std::size_t promised = 0;
         each([&](const waiter& w) { promised = sum(promised, w.trying ? w.bytes : 0); });
         waiter* woken = nullptr;
-        const waiter* due = nullptr;
+        const waiter* due = nullptr; // later ones of its level wait for it
         each([&](waiter& w) {
             if (w.trying || (due != nullptr && levels.is_below(w.by, due->at))) return;
             if (levels.fits(w, promised)) {
@@ -74,7 +74,7 @@ class wait_list {
                 woken = set_trying(w, woken);
                 for (waiter* before = first(); before != &w; before = before->next)
                     if (!before->trying && before->bypasses < most_bypasses && levels.is_below(w.by, before->at))
-                        ++before->bypasses;
+                        if (++before->bypasses == most_bypasses && due == nullptr) due = before;
             } else if (due == nullptr && w.bypasses >= most_bypasses) {
                 due = &w;
             }

@@ -7,6 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/last_refusal.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>

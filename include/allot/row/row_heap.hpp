@@ -8,6 +8,7 @@
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/last_refusal.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_policies.hpp>

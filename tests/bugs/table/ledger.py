@@ -4,8 +4,8 @@ from .bug import bug
 BUGS = {
     "hopeless_request_asks": bug(
         "threads/idle_memory.cpp",
-        "if (why.outcome != charge_outcome::over_limit || why.requested > why.limit) return nullptr;",
-        "if (why.outcome != charge_outcome::over_limit) return nullptr;"),
+        "return why.at->can_ever_fit(why.requested) ? why.at : nullptr;",
+        "return why.at;"),
     "pages_spill_what_others_use": bug(
         "unit/reclaim/reclaimers.cpp",
         "reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_)",

@@ -15,7 +15,7 @@ BUGS = {
         wait(2, 200) + "it.calls_.fetch_add(1, std::memory_order_relaxed);"),
     "one_pass_of_idle_memory": bug(
         "threads/idle_memory.cpp",
-        "freed && in_vain != max_in_vain;",
+        "freed && in_vain != max_in_vain && level.still_refuses();",
         "in_vain++ == 0;"),
     "reclaimers_not_called_for_rows": bug(
         "unit/reclaim/chain.cpp",
@@ -89,7 +89,7 @@ BUGS = {
         ""),
     "full_arena_asks_no_reclaimer": bug(
         "unit/reclaim/chain.cpp",
-        "return why.by == refuser::arena && by != nullptr ? &by->root() : nullptr;",
+        "return by != nullptr && why.requested <= why.limit ? &by->root() : nullptr;",
         "return nullptr;"),
     "dear_reclaimer_called_below_the_cap": bug(
         "unit/reclaim/chain.cpp",
@@ -103,14 +103,26 @@ BUGS = {
         "unit/reclaim/waiting.cpp",
         "s->spot.signal(cancelled);",
         "static_cast<void>(s);"),
+    "sweep_goes_on_for_a_closed_account": bug(
+        "unit/reclaim/reclaimers.cpp",
+        "goes_on = !done && level.still_refuses();",
+        "goes_on = !done;"),
+    "impossible_request_waits": bug(
+        "unit/reclaim/waiting.cpp",
+        "return by.can_ever_fit(why.requested) && !",
+        "return !"),
+    "one_refund_lets_all_pass": bug(
+        "unit/reclaim/waiting.cpp",
+        "if (++before->bypasses == most_bypasses && due == nullptr) due = before;",
+        "++before->bypasses;"),
     "first_reclaimer_always_called_first": bug(
         "unit/reclaim/reclaimers.cpp",
-        "groups_.rotate_behind(it); mutex.unlock();",
-        "mutex.unlock();"),
+        "if (done) groups_.rotate_behind(it);",
+        ""),
     "called_after_the_request_is_granted": bug(
         "unit/reclaim/reclaimers.cpp",
-        "groups_.rotate_behind(it); mutex.unlock(); return true;",
-        "groups_.rotate_behind(it);"),
+        "if (!goes_on) {",
+        "if (!goes_on && !done) {"),
     "no_critical_pass": bug(
         "unit/reclaim/reclaimers.cpp",
         "s.critical = true; return pass(level, s, but, mutex, request, freed);",

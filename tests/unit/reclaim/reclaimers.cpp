@@ -270,6 +270,41 @@ TEST_CASE("a refused request looks at each reclaimer twice at most", "[reclaim]"
     query.refund(100);
 }
 
+TEST_CASE("a sweep ends when its request can no longer be granted", "[reclaim]") {
+    for (const bool closes : {false, true}) {
+        std::string said;
+        account root{name{"root"}, limit{1000}};
+        account query{root, name{"query"}};
+        holder cached{root, "c", 1, 1000, said};
+        cached.step = 10;
+        cached.inside = [&](const allot::shortage&) {
+            if (cached.calls() != 5) return;
+            if (closes) query.close();
+            else root.set_limit(400);
+        };
+        const allot::charge_status s = query.try_charge(500);
+        CHECK(s.outcome == (closes ? allot::charge_outcome::closed : allot::charge_outcome::over_limit));
+        CHECK(cached.calls() == 5);
+        CHECK(cached.at.used() == 950);
+    }
+}
+
+TEST_CASE("bytes that a reclaimer frees count, whatever it returns", "[reclaim]") {
+    struct modest final : allot::reclaimer {
+        account& at;
+        explicit modest(account& a) : reclaimer("modest"), at(a) {}
+        bool reclaim(const allot::shortage&) noexcept override { return at.refund(100), false; }
+    };
+    account root{name{"root"}, limit{1000}};
+    REQUIRE(root.try_charge(1000));
+    modest r{root};
+    root.add(r);
+    CHECK(root.try_charge(50));
+    CHECK(r.calls() == 1);
+    root.remove(r);
+    root.refund(950);
+}
+
 #if ALLOT_EXCEPTIONS
 TEST_CASE("the page of a refusal says what was asked to free memory, and what each gave", "[reclaim]") {
     struct answers final : allot::reclaimer {

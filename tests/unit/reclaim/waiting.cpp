@@ -261,3 +261,50 @@ TEST_CASE("a cancellation and a wake-up that meet end one wait, and the next is 
     }
     CHECK(root.used() == 0);
 }
+
+TEST_CASE("a request that can never be granted does not wait, and holds up no other", "[reclaim][waiting]") {
+    const support::rescue ends{"a request that can never be granted"};
+    account root{name{"root"}, limit{1000}};
+    account query{root, name{"query"}}, leaf{query, name{"leaf"}, limit{100}, allot::grace{50}};
+    for (const std::size_t bytes : {std::size_t{1001}, static_cast<std::size_t>(PTRDIFF_MAX), SIZE_MAX})
+        CHECK(query.charge_for(bytes, allot::forever).outcome == charge_outcome::over_limit);
+    REQUIRE(leaf.try_charge(100));
+    CHECK(leaf.charge_for(151, allot::forever).outcome == charge_outcome::over_limit);
+    const std::uint64_t refused = leaf.stats().refused;
+    waiting in_grace{leaf, 120}; // within the grace, once the others are refunded
+    until_refused(leaf, refused + 2);
+    leaf.refund(80);
+    CHECK(in_grace.result().outcome == charge_outcome::in_grace);
+    leaf.refund(140);
+    REQUIRE(root.try_charge(1000));
+    waiting lowered{query, 500};
+    until_refused(root, root.stats().refused == 0 ? 1 : 2);
+    query.set_limit(400); // below the request
+    CHECK(lowered.result().at == &query);
+    root.refund(1000);
+}
+
+TEST_CASE("one refund lets no more pass than many", "[reclaim][waiting]") {
+    const support::rescue ends{"requests that wait for ever"};
+    account root{name{"root"}, limit{1000}};
+    REQUIRE(root.try_charge(1000));
+    allot::cancellation stop;
+    std::atomic<unsigned> passed{0};
+    waiting oldest{root, 900, {allot::forever, stop}};
+    until_refused(root, 2);
+    std::vector<std::thread> later;
+    for (unsigned i = 0; i != 30; ++i) {
+        later.emplace_back([&] {
+            if (root.charge_for(10, {allot::forever, stop})) ++passed;
+        });
+        until_refused(root, 2 * i + 4);
+    }
+    root.refund(500);
+    while (passed < 16) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(passed == 16);
+    stop.cancel();
+    for (auto& t : later) t.join();
+    CHECK_FALSE(oldest.result());
+    root.refund(root.used());
+}
