@@ -25,6 +25,7 @@ template <class Test> bool holds(unsigned random_runs, unsigned preemptions) {
     rl::test_params random;
     random.search_type = rl::sched_random;
     random.iteration_count = random_runs;
+    random.execution_depth_limit = 20'000; // steps; a thread that waits looks often
     if (!rl::simulate<Test>(random)) return false;
     if (preemptions == 0) return true;
     rl::test_params ordered;
