@@ -24,14 +24,11 @@ template <class Ledger, class Api> class growth_transaction {
     static constexpr bool calls_listeners = requires(Ledger& l) { l.account(); };
 
   public:
-    growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api) noexcept
+    // `waits` = false: without effect, and false, while another transaction holds the lock.
+    growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api, bool waits = true) noexcept
         : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
-        lock();
-    }
-    // False, and without effect, while another transaction holds the lock.
-    growth_transaction(sys::mutex& growth_lock, Ledger& ledger, const Api& api, try_to_lock_t) noexcept
-        : growth_lock_(growth_lock), ledger_(ledger), api_(api) {
-        if (growth_lock_.try_lock()) on_locked();
+        if (waits) lock();
+        else if (growth_lock_.try_lock()) on_locked();
     }
     growth_transaction(const growth_transaction&) = delete;
     growth_transaction& operator=(const growth_transaction&) = delete;
@@ -39,8 +36,7 @@ template <class Ledger, class Api> class growth_transaction {
         if (!locked_) return;
         if constexpr (calls_listeners) unlock();
         settle();
-        if constexpr (calls_listeners) ledger_.notify_unused(); // others could return nothing idle meanwhile
-        else unlock();
+        if constexpr (!calls_listeners) unlock();
     }
     explicit operator bool() const noexcept { return locked_; }
 

@@ -270,7 +270,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     ALLOT_NOINLINE std::size_t scan_idle() noexcept
         requires policies::idle::enabled
     {
-        transaction_type transaction{growth_lock_, ledger_, api_, try_to_lock};
+        transaction_type transaction{growth_lock_, ledger_, api_, false};
         if (!transaction || !idle_.due()) return 0;
         std::size_t pieces = policies::idle::pieces_per_scan;
         const std::size_t bytes = return_segments(stream_tag::resting, SIZE_MAX, pieces, transaction);
@@ -283,11 +283,11 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         idle_.scanned();
         return bytes;
     }
-    // For others who are short: returns the pieces that are wholly free for every stream, as far as is known without a
-    // wait of the host, unless the request waits anyway. 0 while another thread grows or shrinks the memory.
+    // For others who are short: returns the pieces that are wholly free for every stream. Unless the request waits
+    // anyway: as far as is known without a wait of the host, and 0 while another thread grows or shrinks the memory.
     ALLOT_NOINLINE std::size_t return_idle() noexcept {
         if constexpr (!policies::retain::under_pressure) return 0;
-        transaction_type transaction{growth_lock_, ledger_, api_, try_to_lock};
+        transaction_type transaction{growth_lock_, ledger_, api_, this_thread_waits};
         if (!transaction) return 0;
         if (this_thread_waits) (void)wait_for_frees();
         {

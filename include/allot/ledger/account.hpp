@@ -255,7 +255,7 @@ class alignas(64) account : detail::tree_node {
     template <class Request> bool wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept;
     /// Memory that is charged here has become unused: lets a request that waits for it ask for it.
     void notify_unused() noexcept {
-        if (ALLOT_UNLIKELY(!tree().waiters.empty())) wake_one();
+        if (ALLOT_UNLIKELY(!tree().waiters.empty())) announce_unused();
     }
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
@@ -324,7 +324,7 @@ class alignas(64) account : detail::tree_node {
     bool begin_waiting(detail::waiter& w) noexcept;
     bool sleep(detail::waiter& w, const charge_status& why, std::uint64_t end, const cancellation::sleeper& c) noexcept;
     void end_waiting(detail::waiter& w) noexcept;
-    void wake_one() noexcept;
+    void announce_unused() noexcept;
     bool is_due_before_this() const noexcept;
     // ---- account_closing.hpp
     enum class opening : std::uint8_t { done, wait, ask };

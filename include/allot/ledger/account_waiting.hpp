@@ -85,14 +85,10 @@ inline void account::end_waiting(detail::waiter& w) noexcept {
     const locked scope(*this);
     scope.tree.waiters.remove(w);
 }
-ALLOT_COLD inline void account::wake_one() noexcept {
-    detail::waiter* woken = nullptr;
-    {
-        const locked scope(*this, false);
-        woken = scope.tree.waiters.wake_one(this, levels{});
-    }
-    detail::wait_list::signal(woken);
-}
+ALLOT_COLD inline void account::announce_unused() noexcept {
+    const locked scope(*this, false);
+    scope.tree.waiters.announce(this, levels{});
+} // may wake one
 inline bool account::is_due_before_this() const noexcept {
     if (ALLOT_LIKELY(tree().waiters.empty())) return false;
     const locked scope(*this, false);
@@ -117,6 +113,7 @@ ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Re
         while (!granted && waits && can_wait(why) && &why.at->root() == &in) {
             waits = in.sleep(w, why, end, ends);
             granted = waits && try_again();
+            waits = waits && !sys::parking::is_past(end); // though more may be announced
         }
         in.end_waiting(w);
         if (granted) return true;

@@ -3,7 +3,10 @@
 // A waiter is on the stack of its request. It is `trying` while the request is made again, else it sleeps. Whenever
 // memory may have become free, wake() chooses those that may try: each that fits beside what others try for. One that
 // does not fit lets at most `most_bypasses` later ones of the same level go first; then they wait for it.
-// No wake-up is lost: a waiter is added, then its request is made again; and each end of a try is followed by a wake().
+// Unused memory that no charge shows, as free slots, is announced: then waiters try one after the other whether they
+// fit or not, each once.
+// No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a wake(); and
+// what is announced during a try is tried for behind it.
 // Cost: 8 bytes; wake() is O(waiters), and with bypasses O(waiters^2). Threads: requires the owner's lock, but for empty().
 #pragma once
 
@@ -23,6 +26,7 @@ struct waiter {
     const void* at = nullptr; // the account that refused last; bytes: those requested; valid while it sleeps
     std::size_t bytes = 0;
     bool trying = true;
+    bool announced = false; // unused memory was, since its last try began
     std::uint8_t bypasses = 0;
     waiter* next = nullptr; // in the list, a ring
     waiter* prev = nullptr;
@@ -59,19 +63,33 @@ class wait_list {
         each([&](const waiter& w) { due = due || (w.bypasses >= most_bypasses && levels.is_below(by, w.at)); });
         return due;
     }
+    // Requests of accounts at and below `at` that do not try now.
+    template <class Levels> std::uint32_t sleeping_below(const void* at, const Levels& levels) const noexcept {
+        std::uint32_t n = 0;
+        each([&](const waiter& w) { n += !w.trying && levels.is_below(w.by, at); });
+        return n;
+    }
     // Chooses the waiters that may try now; signal() them without the lock. `Levels` is the owner:
     //   fits(waiter&, bytes of others): whether the request would fit, or can never; else `at` says what refuses
     //   is_below(by, at): whether an account is at or below another
     template <class Levels> waiter* wake(const Levels& levels) noexcept {
         std::size_t promised = 0;
-        each([&](const waiter& w) { promised = sum(promised, w.trying ? w.bytes : 0); });
+        bool one_tries = false;
+        each([&](const waiter& w) {
+            if (!w.trying) return;
+            promised = sum(promised, w.bytes);
+            one_tries = true;
+        });
         waiter* woken = nullptr;
         const waiter* due = nullptr; // later ones of its level wait for it
         each([&](waiter& w) {
             if (w.trying || (due != nullptr && levels.is_below(w.by, due->at))) return;
-            if (levels.fits(w, promised)) {
+            const bool fits = levels.fits(w, promised);
+            if (fits || (w.announced && !one_tries)) {
                 promised = sum(promised, w.bytes);
                 woken = set_trying(w, woken);
+                one_tries = true;
+                if (!fits) return;
                 for (waiter* before = first(); before != &w; before = before->next)
                     if (!before->trying && before->bypasses < most_bypasses && levels.is_below(w.by, before->at))
                         if (++before->bypasses == most_bypasses && due == nullptr) due = before;
@@ -81,13 +99,9 @@ class wait_list {
         });
         return woken;
     }
-    // Chooses the first sleeping one that waits for `at` or an account above it, whether its bytes are free or not.
-    template <class Levels> waiter* wake_one(const void* at, const Levels& levels) noexcept {
-        waiter* woken = nullptr;
-        each([&](waiter& w) {
-            if (woken == nullptr && !w.trying && levels.is_below(at, w.at)) woken = set_trying(w, woken);
-        });
-        return woken;
+    // Unused memory of `at` is announced to those that wait for it, or will when their try has ended. A wake() follows.
+    template <class Levels> void announce(const void* at, const Levels& levels) noexcept {
+        each([&](waiter& w) { w.announced = w.announced || w.trying || levels.is_below(at, w.at); });
     }
     // Any thread, without the lock.
     static void signal(waiter* woken) noexcept {
@@ -102,6 +116,7 @@ class wait_list {
     static std::size_t sum(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
     static waiter* set_trying(waiter& w, waiter* woken) noexcept {
         w.trying = true;
+        w.announced = false;
         w.next_woken = woken;
         return &w;
     }

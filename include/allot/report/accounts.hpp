@@ -34,6 +34,7 @@ inline void write_account(text_writer& out, const account_stats& f) noexcept {
     if (f.buffers != 0) out.put(", ").number(f.buffers).put(" buffers");
     if (f.buffer_reservations != 0) out.put(", ").number(f.buffer_reservations).put(" buffer reservations");
     if (f.refused != 0) out.put(", refused ").number(f.refused);
+    if (f.waiting != 0) out.put(", ").number(f.waiting).put(" waiting");
     if (f.beyond != 0) out.put(", charged beyond its limit ").number(f.beyond);
     out.newline();
 }
@@ -46,7 +47,7 @@ inline void put_account(json_writer& json, const account_stats& f) noexcept {
         .put("peak", f.peak);
     json.put("limit", f.limit).put("grace", f.grace).put("reservation", f.reservation).put("committed", f.committed);
     json.put("resident", f.resident).put("buffers", f.buffers).put("buffer_reservations", f.buffer_reservations);
-    json.put("refused", f.refused).put("beyond", f.beyond);
+    json.put("refused", f.refused).put("waiting", f.waiting).put("beyond", f.beyond);
 }
 
 } // namespace detail

@@ -10,8 +10,6 @@ namespace detail {
 
 struct adopt_lock_t {};
 inline constexpr adopt_lock_t adopt_lock{}; // the caller already holds the lock
-struct try_to_lock_t {};
-inline constexpr try_to_lock_t try_to_lock{}; // take the lock only when it is free
 
 template <class Lock> class [[nodiscard]] lock_guard {
   public:

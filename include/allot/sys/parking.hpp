@@ -33,10 +33,11 @@ class parking {
         allot::detail::check_no_lock_is_held("sleeps");
         for (;;) {
             if (const std::uint32_t kinds = signals_.exchange(0, std::memory_order_acquire); kinds != 0) return kinds;
-            if (end != never && fine_clock::now() >= end) return 0;
+            if (is_past(end)) return 0;
             sleep(end);
         }
     }
+    static bool is_past(std::uint64_t end) noexcept { return end != never && fine_clock::now() >= end; }
     // `kind`: a bit.
     void signal(std::uint32_t kind) noexcept {
         std::atomic<std::uint32_t>* const at = &signals_;

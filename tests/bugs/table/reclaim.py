@@ -73,8 +73,28 @@ BUGS = {
         "w.bypasses > most_bypasses && levels.is_below(by, w.at)"),
     "every_refund_wakes_all": bug(
         "unit/reclaim/waiting.cpp",
-        "if (levels.fits(w, promised)) {",
-        "if (levels.fits(w, promised) || true) {"),
+        "const bool fits = levels.fits(w, promised);",
+        "const bool fits = levels.fits(w, promised) || true;"),
+    "announcement_during_a_try_is_lost": bug(
+        "unit/reclaim/wait_list.cpp",
+        "w.announced || w.trying || levels.is_below(at, w.at)",
+        "w.announced || (!w.trying && levels.is_below(at, w.at))"),
+    "announcement_is_for_all_at_once": bug(
+        "unit/reclaim/wait_list.cpp",
+        "if (fits || (w.announced && !one_tries)) {",
+        "if (fits || w.announced) {"),
+    "announcement_is_tried_for_again_and_again": bug(
+        "unit/reclaim/wait_list.cpp",
+        "w.trying = true; w.announced = false;",
+        "w.trying = true;"),
+    "announcements_keep_a_request_beyond_its_deadline": bug(
+        "unit/reclaim/waiting.cpp",
+        "waits = waits && !sys::parking::is_past(end);",
+        ""),
+    "woken_request_does_not_wait_for_the_device": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if (this_thread_waits) (void)wait_for_frees();",
+        ""),
     "empty_pages_wake_nobody": bug(
         "unit/reclaim/waiting_products.cpp",
         "if (notifies_) notify_unused();",

@@ -1,4 +1,4 @@
-// Requests that wait for memory: who is woken, in which order, and how often. No test but one reads a clock: a wait
+// Requests that wait for memory: who is woken, in which order, and how often. No test but two reads a clock: a wait
 // without an end, or one that ended before it began.
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
@@ -190,6 +190,15 @@ TEST_CASE("a waiter of another limit is neither woken nor held up", "[reclaim][w
     a.refund(100);
     CHECK(of_a.result().fitted());
     a.refund(100), b.refund(100);
+}
+
+TEST_CASE("a deadline ends a wait though unused memory is announced at each try", "[reclaim][waiting]") {
+    const support::rescue ends{"a request whose time has come"};
+    account root{name{"root"}, limit{100}};
+    REQUIRE(root.try_charge(100));
+    charge_status why = root.try_charge(10);
+    CHECK_FALSE(root.wait_for(why, 5_ms, [&] { return root.notify_unused(), false; }));
+    root.refund(100);
 }
 
 TEST_CASE("inside a reclaimer nobody waits", "[reclaim][waiting]") {

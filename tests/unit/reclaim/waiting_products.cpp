@@ -30,10 +30,9 @@ constexpr allot::page_bytes small{64_KiB};
 
 // What another thread does once the request sleeps.
 template <class Request, class Then> auto meanwhile(const account& refuses, Request request, Then then) {
-    const std::uint64_t before = refuses.stats().refused;
     decltype(request()) got{};
     std::thread waits{[&] { got = request(); }};
-    while (refuses.stats().refused < before + 2) std::this_thread::yield(); // at once, and announced
+    while (refuses.stats().waiting == 0) std::this_thread::yield();
     then();
     waits.join();
     return got;
@@ -142,6 +141,7 @@ TEST_CASE("device memory waits for what another allocator frees", "[reclaim][wai
         task, [&] { return gpu.allocate_for(32_MiB, m.a, allot::forever); },
         [&] { other.deallocate(held, m.b); }); // free once the kernel has ended, of which nothing tells
     CHECK(p != nullptr);
+    CHECK(m.sim.count(allot::device::call::synchronize_event) == 1); // so the request waited for it
     gpu.deallocate(p, m.a);
     CHECK(gpu.allocate_for(0, m.a, allot::forever) == nullptr);
     CHECK(gpu.valid());
