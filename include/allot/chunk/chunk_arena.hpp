@@ -71,7 +71,7 @@ template <class Set> class chunk_arena {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
         if (core_.open()) {
-            if constexpr (policies::in_tree) ledger_.join(this, &item_stats_of<item_stats>, &return_idle);
+            if constexpr (policies::in_tree) ledger_.join(this, as_member<typename policies::ledger>);
             return;
         }
         client_.leave();
@@ -126,14 +126,15 @@ template <class Set> class chunk_arena {
         }
         return allocate_slow(bytes, align);
     }
-    /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated into chunks,
-    /// bytes are refunded, or a limit is raised.
+    /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
+    /// refunded, or a limit is raised.
     /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
     block allocate_for(std::size_t bytes, const wait_limit& wait, std::size_t align = unit,
                        charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
     {
-        const block b = detail::find_or_wait(ledger_, wait, [&] { return try_allocate(bytes, align); });
+        const block b =
+            detail::find_or_wait(ledger_, wait, [&] { return try_allocate(bytes, align); }, core_.heap().waiting());
         detail::report_status(why, b.address != nullptr, bytes);
         return b;
     }
@@ -284,9 +285,8 @@ template <class Set> class chunk_arena {
     using accepted = decltype(accepted_with(typename policies::ledger::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
-    static std::size_t held(const void* self) noexcept {
-        return static_cast<const chunk_arena*>(self)->core_.heap().held_bytes();
-    }
+    static core_type& core_of(const void* self) noexcept { return static_cast<const chunk_arena*>(self)->core_; }
+    static std::size_t held(const void* self) noexcept { return core_of(self).heap().held_bytes(); }
     // Committed and resident bytes are those of a private arena; 0 where the arena is shared, since the bytes cannot be
     // attributed.
     template <class Stats> static Stats item_stats_of(const void* self) noexcept {
@@ -294,12 +294,13 @@ template <class Set> class chunk_arena {
         if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
         else return {blocks.ledger_.used(), blocks.arena().stats().committed, blocks.arena().resident()};
     }
-    static std::size_t reclaim_for_arena(const void* self) noexcept {
-        return static_cast<const chunk_arena*>(self)->core_.heap().reclaim_for_arena();
-    }
+    static std::size_t reclaim_for_arena(const void* self) noexcept { return core_of(self).heap().reclaim_for_arena(); }
     static std::size_t return_idle(const void* self) noexcept {
-        return reclaim_for_arena(self) << static_cast<const chunk_arena*>(self)->arena().page_shift();
+        return reclaim_for_arena(self) << core_of(self).heap().arena().page_shift();
     }
+    static void set_shut(const void* self, bool now) noexcept { core_of(self).set_shut(now); }
+    template <class Ledger>
+    static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle, &set_shut};
     std::size_t limit_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.limit();
         else return arena().limit();

@@ -21,9 +21,11 @@
 #include <allot/core/min_max.hpp>
 #include <allot/heap/thread_cache_registry.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -90,7 +92,8 @@ template <class Policies> class chunk_core {
     // `cached` in the block table: the caller marks the one live. Null: no memory. Requires: align is at most a page.
     ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t requested) noexcept {
         std::byte* batch[cache_config::max_blocks];
-        const std::uint32_t wanted = align > classes::unit || config_.limit[c] < 2 ? 1 : config_.limit[c] / 2;
+        const bool one = align > classes::unit || config_.limit[c] < 2 || shut_.load(std::memory_order_relaxed);
+        const std::uint32_t wanted = one ? 1 : config_.limit[c] / 2;
         std::uint32_t got = heap_.take(c, align, batch, wanted);
         if (got == 0) return nullptr;
         if constexpr (counts) uncached_counts_.count_shared(c, requested);
@@ -113,6 +116,18 @@ template <class Policies> class chunk_core {
     }
 
     // ---- caches -------------------------------------------------------------------------------------------
+    // While they are shut, the caches are empty and in use: blocks go past them. One thread at a time, without a lock.
+    void set_shut(bool now) noexcept {
+        {
+            const lock_guard alone(flushing_);
+            if (now) enter_and_empty();
+            shut_.store(now, std::memory_order_relaxed);
+            if (!now)
+                for (auto& cache : shared_) cache.leave();
+        }
+        if constexpr (Policies::per_thread)
+            if (threads_ != nullptr) threads_->set_shut(now);
+    }
     // Requires that the caller is inside the cache.
     template <class Cache> void empty(Cache& cache) noexcept {
         std::byte* out[64];
@@ -213,10 +228,16 @@ template <class Policies> class chunk_core {
     }
 
     void flush_shared() noexcept {
+        const lock_guard alone(flushing_);
+        if (shut_.load(std::memory_order_relaxed)) return;
+        enter_and_empty();
+        for (auto& cache : shared_) cache.leave();
+    }
+    // Requires flushing_.
+    void enter_and_empty() noexcept {
         for (auto& cache : shared_) {
             cache.enter_slow();
             empty(cache);
-            cache.leave();
         }
     }
     static void flush(void* self) noexcept {
@@ -228,7 +249,9 @@ template <class Policies> class chunk_core {
 
     cache_config config_;
     std::array<shared, 4> shared_;
-    places* threads_ = nullptr;                                       // heap::per_thread only
+    sys::mutex flushing_{lock_rank::thread_caches};
+    std::atomic<bool> shut_{false}; // this object is inside the shared caches; written under flushing_
+    places* threads_ = nullptr;     // heap::per_thread only
     ALLOT_NO_UNIQUE_ADDRESS counts_by_class<counts> uncached_counts_; // of ended threads, and of blocks from the chunks
     heap_type heap_;
 };

@@ -57,6 +57,8 @@ template <class Policies> class chunk_heap {
     chunk_heap(const chunk_heap&) = delete;
     chunk_heap& operator=(const chunk_heap&) = delete;
 
+    // Requests for blocks that wait.
+    std::atomic<std::uint32_t>& waiting() noexcept { return waiting_; }
     bool open() noexcept { return map_.open(span_, arena().page_count()); }
     arena_base& arena() const noexcept { return pages_.arena(); }
     block_table& map() noexcept { return map_; }
@@ -94,7 +96,7 @@ template <class Policies> class chunk_heap {
         for (std::uint32_t i = 0; i != n; ++i) give_locked(blocks[i]);
         if constexpr (Policies::returns_pages)
             if (fit_.free_bytes() > trim_threshold_) excess_.store(true, std::memory_order_relaxed);
-        pages_.notify_unused();
+        note_free();
     }
     // Changes the class of a block in place: larger to `to`, smaller to `to` or as near as the fit allows. Returns its
     // class now; `from`: nothing has changed.
@@ -108,6 +110,7 @@ template <class Policies> class chunk_heap {
             if (classes::bytes_of(c) <= now) to = c;
         --out_[from];
         ++out_[to];
+        if (to < from) note_free();
         return to;
     }
 
@@ -239,6 +242,12 @@ template <class Policies> class chunk_heap {
     std::size_t kept_free_bytes() const noexcept { return max(chunk_, fit_.bytes() / 8); }
     // Free bytes above which return_excess() is worth a try: a chunk more than now. Requires lock_.
     std::size_t next_threshold() const noexcept { return max(fit_.free_bytes(), kept_free_bytes()) + chunk_; }
+    // Blocks became free, which requests of this heap may wait for; requests of others only wait for pages. Requires
+    // lock_.
+    void note_free() noexcept {
+        if (waiting_.load(std::memory_order_seq_cst) != 0 || fit_.largest().bytes >= arena().page_bytes())
+            pages_.notify_unused();
+    }
     // Requires lock_.
     void give_locked(std::byte* block) noexcept {
         const std::size_t at = distance(block);
@@ -325,6 +334,7 @@ template <class Policies> class chunk_heap {
     const flusher flush_;
     void* const context_;
     block_table map_;
+    std::atomic<std::uint32_t> waiting_{0};
     std::atomic<bool> excess_{false}; // more is free than trim_threshold_
     pages_in_transit in_transit_;
     page_blocks<pages_type> blocks_; // after the members that it uses

@@ -80,7 +80,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         : growth(values...) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
-        if constexpr (policies::in_tree) ledger_.join(this, &item_stats_of<item_stats>, &return_idle_of);
+        if constexpr (policies::in_tree) ledger_.join(this, as_member<typename policies::ledger>);
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
@@ -342,6 +342,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     static std::size_t return_idle_of(const void* self) noexcept {
         return static_cast<device_allocator*>(const_cast<void*>(self))->return_idle();
     }
+    template <class Ledger>
+    static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle_of, nullptr};
     void* refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
         detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
         return refused();

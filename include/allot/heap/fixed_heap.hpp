@@ -27,7 +27,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     using supply = cache_supply<Slots, Guard, Location>;
     using supply::collect, supply::put_locked, supply::put_one, supply::take_slots, supply::set_batch, supply::limit,
         supply::join, supply::put_all_locked, supply::in_caches, supply::uncounted;
-    using supply::cut_, supply::releasing_all_, supply::lock_, supply::abandoned_, supply::pages_, supply::config_,
+    using supply::cut_, supply::releasing_all_, supply::lock_, supply::past_caches_, supply::pages_, supply::config_,
         supply::provider_, supply::scans_, supply::users_;
     using typename supply::deferred_type;
 
@@ -65,7 +65,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         provider_.record(watch_event::handle_closed, cut_.stride, config_.name);
         const detail::lock_guard hold(lock_);
         this->remove(cache);
-        if (abandoned_.load(std::memory_order_relaxed)) provider_.note_empty(*this); // it may be idle now
+        if (this->is_abandoned()) provider_.note_empty(*this); // it may be idle now
     }
 
     // A slot of a shared cache, without a call; null: pop() may have one.
@@ -79,14 +79,15 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     ALLOT_ALWAYS_INLINE std::byte* pop() noexcept {
         if (auto borrowed = shared_.borrow()) {
             std::byte* row;
-            return ALLOT_LIKELY(borrowed->pop(row)) ? row : refill(*borrowed);
+            return ALLOT_LIKELY(borrowed->pop(row)) ? row : refill_shared(borrowed.in());
         }
         return take_one();
     }
     // Frees one slot. Never waits: if the shared caches it tries are in use, it frees the slot to its heaplet.
     void push(std::byte* row) noexcept {
-        // abandoned_ is read with the cache borrowed: return_all() borrows each cache after it was set.
-        if (auto borrowed = shared_.borrow(); borrowed && ALLOT_LIKELY(!abandoned_.load(std::memory_order_relaxed))) {
+        // past_caches_ is read with the cache borrowed: flush_shared() borrows each cache after it was set.
+        if (auto borrowed = shared_.borrow();
+            borrowed && ALLOT_LIKELY(past_caches_.load(std::memory_order_relaxed) == 0)) {
             if (ALLOT_UNLIKELY(!borrowed->push(row)))
                 if (!borrowed->push_to_group(row)) push_apart(*borrowed, row);
             return;
@@ -98,7 +99,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     void hold(std::byte* row) noexcept
         requires(Guard::waits != 0)
     {
-        this->enter_quarantine(row, abandoned_, [this](std::byte* out) { push(out); });
+        this->enter_quarantine(row, past_caches_, [this](std::byte* out) { push(out); });
         report_found_damage();
     }
     void report_found_damage() noexcept override { this->report_logged_damage(); }
@@ -113,7 +114,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
             if (!lock_walk()) return 0;
             const detail::lock_guard walk(walk_lock_, detail::adopt_lock);
             this->drain_quarantine(lock_, [this](std::byte* const* rows, std::size_t n) { put_locked(rows, n); });
-            for (auto& shared : shared_.all()) static_cast<void>(flush_shared(shared));
+            for (auto& shared : shared_.all()) static_cast<void>(try_flush(shared));
             const detail::lock_guard hold(lock_);
             collect(false, leaving);
         }
@@ -218,17 +219,24 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     const row_ops* kind() const noexcept override { return config_.ops; }
 
     // Whether the heap has no handles: then it keeps no empty page, and releases go past its caches and quarantine.
-    void set_abandoned(bool now) noexcept { abandoned_.store(now, std::memory_order_release); }
+    void set_abandoned(bool now) noexcept { this->set_past_caches(supply::abandoned, now); }
+    void set_shut(bool now) noexcept override { this->set_past_caches(supply::shut, now); }
+    // Releases from now on go past the caches. Those that began before are waited for; a thread that fills a cache is
+    // not, since it may call other code: it empties the cache.
+    void flush_shared() noexcept override {
+        full_fence(); // as in borrowed::end_fill()
+        for (auto& shared : shared_.all())
+            while (!try_flush(shared) && !shared.is_filled()) yield();
+    }
     // Call when it was abandoned: returns empty pages. Waits for threads that release a row into a cache of it.
     void return_all() noexcept {
-        for (auto& shared : shared_.all())
-            while (!flush_shared(shared)) yield();
+        flush_shared();
         full_fence(); // as in enter_quarantine()
         reclaim(true);
         report_found_damage();
     }
     bool is_idle() noexcept override {
-        if (!abandoned_.load(std::memory_order_acquire)) return false;
+        if (!this->is_abandoned()) return false;
         const detail::lock_guard hold(lock_);
         return pages_.size() == 0 && users_ == supply::own_caches && this->damage_is_reported();
     }
@@ -271,6 +279,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
     }
 
     static constexpr std::size_t groups_of_shared = 64; // those of a handle's cache
+    using shared_place = typename shared_caches<deferred_type>::place;
 
     // Where one slot is put: see slot_supply::take_slots.
     struct one_place {
@@ -304,13 +313,21 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         cache.unpack(cache.slots(), cut_.stride);
         return cache.pop(row);
     }
+    // Fills a shared cache; while releases go past it, it stays empty.
+    ALLOT_NOINLINE std::byte* refill_shared(shared_place& shared) noexcept {
+        if (!provider_.notifies()) return refill(shared.cache);
+        if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) return take_one();
+        shared.begin_fill();
+        std::byte* const row = refill(shared.cache);
+        shared.end_fill();
+        if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) flush(shared.cache);
+        return row;
+    }
     // Flushes a shared cache, with the lock, so that usage() finds each slot in the cache or free. False: it is in use.
-    bool flush_shared(typename shared_caches<deferred_type>::place& shared) noexcept {
+    bool try_flush(shared_place& shared) noexcept {
         auto borrowed = shared_.borrow(shared);
-        if (!borrowed) return false;
-        const detail::lock_guard hold(lock_);
-        put_all_locked(*borrowed, borrowed->slots());
-        return true;
+        if (borrowed) flush(*borrowed);
+        return static_cast<bool>(borrowed);
     }
     // Waits for walk_lock_. False: the owner is releasing all rows.
     bool lock_walk() noexcept {

@@ -67,6 +67,11 @@ class heap_base {
     // The operations of the heap's rows; heaps of different types have different ones.
     virtual const row_ops* kind() const noexcept = 0;
 
+    // Whether releases go past shared caches and quarantine, to their pages: requests wait for memory of the group.
+    virtual void set_shut(bool now) noexcept = 0;
+    // Frees the slots of the shared caches to their pages. Waits for threads that release a row into one.
+    virtual void flush_shared() noexcept = 0;
+
     // No handle, row, page or cache of a user, and no damage to report: closed, and not needed any more.
     virtual bool is_idle() noexcept = 0;
     // A handle of it, or a cache of a local handle, exists.

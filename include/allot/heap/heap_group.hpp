@@ -36,7 +36,10 @@ class heap_group {
     heap_group(const heap_group&) = delete;
     heap_group& operator=(const heap_group&) = delete;
 
-    void add(heap_base& heap) noexcept { all_.add(heap); }
+    void add(heap_base& heap) noexcept {
+        all_.add(heap);
+        settle_shut(heap);
+    }
     template <class Visit> void for_each(Visit visit) const { all_.for_each(visit); }
 
     // Counts one more handle of a heap with this config: one with room for it, an unused or a new one. Null: no memory.
@@ -70,10 +73,19 @@ class heap_group {
         retire(heap);
     }
 
-    // While requests for rows of the group wait, slots that return to pages are reported (page_provider.hpp).
-    void begin_wait() noexcept { waiting_.fetch_add(1, std::memory_order_seq_cst); }
-    void end_wait() noexcept { waiting_.fetch_sub(1, std::memory_order_relaxed); }
-    bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_relaxed) != 0; }
+    // Requests for rows of the group that wait: slots that return to pages are reported (page_provider.hpp).
+    std::atomic<std::uint32_t>& waiting() noexcept { return waiting_; }
+    // Call behind the atomic operation, or in the lock, that freed a slot.
+    bool is_waited_for() const noexcept { return waiting_.load(std::memory_order_seq_cst) != 0; }
+    bool is_shut() const noexcept { return shut_.load(std::memory_order_relaxed); }
+    // While it is shut, releases go past all caches but those of handles, so that pages become empty. One thread at a
+    // time, without a lock.
+    void set_shut(bool now) noexcept {
+        shut_.store(now, std::memory_order_seq_cst);
+        for_each([this](heap_base& heap) { settle_shut(heap); });
+        if (has_thread_caches()) thread_caches_->set_shut(threads_, now);
+        if (now) for_each([](heap_base& heap) { heap.flush_shared(); });
+    }
 
     // Puts the heap on the list of noted heaps; call when one of its pages became empty.
     void note(heap_base& heap) noexcept {
@@ -106,16 +118,20 @@ class heap_group {
     }
     // The same, after the caches of all threads were emptied.
     std::size_t reclaim_all() noexcept {
-        if (has_thread_caches()) empty_thread_caches_(threads_);
+        if (has_thread_caches()) thread_caches_->empty(threads_);
         return reclaim(true);
     }
-    // `empty` empties the caches of all threads (thread_cache_registry::empty_all). Call before another thread uses the
-    // group.
-    void set_thread_caches(void (*empty)(void* threads) noexcept, void* threads) noexcept {
-        empty_thread_caches_ = empty;
+    // How the caches of all threads are emptied, or shut (heap/thread_cache_registry.hpp).
+    struct thread_caches {
+        void (*empty)(void* threads) noexcept;
+        void (*set_shut)(void* threads, bool now) noexcept;
+    };
+    // Call before another thread uses the group.
+    void set_thread_caches(const thread_caches& how, void* threads) noexcept {
+        thread_caches_ = &how;
         threads_ = threads;
     }
-    bool has_thread_caches() const noexcept { return empty_thread_caches_ != nullptr; }
+    bool has_thread_caches() const noexcept { return thread_caches_ != nullptr; }
 
     // Forced reclaims so far. Handles compare it with the last number that they saw, and empty their caches.
     std::uint32_t shortages() const noexcept { return shortages_.load(std::memory_order_relaxed); }
@@ -140,12 +156,18 @@ class heap_group {
             auto& heap = static_cast<Heap&>(*unused);
             if (heap.configure(config)) {
                 heap.unused = false;
-                all_.add(heap);
+                add(heap);
                 return &heap;
             }
             unused_.push(heap); // another thread is still walking over it
         }
         return new (std::nothrow) Heap(provider, config);
+    }
+    // All are settled behind a change of shut_, and a new heap behind its add(): the last one leaves each as it must
+    // be.
+    void settle_shut(heap_base& heap) noexcept {
+        const detail::lock_guard hold(shut_lock_);
+        heap.set_shut(shut_.load(std::memory_order_seq_cst));
     }
     // Requires open_lock_.
     void set_indexed(heap_base& heap, bool now) noexcept {
@@ -166,9 +188,11 @@ class heap_group {
     }
 
     walked_list<heap_base, &heap_base::in_group> all_; // those in use
-    void (*empty_thread_caches_)(void*) noexcept = nullptr;
+    const thread_caches* thread_caches_ = nullptr;
     void* threads_ = nullptr;
     std::atomic<std::uint32_t> shortages_{0}, waiting_{0};
+    std::atomic<bool> shut_{false};
+    spin_lock shut_lock_;
     mpsc_stack<heap_base, &heap_base::empty_link> noted_;
     basic_spin_lock<lock_rank::heap_group> open_lock_; // the members below, and handles being opened and closed
     detail::heap_index index_;

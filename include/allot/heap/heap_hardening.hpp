@@ -95,9 +95,9 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
     // ---- quarantine -----------------------------------------------------------------------------------------
 
     // Fills a released row and puts it into the quarantine, and calls leave(row) for the row that it displaces. If
-    // `closed` is set, for the row itself, too, unless the thread that set it finds the row by drain_quarantine().
+    // `closed` is not 0, for the row itself, too, unless the thread that set it finds the row by drain_quarantine().
     template <class Leave>
-    void enter_quarantine(std::byte* row, const std::atomic<bool>& closed, Leave leave) noexcept
+    void enter_quarantine(std::byte* row, const std::atomic<std::uint8_t>& closed, Leave leave) noexcept
         requires(Guard::waits != 0)
     {
         std::memset(row, quarantine_byte<Guard>, usable());
@@ -105,7 +105,7 @@ template <class Heap, class Slots, class Guard, class Location = header_in_page>
         std::size_t at = 0;
         std::byte* out = quarantine_.exchange(row, at);
         full_fence(); // either this thread sees `closed`, or drain_quarantine() sees the row
-        if (closed.load(std::memory_order_relaxed) && quarantine_.remove(row, at)) leave(row);
+        if (closed.load(std::memory_order_relaxed) != 0 && quarantine_.remove(row, at)) leave(row);
         if (out == nullptr) return;
         inspect(out);
         leave(out);

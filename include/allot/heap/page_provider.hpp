@@ -48,6 +48,8 @@ class page_provider {
         detail::pages_in_transit::request{in_transit_}.wait();
         return pages;
     }
+    // Whether requests may wait for memory of the heaps.
+    bool notifies() const noexcept { return notifies_; }
     // Call when a page of the heap became empty, or may have: it is returned at the next shortage. Under any lock.
     void note_empty(heap_base& heap) noexcept {
         heaps_.note(heap);

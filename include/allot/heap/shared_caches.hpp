@@ -9,6 +9,7 @@
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/heap/slot_cache.hpp>
+#include <allot/sync/full_fence.hpp>
 #include <allot/sys/thread.hpp>
 
 #include <array>
@@ -26,8 +27,16 @@ template <class Deferred = no_deferred_frees> class shared_caches {
 
     struct alignas(64) place {
         // Not bool: libstdc++ always inlines the functions of atomic integers, and not those of atomic<bool>.
-        std::atomic<std::uint8_t> taken{0};
+        std::atomic<std::uint8_t> taken{0}, filled{0};
         cache_type cache;
+
+        // Whether its user fills it, and looks behind that at what other threads want.
+        bool is_filled() const noexcept { return filled.load(std::memory_order_acquire) != 0; }
+        void begin_fill() noexcept { filled.store(1, std::memory_order_relaxed); }
+        void end_fill() noexcept {
+            filled.store(0, std::memory_order_relaxed);
+            full_fence(); // a thread that saw it filled has written before what is read now
+        }
     };
 
     // Returns the cache in its destructor; empty if none was free.
@@ -42,6 +51,7 @@ template <class Deferred = no_deferred_frees> class shared_caches {
         explicit operator bool() const noexcept { return place_ != nullptr; }
         cache_type& operator*() const noexcept { return place_->cache; }
         cache_type* operator->() const noexcept { return &place_->cache; }
+        place& in() const noexcept { return *place_; }
 
       private:
         place* place_;

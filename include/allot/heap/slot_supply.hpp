@@ -162,7 +162,7 @@ class slot_supply : public heap_base,
     // Takes empty pages out of the heap. Requires lock_. `keeps`: may keep one unless abandoned.
     void collect(bool keeps, leaving_pages<page>& leaving) noexcept {
         if (releasing_all_.load(std::memory_order_relaxed)) return;
-        const bool keeps_one = keeps && !abandoned_.load(std::memory_order_acquire);
+        const bool keeps_one = keeps && !is_abandoned();
         pages_.collect(keeps_one, [&](page& p) { leaving.add(p); });
     }
 
@@ -177,8 +177,17 @@ class slot_supply : public heap_base,
     heap_config config_; // config_ and cut_ change only while the heap is unused
     page_provider& provider_;
     slot_geometry cut_;
-    std::atomic<bool> abandoned_{false};     // without handles: keeps no empty page
+    // Why releases go past shared caches and quarantine.
+    static constexpr std::uint8_t abandoned = 1; // without handles: keeps no empty page
+    static constexpr std::uint8_t shut = 2;      // requests wait for memory of the group
+    std::atomic<std::uint8_t> past_caches_{0};
     std::atomic<bool> releasing_all_{false}; // its owner is releasing all rows
+
+    bool is_abandoned() const noexcept { return (past_caches_.load(std::memory_order_acquire) & abandoned) != 0; }
+    void set_past_caches(std::uint8_t why, bool now) noexcept {
+        if (now) past_caches_.fetch_or(why, std::memory_order_seq_cst);
+        else past_caches_.fetch_and(static_cast<std::uint8_t>(~why), std::memory_order_seq_cst);
+    }
 
     // Protects the members below, and users_ and caches_ of fixed_heap.
     alignas(64) basic_spin_lock<lock_rank::heap> lock_;
@@ -242,9 +251,11 @@ class slot_supply : public heap_base,
     // Counts n slots freed without the lock.
     void count(page& p, std::uint32_t n) noexcept {
         const auto change = pages_.count(p, n); // the page may be returned already
-        if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed))) provider_.note_empty(*this);
+        if (change.note || (change.locked_frees && must_be_noted())) provider_.note_empty(*this);
         provider_.note_free_slots();
     }
+    // One that is on the list is looked at; but requests that wait have looked, perhaps.
+    bool must_be_noted() noexcept { return !noted.load(std::memory_order_relaxed) || provider_.heaps().is_shut(); }
     ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
         if (ALLOT_UNLIKELY(p.locked_frees.add(n))) flush_or_defer(p);
     }

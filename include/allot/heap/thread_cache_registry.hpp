@@ -85,28 +85,21 @@ template <class Owner, class Cache> class thread_cache_registry {
     // Visits every thread's cache with lock_ held, so that none of them ends meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
         const lock_guard hold(lock_);
-        for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->cache);
+        each(visit);
     }
-    // Empties the caches of all threads, without their help: those that joined before. A cache is emptied once its
-    // owner was blocked before the fence; `emptying_` makes sure of that. Requires that this thread is in no cache.
+    // Empties the caches of all threads, without their help: those that joined before. Requires that this thread is in
+    // no cache.
     void empty_all() noexcept {
         const lock_guard alone(emptying_);
-        Cache* const mine = known();
-        bool others = false;
-        for_each([&](Cache& cache) {
-            cache.block_owner();
-            others = others || &cache != mine;
-        });
-        full_fence();
-        const bool fenced = others && sys::process_fence();
-        for_each([&](Cache& cache) {
-            if (!cache.is_blocked()) return;
-            if (fenced || cache.fences() || &cache == mine) {
-                cache.wait_for_owner();
-                cache.empty();
-            }
-            cache.unblock_owner();
-        });
+        if (!shut_) block_and_empty(false);
+    }
+    // While they are shut, the caches are empty, and their owners are blocked. As empty_all() else.
+    void set_shut(bool now) noexcept {
+        const lock_guard alone(emptying_);
+        if (now) return block_and_empty(true);
+        const lock_guard hold(lock_);
+        shut_ = false;
+        each([](Cache& cache) { cache.unblock_owner(); });
     }
     // Call when the owner ends: closes all caches and drops the owner's reference.
     static void close(thread_cache_registry* registry) noexcept {
@@ -215,10 +208,39 @@ template <class Owner, class Cache> class thread_cache_registry {
                 clear(p);
     }
 
+    // A cache is emptied once its owner was blocked before the fence. Those that join meanwhile have nothing. `shut`:
+    // the owners stay blocked. Requires emptying_.
+    void block_and_empty(bool shut) noexcept {
+        Cache* const mine = known();
+        bool others = false;
+        {
+            const lock_guard hold(lock_);
+            shut_ = shut;
+            each([&](Cache& cache) {
+                cache.block_owner();
+                others = others || &cache != mine;
+            });
+        }
+        full_fence();
+        const bool fenced = others && sys::process_fence();
+        for_each([&](Cache& cache) {
+            if (!cache.is_blocked()) return;
+            if (fenced || cache.fences() || &cache == mine) {
+                cache.wait_for_owner();
+                cache.empty();
+            }
+            if (!shut) cache.unblock_owner();
+        });
+    }
+    // Requires lock_.
+    template <class Visit> void each(Visit visit) noexcept {
+        for (entry* e = entries_.first(); e != nullptr; e = entries_.after(*e)) visit(e->cache);
+    }
     void join(entry& e) noexcept {
         references_.fetch_add(1, std::memory_order_relaxed);
         const lock_guard hold(lock_);
         entries_.add(e);
+        if (shut_) e.cache.block_owner();
     }
     void leave(entry& e) noexcept {
         {
@@ -238,7 +260,8 @@ template <class Owner, class Cache> class thread_cache_registry {
     std::atomic<bool> closed_{false};
     intrusive_list<entry, &entry::in_registry> entries_;
     basic_spin_lock<lock_rank::threads> lock_;
-    sys::mutex emptying_{lock_rank::thread_caches}; // taken before lock_
+    sys::mutex emptying_{lock_rank::thread_caches}; // taken before lock_; `shut_` is written under both
+    bool shut_ = false;
 };
 
 } // namespace detail

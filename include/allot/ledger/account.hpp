@@ -257,6 +257,8 @@ class alignas(64) account : detail::tree_node {
     void notify_unused() noexcept {
         if (ALLOT_UNLIKELY(!tree().waiters.empty())) announce_unused();
     }
+    /// Whether a request waits that unused memory of this account may serve.
+    bool is_waited_for() const noexcept;
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -320,11 +322,9 @@ class alignas(64) account : detail::tree_node {
     }
     // ---- account_waiting.hpp
     struct levels;
-    bool can_wait(const charge_status& why) const noexcept;
-    bool begin_waiting(detail::waiter& w) noexcept;
-    bool sleep(detail::waiter& w, const charge_status& why, std::uint64_t end, const cancellation::sleeper& c) noexcept;
-    void end_waiting(detail::waiter& w) noexcept;
+    class waiting_request;
     void announce_unused() noexcept;
+    std::uint32_t count_sleeping() const noexcept;
     bool is_due_before_this() const noexcept;
     // ---- account_closing.hpp
     enum class opening : std::uint8_t { done, wait, ask };

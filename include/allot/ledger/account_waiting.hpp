@@ -6,6 +6,8 @@
 
 #include <allot/ledger/account.hpp>
 #include <allot/reclaim/find_or_reclaim.hpp>
+#include <allot/reclaim/wait_limit.hpp>
+#include <allot/reclaim/wait_list.hpp>
 #include <allot/sync/full_fence.hpp>
 
 #include <cstddef>
@@ -25,7 +27,7 @@ struct account::levels {
         const limit_check found = check_levels(&by, bytes);
         if (found.charged()) return true;
         w.at = account::of(found.at);
-        return false;
+        return w.widest != nullptr && !is_below(w.at, w.widest); // it must widen()
     }
 };
 
@@ -40,50 +42,98 @@ ALLOT_COLD inline void account::locked::act_and_unlock(detail::account_tree& tre
     end_drained(drained); // the last one may destroy the root
 }
 
-// Only a limit that others may come below is waited for; not by a thread that others may wait for.
-inline bool account::can_wait(const charge_status& why) const noexcept {
-    if (why.outcome != charge_outcome::over_limit || why.by != refuser::account) return false;
-    if (detail::calls_of_this_thread != nullptr) return false;
-    const locked scope(*why.at, false);
-    const account& by = &root() == &why.at->root() ? *this : *why.at;
-    return by.can_ever_fit(why.requested) && !detail::charge_request::is_inside_listener(scope.tree);
-}
-// True: the request must be made again. False: another is first, so it sleeps.
-inline bool account::begin_waiting(detail::waiter& w) noexcept {
-    bool tries = false;
-    {
-        const locked scope(*this);
-        tries = !scope.tree.waiters.is_due_before(w.by, levels{});
-        scope.tree.waiters.add(w);
-        scope.tree.acts_at_unlock = true;
-        scope.tree.recall_credit(root());
+// A request that waits in a tree, from construction to destruction.
+class account::waiting_request {
+  public:
+    // Only a limit that others may come below is waited for; not by a thread that others may wait for.
+    static bool is_possible(const account& by, const charge_status& why) noexcept {
+        if (why.outcome != charge_outcome::over_limit || why.by != refuser::account) return false;
+        if (detail::calls_of_this_thread != nullptr) return false;
+        const locked scope(*why.at, false);
+        return in_tree_of(by, why).can_ever_fit(why.requested) &&
+               !detail::charge_request::is_inside_listener(scope.tree);
     }
-    full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
-    return tries;
-}
-// True: the request may be made again. False: the time has come, or the wait was cancelled.
-inline bool account::sleep(detail::waiter& w, const charge_status& why, std::uint64_t end,
-                           const cancellation::sleeper& ends) noexcept {
-    if (ends.is_cancelled()) return false;
-    {
-        const locked scope(*this);
-        w.at = why.at;
-        w.bytes = why.requested;
-        w.trying = false;
-    } // may wake it
-    std::uint32_t signals = w.spot.wait_until(end);
-    bool woken = false;
-    {
-        const locked scope(*this);
-        woken = std::exchange(w.trying, true);
+
+    waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end) noexcept
+        : in_(why.at->root()), cancelled_{wait.end, w_.spot}, end_(end) {
+        w_.by = &in_tree_of(by, why);
+        {
+            const locked scope(in_);
+            tries_ = !scope.tree.waiters.is_due_before(w_.by, levels{});
+            scope.tree.waiters.add(w_);
+            scope.tree.acts_at_unlock = true;
+            scope.tree.recall_credit(in_);
+        }
+        full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
+        widen(*why.at);
     }
-    while (woken && (signals & detail::waiter::try_again) == 0)
-        signals |= w.spot.wait_until(sys::parking::never); // it is being sent, and must not come to a waiter that ended
-    return woken && !ends.is_cancelled();
-}
-inline void account::end_waiting(detail::waiter& w) noexcept {
-    const locked scope(*this);
-    scope.tree.waiters.remove(w);
+    waiting_request(const waiting_request&) = delete;
+    waiting_request& operator=(const waiting_request&) = delete;
+    ~waiting_request() {
+        {
+            const locked scope(in_);
+            scope.tree.waiters.remove(w_);
+        }
+        settle(levels::of(w_.widest));
+    }
+
+    // Whether the request is to be made now. False: another is first.
+    bool tries() const noexcept { return tries_; }
+    bool is_in_tree_of(const charge_status& why) const noexcept { return &why.at->root() == &in_; }
+    bool is_cancelled() const noexcept { return cancelled_.is_cancelled(); }
+    // Sleeps, unless memory may be free now. True: the request may be made again. False: the time has come, or the wait
+    // was cancelled.
+    bool sleep(const charge_status& why) noexcept {
+        if (tries_ && widen(*why.at)) return true;
+        if (is_over_ || is_cancelled()) return false;
+        {
+            const locked scope(in_);
+            w_.at = why.at;
+            w_.bytes = why.requested;
+            w_.trying = false;
+        } // may wake it
+        std::uint32_t signals = w_.spot.wait_until(end_);
+        {
+            const locked scope(in_);
+            tries_ = std::exchange(w_.trying, true);
+        }
+        while (tries_ && (signals & detail::waiter::try_again) == 0)
+            signals |= w_.spot.wait_until(sys::parking::never); // it is being sent, and must not come to a later waiter
+        is_over_ = sys::parking::is_past(end_);                 // though more may be announced
+        return tries_ && !is_cancelled();
+    }
+
+  private:
+    static const account& in_tree_of(const account& by, const charge_status& why) noexcept {
+        return &by.root() == &why.at->root() ? by : *why.at;
+    }
+    // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
+    // now. False: done before.
+    bool widen(const account& at) noexcept {
+        {
+            const locked scope(in_);
+            if (w_.widest != nullptr && levels::is_below(&at, w_.widest)) return false;
+            w_.widest = &at;
+        }
+        settle(at);
+        return true;
+    }
+    // For objects below: requests wait for their unused memory, or no longer do.
+    static void settle(const account& at) noexcept {
+        at.tree().reclaimers.settle_waits(reclaim_level{at, [&] { return &at; }}, at.shape());
+    }
+
+    account& in_; // the root
+    detail::waiter w_;
+    const cancellation::sleeper cancelled_;
+    const std::uint64_t end_;
+    bool tries_ = false, is_over_ = false;
+};
+
+inline bool account::is_waited_for() const noexcept {
+    if (tree().waiters.empty()) return false;
+    const locked scope(*this, false);
+    return scope.tree.waiters.any_above(this, levels{});
 }
 ALLOT_COLD inline void account::announce_unused() noexcept {
     const locked scope(*this, false);
@@ -95,6 +145,7 @@ inline bool account::is_due_before_this() const noexcept {
     return scope.tree.waiters.is_due_before(this, levels{});
 }
 
+inline std::uint32_t account::count_sleeping() const noexcept { return tree().waiters.sleeping_below(this, levels{}); }
 template <class Request>
 ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept {
     const std::uint64_t end = wait.deadline();
@@ -104,20 +155,15 @@ ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Re
         detail::this_thread_waits = false;
         return granted;
     };
-    while (can_wait(why)) {
-        account& in = why.at->root(); // the request may be refused by one tree, then by another
-        detail::waiter w;
-        const cancellation::sleeper ends{wait.end, w.spot};
-        w.by = &root() == &in ? this : why.at;
-        bool granted = in.begin_waiting(w) && try_again(), waits = true;
-        while (!granted && waits && can_wait(why) && &why.at->root() == &in) {
-            waits = in.sleep(w, why, end, ends);
+    while (waiting_request::is_possible(*this, why)) {
+        waiting_request here{*this, why, wait, end};
+        bool granted = here.tries() && try_again(), waits = true;
+        while (!granted && waits && waiting_request::is_possible(*this, why) && here.is_in_tree_of(why)) {
+            waits = here.sleep(why);
             granted = waits && try_again();
-            waits = waits && !sys::parking::is_past(end); // though more may be announced
         }
-        in.end_waiting(w);
         if (granted) return true;
-        if (ends.is_cancelled()) why.outcome = charge_outcome::cancelled;
+        if (here.is_cancelled()) why.outcome = charge_outcome::cancelled;
         if (!waits) return false;
     }
     return false;

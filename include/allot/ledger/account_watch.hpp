@@ -56,7 +56,7 @@ inline account_stats account::stats_locked() const noexcept {
     account_stats f = tree_node::stats();
     f.buffers = life_.counts().now(detail::open_counts::buffers);
     f.buffer_reservations = life_.counts().now(detail::open_counts::buffer_reservations);
-    f.waiting = tree().waiters.sleeping_below(this, levels{});
+    f.waiting = count_sleeping();
     return f;
 }
 inline bool account::verify() const noexcept {

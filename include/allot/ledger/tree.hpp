@@ -12,9 +12,12 @@
 #include <allot/core/values.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/ledger/page_ledger.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -110,16 +113,19 @@ class tree_ledger {
     }
     // Pages or slots of the object have become unused: requests that wait may ask for them.
     void notify_unused() const noexcept { account_.notify_unused(); }
-    // Adds the object to its account: `stats` are committed and resident bytes for reports, and `idle` returns memory
-    // that it does not use, in bytes. leave() removes it, and waits for calls of it.
-    void join(const void* self, item_stats (*stats)(const void*) noexcept,
-              std::size_t (*idle)(const void*) noexcept) noexcept {
-        item_.self = self;
-        item_.stats_of = stats;
+    // An object whose pages are charged here.
+    struct member {
+        item_stats (*stats)(const void* self) noexcept;        // committed and resident bytes, for reports
+        std::size_t (*return_idle)(const void* self) noexcept; // returns memory that it does not use; in bytes
+        void (*set_shut)(const void* self, bool now) noexcept; // whether its caches stay empty; null: it has none
+    };
+    // Adds the object to its account. leave() removes it, and waits for calls of it.
+    void join(const void* self, const member& how) noexcept {
+        item_.self = idle_.self = self;
+        item_.how = idle_.how = &how;
         account_.add(item_);
-        idle_.self = self;
-        idle_.return_idle = idle;
         account_.add(idle_);
+        idle_.settle_waits(); // requests may wait already
     }
     void leave() noexcept {
         if (item_.self == nullptr) return;
@@ -135,21 +141,30 @@ class tree_ledger {
         explicit pages(const char* name) noexcept : account_item("pages", name, &stats_of_pages) {}
         static item_stats stats_of_pages(const account_item& item) noexcept {
             const auto& own = static_cast<const pages&>(item);
-            return own.stats_of(own.self);
+            return own.how->stats(own.self);
         }
         const void* self = nullptr;
-        item_stats (*stats_of)(const void*) noexcept = nullptr;
+        const member* how = nullptr;
     };
     struct idle_pages final : reclaimer {
-        explicit idle_pages(const char* name) noexcept : reclaimer(name, reclaimer::idle) {}
-        bool reclaim(const shortage&) noexcept override { return return_idle(self) != 0; }
+        explicit idle_pages(const allot::account& a) noexcept : reclaimer(a.name(), reclaimer::idle), of(a) {}
+        bool reclaim(const shortage&) noexcept override { return how->return_idle(self) != 0; }
+        void settle_waits() noexcept override {
+            if (how->set_shut == nullptr) return;
+            const detail::lock_guard alone(settling);
+            const bool now = of.is_waited_for();
+            if (now != std::exchange(shut, now)) how->set_shut(self, now);
+        }
+        const allot::account& of;
         const void* self = nullptr;
-        std::size_t (*return_idle)(const void*) noexcept = nullptr;
+        const member* how = nullptr;
+        sys::mutex settling{lock_rank::waits};
+        bool shut = false;
     };
 
     mutable allot::account account_;
     pages item_{account_.name()};
-    idle_pages idle_{account_.name()};
+    idle_pages idle_{account_};
 };
 
 namespace detail {

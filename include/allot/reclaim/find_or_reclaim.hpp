@@ -7,6 +7,8 @@
 #include <allot/config.hpp>
 #include <allot/core/last_refusal.hpp>
 
+#include <atomic>
+
 namespace allot::inline ALLOT_ABI {
 
 struct wait_limit; // reclaim/wait_limit.hpp
@@ -31,11 +33,16 @@ ALLOT_ALWAYS_INLINE auto find_or_reclaim([[maybe_unused]] Ledger& ledger, Find f
     }
 }
 
-// What again() returns, made until that is not null or the wait ends: the face of allocate_for().
-template <class Ledger, class Again> auto find_or_wait(Ledger& ledger, const wait_limit& wait, Again again) {
+// What again() returns, made until that is not null or the wait ends: the face of allocate_for(). `waiting` counts the
+// requests that wait for what the product itself has in pages.
+template <class Ledger, class Again, class... Count>
+auto find_or_wait(Ledger& ledger, const wait_limit& wait, Again again, Count&... waiting) {
     forget_refusal();
     auto got = again();
-    if (!got) ledger.wait_for(wait, [&] { return static_cast<bool>(got = again()); });
+    if (got) return got;
+    (waiting.fetch_add(1, std::memory_order_seq_cst), ...);
+    ledger.wait_for(wait, [&] { return static_cast<bool>(got = again()); });
+    (waiting.fetch_sub(1, std::memory_order_relaxed), ...);
     return got;
 }
 

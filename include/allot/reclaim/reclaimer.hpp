@@ -71,6 +71,9 @@ class reclaimer {
     friend class detail::cost_groups;
     friend class detail::reclaimers;
 
+    // For unused memory: requests began to wait for it, or no longer do.
+    virtual void settle_waits() noexcept {}
+
     const char* name_;
     const std::uint32_t cost_;
     std::uint32_t pass_ = 0;     // the last one that came by

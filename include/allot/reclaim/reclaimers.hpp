@@ -103,6 +103,12 @@ class reclaimers {
         return granted;
     }
 
+    // Requests began to wait at the level, or no longer do. As serve() else.
+    template <class Level> void settle_waits(const Level& level, sys::mutex& mutex) noexcept {
+        each(level, shortage{.why = {}, .most_cost = reclaimer::idle}, nullptr, mutex, true,
+             [](reclaimer& it) { return it.settle_waits(), false; });
+    }
+
   private:
     static constexpr unsigned max_in_vain = 8; // passes after which others have taken what was freed
 

@@ -23,7 +23,8 @@ namespace detail {
 struct waiter {
     static constexpr std::uint32_t try_again = 1; // a signal: it was woken; one that is `trying` ends behind it
     const void* by = nullptr;                     // the account that requests
-    const void* at = nullptr; // the account that refused last; bytes: those requested; valid while it sleeps
+    const void* at = nullptr;     // the account that refused last; bytes: those requested; valid while it sleeps
+    const void* widest = nullptr; // the highest account that refused: unused memory below it is not kept in caches
     std::size_t bytes = 0;
     bool trying = true;
     bool announced = false; // unused memory was, since its last try began
@@ -62,6 +63,12 @@ class wait_list {
         bool due = false;
         each([&](const waiter& w) { due = due || (w.bypasses >= most_bypasses && levels.is_below(by, w.at)); });
         return due;
+    }
+    // Whether unused memory of this account may serve a waiter.
+    template <class Levels> bool any_above(const void* account, const Levels& levels) const noexcept {
+        bool any = false;
+        each([&](const waiter& w) { any = any || (w.widest != nullptr && levels.is_below(account, w.widest)); });
+        return any;
     }
     // Requests of accounts at and below `at` that do not try now.
     template <class Levels> std::uint32_t sleeping_below(const void* at, const Levels& levels) const noexcept {

@@ -84,10 +84,7 @@ template <class Set> class row_core {
     }
     // What again() returns, made again while it is null and the wait lasts.
     template <class Again> void* find_or_wait(const wait_limit& wait, Again again) noexcept {
-        heaps().begin_wait();
-        void* const row = detail::find_or_wait(ledger_, wait, again);
-        heaps().end_wait();
-        return row;
+        return detail::find_or_wait(ledger_, wait, again, heaps().waiting());
     }
     // Through the heaps' shared caches, not the calling thread's.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
@@ -322,7 +319,10 @@ template <class Set> class row_core {
         threads_ = new (std::nothrow) threads(*this);
         if (threads_ == nullptr) return;
         key_ = threads_;
-        heaps().set_thread_caches([](void* all) noexcept { static_cast<threads*>(all)->empty_all(); }, threads_);
+        static constexpr heap_group::thread_caches how{
+            [](void* all) noexcept { static_cast<threads*>(all)->empty_all(); },
+            [](void* all, bool now) noexcept { static_cast<threads*>(all)->set_shut(now); }};
+        heaps().set_thread_caches(how, threads_);
     }
     thread_bins<Set>* known_thread() noexcept { return threads_ != nullptr ? threads_->known() : nullptr; }
     // A row from a cache, without a call; null: try_allocate_slow() may have one.

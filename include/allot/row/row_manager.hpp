@@ -69,7 +69,7 @@ template <class Set> class row_manager {
             static_cast<row_manager*>(self)->report(out);
         };
         if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&histogram_for_peak, this);
-        if constexpr (policies::in_tree) core_.ledger().join(this, &item_stats_of<item_stats>, &return_idle);
+        if constexpr (policies::in_tree) core_.ledger().join(this, as_member<typename policies::ledger>);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
@@ -350,6 +350,11 @@ template <class Set> class row_manager {
     static std::size_t return_idle(const void* self) noexcept {
         return reclaim_for_arena(self) << static_cast<const row_manager*>(self)->arena().page_shift();
     }
+    static void set_shut(const void* self, bool now) noexcept {
+        static_cast<const row_manager*>(self)->core_.heaps().set_shut(now);
+    }
+    template <class Ledger>
+    static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle, &set_shut};
 
     static void histogram_for_peak(void* self, type_histogram& into) noexcept {
         static_cast<const row_manager*>(self)->count_types(into, histogram_at_peak);

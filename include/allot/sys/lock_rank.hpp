@@ -20,6 +20,7 @@
 namespace allot::inline ALLOT_ABI {
 
 enum class lock_rank : std::uint8_t {
+    waits,         // an object's caches are shut or opened
     thread_caches, // emptying the caches of all threads
     threads,       // the threads of a manager
     device_growth, // a device allocator takes memory
@@ -64,11 +65,24 @@ class held_locks {
         std::abort();
     }
     static const char* name_of(int rank) noexcept {
-        static constexpr const char* names[] = {
-            "the thread caches", "the threads",        "a device's growth", "a device's state", "a peak",
-            "the buckets",       "a heap group",       "a heap's walk",     "a heap",           "a buffer's block",
-            "a tree's shape",    "a tree of accounts", "pages in transit",  "idle pages",       "an arena",
-            "a device mapping",  "an inner object"};
+        static constexpr const char* names[] = {"waits",
+                                                "the thread caches",
+                                                "the threads",
+                                                "a device's growth",
+                                                "a device's state",
+                                                "a peak",
+                                                "the buckets",
+                                                "a heap group",
+                                                "a heap's walk",
+                                                "a heap",
+                                                "a buffer's block",
+                                                "a tree's shape",
+                                                "a tree of accounts",
+                                                "pages in transit",
+                                                "idle pages",
+                                                "an arena",
+                                                "a device mapping",
+                                                "an inner object"};
         static_assert(sizeof names / sizeof *names == static_cast<std::size_t>(lock_rank::leaf) + 1);
         return names[rank];
     }

@@ -16,7 +16,7 @@ BUGS = {
         ""),
     "heap_not_noted_beside_held_slots": bug(
         "unit/heap/locked_free_count.cpp",
-        "if (change.note || (change.locked_frees && !noted.load(std::memory_order_relaxed)))",
+        "if (change.note || (change.locked_frees && must_be_noted()))",
         "if (change.note)"),
     "counted_at_once_but_not_listed": bug(
         "unit/heap/locked_free_count.cpp",
@@ -58,8 +58,8 @@ BUGS = {
         "got = claim_with_page(place, true);"),
     "caches_flushed_without_the_lock": bug(
         "threads/short_of_memory.cpp",
-        "put_all_locked(*borrowed, borrowed->slots());",
-        "lock_.unlock(); put_all_locked(*borrowed, borrowed->slots()); lock_.lock();"),
+        "put_all_locked(cache, cache.slots());",
+        "lock_.unlock(); put_all_locked(cache, cache.slots()); lock_.lock();"),
     "row_waits_in_two_steps": bug(
         "threads/guards.cpp",
         "return places_[at].exchange(row, std::memory_order_acq_rel);",

@@ -39,8 +39,8 @@ BUGS = {
         "may_hold_credit()"),
     "waiter_announced_behind_its_request": bug(
         "unit/reclaim/waiting.cpp",
-        "bool granted = in.begin_waiting(w) && try_again(), waits = true;",
-        "static_cast<void>(in.begin_waiting(w)); bool granted = false, waits = true;"),
+        "bool granted = here.tries() && try_again(), waits = true;",
+        "bool granted = false, waits = true;"),
     "deferred_refund_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
         "if (ALLOT_UNLIKELY(!tree().waiters.empty())) { const locked settles(*this, false); }",
@@ -57,16 +57,16 @@ BUGS = {
         "tree().lock.add_deferred(*this);"),
     "waiter_announced_unfenced": bug(
         "model/relacy_accounts.cpp",
-        "scope.tree.recall_credit(root()); } full_fence();",
-        "scope.tree.recall_credit(root()); }"),
+        "scope.tree.recall_credit(in_); } full_fence();",
+        "scope.tree.recall_credit(in_); }"),
     "waiter_sleeps_without_a_look": bug(
         "model/relacy_accounts.cpp",
-        "w.trying = false; } // may wake it",
-        "} w.trying = false;"),
+        "w_.trying = false; } // may wake it",
+        "} w_.trying = false;"),
     "woken_one_ends_and_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
-        "scope.tree.waiters.remove(w);",
-        "scope.tree.waiters.remove(w); scope.tree.acts_at_unlock = false;"),
+        "scope.tree.waiters.remove(w_);",
+        "scope.tree.waiters.remove(w_); scope.tree.acts_at_unlock = false;"),
     "waiter_is_passed_by_for_ever": bug(
         "unit/reclaim/waiting.cpp",
         "w.bypasses >= most_bypasses && levels.is_below(by, w.at)",
@@ -89,8 +89,60 @@ BUGS = {
         "w.trying = true;"),
     "announcements_keep_a_request_beyond_its_deadline": bug(
         "unit/reclaim/waiting.cpp",
-        "waits = waits && !sys::parking::is_past(end);",
+        "is_over_ = sys::parking::is_past(end_);",
         ""),
+    "row_is_released_into_a_shared_cache_beside_a_waiter": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "{ this->set_past_caches(supply::shut, now); }",
+        "{ static_cast<void>(now); }"),
+    "new_heap_uses_caches_beside_a_waiter": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "all_.add(heap); settle_shut(heap);",
+        "all_.add(heap);"),
+    "row_is_released_into_a_threads_cache_beside_a_waiter": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if (now) return block_and_empty(true);",
+        "if (now) return block_and_empty(false);"),
+    "new_cache_of_a_thread_is_used_beside_a_waiter": bug(
+        "unit/heap/thread_cache_registry.cpp",
+        "if (shut_) e.cache.block_owner();",
+        ""),
+    "thread_caches_stay_shut": bug(
+        "unit/heap/thread_cache_registry.cpp",
+        "shut_ = false; each([](Cache& cache) { cache.unblock_owner(); });",
+        "shut_ = false;"),
+    "block_is_deallocated_into_a_cache_beside_a_waiter": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if (now) enter_and_empty();",
+        "if (now) return;"),
+    "shared_block_caches_stay_shut": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if (!now) for (auto& cache : shared_) cache.leave();",
+        ""),
+    "shrunken_block_wakes_nobody": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "if (to < from) note_free();",
+        ""),
+    "full_page_is_noted_once_though_requests_have_looked": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "!noted.load(std::memory_order_relaxed) || provider_.heaps().is_shut()",
+        "!noted.load(std::memory_order_relaxed)"),
+    "object_that_joins_beside_a_waiter_uses_caches": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "account_.add(idle_); idle_.settle_waits();",
+        "account_.add(idle_);"),
+    "wait_at_an_own_limit_shuts_the_caches_of_all": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "w_.widest = &at; } settle(at);",
+        "w_.widest = &in_; } settle(in_);"),
+    "wait_that_ends_leaves_caches_shut": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "settle(levels::of(w_.widest));",
+        ""),
+    "waiter_is_not_woken_for_a_wider_limit": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "return w.widest != nullptr && !is_below(w.at, w.widest);",
+        "return false;"),
     "woken_request_does_not_wait_for_the_device": bug(
         "unit/reclaim/waiting_products.cpp",
         "if (this_thread_waits) (void)wait_for_frees();",
@@ -129,7 +181,7 @@ BUGS = {
         "return true;"),
     "impossible_request_waits": bug(
         "unit/reclaim/waiting.cpp",
-        "return by.can_ever_fit(why.requested) && !",
+        "return in_tree_of(by, why).can_ever_fit(why.requested) && !",
         "return !"),
     "one_refund_lets_all_pass": bug(
         "unit/reclaim/waiting.cpp",

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ namespace {
 
 struct quiet : allot::policies<allot::ledger::tree, allot::oom::null> {}; // with caches of threads
 struct quiet_shared : allot::policies<allot::ledger::tree, allot::oom::null, allot::heap::shared> {};
+struct quiet_quarantine : allot::policies<allot::ledger::tree, allot::oom::null, allot::guard::quarantine<64>> {};
+struct quiet_shared_blocks : allot::policies<allot::ledger::tree, allot::oom::null, allot::heap::shared> {};
 struct quiet_on_device : allot::policies<on_simulated, allot::ledger::tree, allot::oom::null> {};
 constexpr allot::page_bytes small{64_KiB};
 
@@ -97,6 +100,173 @@ TEMPLATE_TEST_CASE("rows wait for rows that are released, and for pages of other
     CHECK(why.outcome == charge_outcome::cancelled);
     release(rows, all.size());
     CHECK(rows.live_rows() + others.live_rows() == 0);
+}
+
+TEMPLATE_TEST_CASE("one row that is released serves the request that waits", "[reclaim][waiting]", quiet, quiet_shared,
+                   quiet_quarantine) {
+    const support::rescue ends{"a row that waits for one that was released"};
+    account query{name{"query"}, limit{1_MiB}};
+    allot::row_manager<TestType> rows{query, small};
+    std::vector<void*> all;
+    for (int round = 0; round != 3; ++round) { // the caches are used again after a wait
+        while (void* const row = rows.try_allocate(1000)) all.push_back(row);
+        void* const row = meanwhile(
+            query, [&] { return rows.allocate_for(1000, allot::forever); }, [&] { rows.release(all.back()); });
+        CHECK(row == all.back());
+        for (; !all.empty(); all.pop_back()) rows.release(all.back());
+    }
+    CHECK(rows.live_rows() == 0);
+    CHECK(rows.valid());
+}
+
+TEMPLATE_TEST_CASE("heaps and threads that are new have no cached rows while a request waits, and have them behind it",
+                   "[reclaim][waiting]", quiet, quiet_shared, quiet_quarantine) {
+    const support::rescue ends{"a row that waits for one that was released"};
+    account query{name{"query"}, limit{1_MiB + 256_KiB}};
+    allot::row_manager<TestType> rows{query, small};
+    const auto use = [&] {
+        std::vector<void*> some;
+        for (int i = 0; i != 100; ++i) some.push_back(rows.try_allocate(24));
+        for (void* const one : some) rows.release(one);
+    };
+    const auto cached = [&] {
+        std::size_t n = 0;
+        rows.usage([&](const allot::heap_usage& u) { n += u.cached_rows; });
+        return n;
+    };
+    const auto use_uncached = [&] {
+        use();
+        while (cached() != 0) std::this_thread::yield(); // the request that waits may be taking some
+    };
+    use();
+    CHECK(cached() != 0);
+    void* const most = rows.try_allocate(1'000'000);
+    REQUIRE(most != nullptr);
+    void* const row = meanwhile(
+        query, [&] { return rows.allocate_for(1'000'000, allot::forever); },
+        [&] {
+            use_uncached();
+            std::thread{use_uncached}.join();
+            rows.release(most);
+        });
+    CHECK(row != nullptr);
+    use();
+    CHECK(cached() != 0);
+    rows.release(row);
+}
+
+TEMPLATE_TEST_CASE("the last row of another manager that is released frees its page for the request that waits",
+                   "[reclaim][waiting]", quiet, quiet_shared, quiet_quarantine) {
+    const support::rescue ends{"a request that waits for the page of a row in a cache"};
+    account query{name{"query"}, limit{1_MiB}};
+    allot::row_manager<TestType> others{query, small};
+    std::vector<void*> all;
+    for (int i = 0; i != 40; ++i) all.push_back(others.try_allocate(1000)); // in one page
+    const auto release = [&] {
+        for (; !all.empty(); all.pop_back()) others.release(all.back());
+    };
+    const charge_status s = meanwhile(
+        query, [&] { return query.charge_for(1_MiB, allot::forever); },
+        [&] {
+            {
+                auto mine = others.local(); // its rows are released together, in another way
+                for (int i = 0; i != 20; ++i, all.pop_back()) mine.release(all.back());
+            }
+            for (; !all.empty(); all.pop_back()) {
+                while (query.stats().waiting == 0) std::this_thread::yield(); // it has looked
+                others.release(all.back());
+            }
+        });
+    CHECK(s.fitted());
+    query.refund(1_MiB);
+    for (int i = 0; i != 40; ++i) all.push_back(others.try_allocate(1000));
+    allot::chunk_arena<quiet> blocks{query, small, allot::chunk_bytes{256_KiB}};
+    const allot::block b = meanwhile(query, [&] { return blocks.allocate_for(1_MiB, allot::forever); }, release);
+    CHECK(b);
+    blocks.deallocate(b.address);
+    blocks.trim();
+    // A manager that is made while a request waits.
+    REQUIRE(query.try_charge(900'000));
+    std::optional<allot::row_manager<TestType>> made;
+    const charge_status late = meanwhile(
+        query, [&] { return query.charge_for(1_MiB, allot::forever); },
+        [&] {
+            made.emplace(query, small);
+            void* const row = made->try_allocate(1000);
+            CHECK(row != nullptr);
+            query.refund(900'000);
+            made->release(row);
+        });
+    CHECK(late.fitted());
+    query.refund(1_MiB);
+}
+
+TEMPLATE_TEST_CASE("a request that waits at its own limit leaves the caches of others alone", "[reclaim][waiting]",
+                   quiet, quiet_shared) {
+    const support::rescue ends{"a request that waits for ever"};
+    account engine{name{"engine"}, limit{64_MiB}}, query{engine, name{"query"}, limit{1_MiB}},
+        beside{engine, name{"beside"}};
+    allot::row_manager<TestType> rows{beside, small};
+    allot::chunk_arena<TestType> blocks{beside, small, allot::chunk_bytes{256_KiB}};
+    const auto cached_after_use = [&] {
+        std::vector<void*> some;
+        for (int i = 0; i != 100; ++i) some.push_back(rows.try_allocate(24));
+        for (void* const one : some) rows.release(one);
+        std::size_t n = 0;
+        rows.usage([&](const allot::heap_usage& u) { n += u.cached_rows; });
+        blocks.deallocate(blocks.try_allocate(5'000).address);
+        return n != 0 && blocks.stats().cached != 0;
+    };
+    REQUIRE(query.try_charge(1_MiB));
+    charge_status s = meanwhile(
+        query, [&] { return query.charge_for(1_MiB, allot::forever); },
+        [&] {
+            CHECK(cached_after_use());
+            query.refund(1_MiB);
+        });
+    CHECK(s.fitted());
+    // Its limit is raised, so the engine's refuses.
+    void* const last = rows.try_allocate(1000);
+    rows.trim(), blocks.trim();
+    const std::size_t more = 63_MiB - beside.used();
+    REQUIRE(beside.try_charge(more));
+    s = meanwhile(
+        query, [&] { return query.charge_for(64_KiB, allot::forever); },
+        [&] {
+            query.set_limit(2_MiB);
+            while (engine.stats().refused == 0 || query.stats().waiting == 0) std::this_thread::yield();
+            rows.release(last); // the last one in its page
+        });
+    CHECK(s.fitted());
+    query.refund(query.used()), beside.refund(more);
+    CHECK(cached_after_use());
+}
+
+TEMPLATE_TEST_CASE("one block that is deallocated or shrinks serves the request that waits", "[reclaim][waiting]",
+                   quiet, quiet_shared_blocks) {
+    const support::rescue ends{"a block that waits for one that was deallocated"};
+    account query{name{"query"}, limit{1_MiB}};
+    allot::chunk_arena<TestType> blocks{query, small, allot::chunk_bytes{256_KiB}};
+    std::vector<allot::block> all;
+    for (int round = 0; round != 3; ++round) {
+        while (const allot::block b = blocks.try_allocate(5'000)) all.push_back(b);
+        allot::block b = meanwhile(
+            query, [&] { return blocks.allocate_for(5'000, allot::forever); },
+            [&] { blocks.deallocate(all.back().address); });
+        CHECK(b.address == all.back().address);
+        all.back() = b;
+        if (round == 2) {
+            while (const allot::block more = blocks.try_allocate(64)) all.push_back(more);
+            b = meanwhile(
+                query, [&] { return blocks.allocate_for(64, allot::forever); },
+                [&] { CHECK(blocks.resize(all.front().address, 2'000)); });
+            CHECK(b);
+            all.push_back(b);
+        }
+        for (; !all.empty(); all.pop_back()) blocks.deallocate(all.back().address);
+    }
+    CHECK(blocks.stats().live == 0);
+    CHECK(blocks.valid());
 }
 
 TEST_CASE("blocks and buffers wait for those that are deallocated", "[reclaim][waiting]") {
