@@ -1,11 +1,7 @@
 #include "csv.hpp"
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <mutex>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace flights::csv {
 
@@ -100,33 +96,20 @@ flaw split(char* begin, char* end, record& out) {
 }
 
 source::source(std::string path, const block_memory& memory, progress& shown)
-    : path_(std::move(path)), shown_(shown), carried_(memory) {
-    file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file_ < 0) throw input_error(path_ + ": " + std::strerror(errno));
-    try {
-        struct stat about{};
-        const bool sized = ::fstat(file_, &about) == 0 && S_ISREG(about.st_mode);
-        shown_.begin(path_, sized ? static_cast<std::uint64_t>(about.st_size) : 0);
-        carried_.size = fill(carried_.begin(), block_bytes);
-        read_header();
-    } catch (...) {
-        ::close(file_);
-        throw;
-    }
+    : path_(std::move(path)), shown_(shown), file_(path_, memory), carried_(memory) {
+    shown_.begin(path_, file_.size());
+    carried_.size = fill(carried_.begin(), block_bytes);
+    read_header();
 }
 
-source::~source() {
-    ::close(file_);
-    shown_.end();
-}
+source::~source() { shown_.end(); }
 
 std::size_t source::fill(char* at, std::size_t room) {
     std::size_t got = 0;
     while (got != room && !at_end_) {
-        const ssize_t n = ::read(file_, at + got, room - got);
-        if (n < 0 && errno != EINTR) throw input_error(path_ + ": " + std::strerror(errno));
-        if (n == 0) at_end_ = true;
-        if (n > 0) got += static_cast<std::size_t>(n);
+        const std::size_t n = file_.read(at + got, room - got);
+        at_end_ = n == 0;
+        got += n;
     }
     bytes_read_ += got;
     return got;

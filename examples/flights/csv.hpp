@@ -5,14 +5,13 @@
 // memchr per record); all other work is done outside. Blocks are buffers, charged to the given account. A quoted field
 // may span lines, up to 64 KiB: a quote that stays open longer makes one bad line.
 #pragma once
+#include "csv_file.hpp"
 #include "progress.hpp"
-#include <allot/buffers.hpp>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -21,14 +20,8 @@
 
 namespace flights::csv {
 
-inline constexpr std::size_t block_bytes = 128 * 1024;
 inline constexpr std::size_t longest_record = 65'535;
 inline constexpr std::size_t max_columns = 64;
-
-/// The file cannot be used: missing, not readable, or not the expected table.
-struct input_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 /// The errors of a line.
 enum class flaw { none, field_count, open_quote, stray_quote, text_after_quote, too_long, not_a_number, out_of_range };
@@ -86,14 +79,6 @@ template <class Number> flaw read_number(std::string_view text, Number& out) {
     return stop == end ? flaw::none : flaw::not_a_number;
 }
 
-/// The memory of blocks, and the account that is charged.
-struct block_memory {
-    allot::buffer_memory memory;
-    allot::account& by;
-
-    allot::buffer allocate() const { return memory.allocate(by, block_bytes); }
-};
-
 /// Whole records of the file, in memory that one thread owns.
 struct block {
     explicit block(const block_memory& from) : bytes(from.allocate()) {}
@@ -130,7 +115,7 @@ class source {
 
     std::string path_;
     progress& shown_;
-    int file_ = -1;
+    file file_;
     bool at_end_ = false;
     std::uint64_t bytes_read_ = 0;
     std::uint64_t line_ = 1;

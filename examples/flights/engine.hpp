@@ -14,6 +14,7 @@
 #include <allot/adapt/pmr.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
 #include <array>
 #include <optional>
@@ -25,8 +26,10 @@ namespace flights {
 
 using page_arena = allot::arena<>;
 
-/// A policy set over the engine's arena that charges the account passed to the constructor.
-template <class Set> struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree> {};
+/// A policy set over the engine's arena that charges the account passed to the constructor. A request that is refused
+/// asks for what is kept for later rounds (kept.hpp).
+template <class Set>
+struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree, allot::spill::chain> {};
 
 /// An operator's limit was too small.
 struct refusal {

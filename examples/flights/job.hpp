@@ -3,6 +3,8 @@
 #pragma once
 #include "database.hpp"
 #include "device/device.hpp"
+#include "kept.hpp"
+#include "kept_answers.hpp"
 #include "loader.hpp"
 #include "options.hpp"
 #include "outcome.hpp"
@@ -36,16 +38,14 @@ template <class Rows>
 inline constexpr std::array<query<Rows>, query_names.size()> queries{carriers<Rows>, months<Rows>, routes<Rows>,
                                                                      delays<Rows>, sorted<Rows>};
 
-/// Blocks of the files: buffers of use::drill over the engine's pages. The account is charged for the buffers. The pool
-/// has no account; it returns free pages when the arena is short of them.
-class csv_blocks {
+/// The memory of buffers: use::drill over the engine's pages. It has no account, its buffers have; it returns free
+/// pages when the arena is short of them.
+class buffer_pool {
   public:
-    explicit csv_blocks(operator_account& read)
-        : pool_{read.of.pages, allot::name{"blocks"}, allot::limit{read.of.asked.memory},
-                chunk_for(read.of.asked.memory)},
-          account_{read.account, allot::name{"load/read/blocks"}} {}
+    explicit buffer_pool(engine& of)
+        : pool_{of.pages, allot::name{"blocks"}, allot::limit{of.asked.memory}, chunk_for(of.asked.memory)} {}
 
-    csv::block_memory memory() { return {pool_, account_}; }
+    allot::buffer_memory memory() { return pool_; }
 
   private:
     struct drill_on_pages : allot::with<allot::use::drill, allot::page::of<page_arena>> {};
@@ -55,19 +55,43 @@ class csv_blocks {
         return {std::clamp(std::bit_floor(limit / 32), csv::block_bytes, allot::use::drill::chunk.bytes)};
     }
     allot::chunk_arena<drill_on_pages> pool_;
-    allot::account account_;
 };
 
-template <class Rows> void read_tables(sources<Rows>& from, database<Rows>& db, const options& asked, outcome& out) {
-    csv_blocks files(from.read);
-    const csv::block_memory blocks = files.memory();
+/// What is kept for the next round. Pieces of files are given up before answers.
+struct kept_for_next_round {
+    kept_for_next_round(engine& of, allot::buffer_memory memory)
+        : account(of, "kept"), pieces("pieces of files", 1, account.account, "kept/pieces", memory),
+          answers("answers", 2, account.account, "kept/answers", memory) {}
+
+    query_account account;
+    kept pieces, answers;
+};
+
+/// The memory of all rounds.
+template <class Rows> struct job_memory {
+    explicit job_memory(engine& of) : all(of), from(of), buffers(of) {
+        if (of.asked.rounds > 1) next.emplace(of, buffers.memory());
+    }
+    engine& all;
+    sources<Rows> from;
+    buffer_pool buffers;
+    std::optional<kept_for_next_round> next;
+};
+
+template <class Rows> void read_tables(job_memory<Rows>& memory, database<Rows>& db, outcome& out) {
+    const options& asked = memory.all.asked;
+    allot::account by{memory.from.read.account, allot::name{"load/read/blocks"}};
+    const csv::block_memory blocks{memory.buffers.memory(), by, memory.next ? &memory.next->pieces : nullptr};
+    sources<Rows>& from = memory.from;
     progress shown;
     const stopwatch reading;
+    out.files.clear();
     out.files.push_back(load(from.flights, blocks, db.workers, asked.flights, db.flights, shown));
     out.files.push_back(load(from.airlines, blocks, db.workers, asked.airlines, db.airlines, shown));
     out.files.push_back(load(from.planes, blocks, db.workers, asked.planes, db.planes, shown));
     out.files.push_back(load(from.airports, blocks, db.workers, asked.airports, db.airports, shown));
     out.reading = reading.seconds();
+    ++out.readings;
 }
 
 /// Answers a query. If its operator runs out of memory, the query has no answer and is reported; any other lack of
@@ -84,21 +108,50 @@ template <class Rows> void answer_query(std::size_t q, database<Rows>& db, outco
     }
 }
 
-template <class Rows> void read_and_answer(engine& memory, sources<Rows>& from, outcome& out) {
-    const options& asked = memory.asked;
-    database<Rows> db(memory, from, asked.threads);
+inline auto place_of(const answer& a) { return std::find(query_names.begin(), query_names.end(), a.name); }
+
+/// The answers of earlier rounds that are kept. Returns the queries that are left.
+inline std::vector<std::size_t> answer_again(const options& asked, kept* answers, outcome& out) {
+    std::vector<std::size_t> rest;
+    for (std::size_t q = 0; q != query_names.size(); ++q) {
+        if (!asked.asks_for(query_names[q])) continue;
+        const stopwatch answering;
+        const allot::buffer bytes = answers != nullptr ? answers->find(std::string(query_names[q])) : allot::buffer{};
+        if (!bytes) {
+            rest.push_back(q);
+            continue;
+        }
+        out.answers.push_back(unpack({bytes.data(), bytes.size()}));
+        out.answers.back().seconds = answering.seconds();
+    }
+    return rest;
+}
+
+template <class Rows> void read_and_answer(job_memory<Rows>& memory, outcome& out) {
+    const options& asked = memory.all.asked;
+    out.answers.clear();
+    kept* const answers = memory.next ? &memory.next->answers : nullptr;
+    const std::vector<std::size_t> rest = answer_again(asked, answers, out);
+    if (rest.empty() && out.readings != 0) return;
+    database<Rows> db(memory.all, memory.from, asked.threads);
     std::optional<device_memory<Rows>> beside;
-    if (asked.device != "none") beside.emplace(memory);
+    if (asked.device != "none") beside.emplace(memory.all);
     const auto device = beside ? open_device(asked, db.flights, beside->chunks.memory) : nullptr;
-    read_tables(from, db, asked, out);
-    memory.release_empty_pages();
+    read_tables(memory, db, out);
+    memory.all.release_empty_pages();
     db.note("after reading");
     if (device) device->keep();
 
-    for (std::size_t q = 0; q != query_names.size(); ++q)
-        if (asked.asks_for(query_names[q])) answer_query(q, db, out);
+    for (const std::size_t q : rest) {
+        const std::size_t before = out.answers.size();
+        answer_query(q, db, out);
+        if (answers != nullptr && out.answers.size() != before)
+            answers->keep(out.answers.back().name, pack(out.answers.back()));
+    }
+    std::sort(out.answers.begin(), out.answers.end(),
+              [](const answer& a, const answer& b) { return place_of(a) < place_of(b); });
     if (device) out.device = device->finish();
-    out.fullest = db.log.fullest();
+    if (out.fullest.when.empty() || out.fullest.charged < db.log.fullest().charged) out.fullest = db.log.fullest();
 }
 
 inline void explain(engine& memory, outcome& out) {
@@ -116,9 +169,13 @@ template <class Set> outcome run_job(const options& asked) {
     engine memory{asked};
     outcome out;
     try {
-        sources<allot::row_manager<charged<Set>>> from(memory);
-        read_and_answer(memory, from, out);
-        memory.release_empty_pages();
+        job_memory<allot::row_manager<charged<Set>>> all(memory);
+        for (unsigned round = 0; round != asked.rounds; ++round) {
+            read_and_answer(all, out);
+            memory.release_empty_pages();
+        }
+        if (all.next) out.kept = {all.next->pieces.use(), all.next->answers.use()};
+        all.next.reset();
         out.afterwards = memory.measure("afterwards");
     } catch (const allot::out_of_memory& e) {
         if (const auto why = refused_by_operator(e)) throw operator_refused(why->page); // while reading

@@ -87,6 +87,11 @@ bool parse(int argc, char** argv, options& out, int& code) {
     app.add_option("--threads", out.threads, "Threads that read files and answer queries (default: one per core)")
         ->check(CLI::Range(1u, 256u).description(""))
         ->type_name("N");
+    app.add_option("--rounds", out.rounds,
+                   "Read and answer N times. Pieces of the files and answers are kept for the next round, and given up "
+                   "when memory is short")
+        ->check(CLI::Range(1u, 1000u).description(""))
+        ->type_name("N");
     app.add_option("--query", out.queries, "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
         ->check(one_of(queries))
         ->type_name("NAME");

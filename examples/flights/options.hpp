@@ -48,6 +48,7 @@ struct options {
     std::size_t device_memory = std::size_t{4} << 20;
     std::size_t shown_rows = 5; // 0: all
     unsigned threads = 1;
+    unsigned rounds = 1;
     bool json = false;
     bool describe = false;
     bool explain_memory = false;

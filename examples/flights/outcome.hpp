@@ -4,6 +4,7 @@
 #include "csv.hpp"
 #include "device/device.hpp"
 #include "engine.hpp"
+#include "kept.hpp"
 #include "loader.hpp"
 #include "memory_log.hpp"
 #include <vector>
@@ -11,13 +12,15 @@
 namespace flights {
 
 struct outcome {
-    std::vector<file_read> files;
-    std::vector<answer> answers;
+    std::vector<file_read> files;        // of the last reading
+    std::vector<answer> answers;         // of the last round
     std::vector<refusal> refused;        // queries that have no answer
     memory_use fullest;                  // the largest measurement
     memory_use afterwards;               // after all rows were released
     std::string accounts, accounts_json; // the tree at its peak, with --explain-memory
     device_outcome device;               // empty name: no device
+    std::vector<kept_use> kept;          // with --rounds
+    unsigned readings = 0;               // rounds in which the files were read
     double reading = 0;                  // seconds
 };
 

@@ -136,6 +136,18 @@ std::string draw(const device_outcome& from, std::size_t limit) {
     return out;
 }
 
+std::string draw(const std::vector<kept_use>& kept, const options& asked, unsigned readings) {
+    text_table table(
+        {"kept for later rounds", "cost", "kept", "used again", "given up", "bytes freed", "calls", "time"});
+    table.left(0);
+    for (const kept_use& k : kept)
+        table.add({k.what, grouped(k.cost), grouped(k.kept), grouped(k.again), grouped(k.given_up), bytes(k.freed),
+                   grouped(k.calls), milliseconds(k.seconds)});
+    std::string out = fmt::format("{} rounds, the files read in {} of them; when memory was short:\n",
+                                  grouped(asked.rounds), grouped(readings));
+    return out + table.draw("  ") + '\n';
+}
+
 } // namespace
 
 std::string bad_lines_of(const outcome& from) {
@@ -167,6 +179,7 @@ std::string page_for(const outcome& from, const options& asked) {
         out += fmt::format("No answer: {} is refused {}; it uses {} of {}\n\n", r.by, bytes(r.requested), bytes(r.used),
                            bytes(r.limit));
     if (!from.device.device.empty()) out += draw(from.device, asked.device_memory);
+    if (!from.kept.empty()) out += draw(from.kept, asked, from.readings);
     out += draw(from.fullest, from.afterwards);
     if (!from.accounts.empty()) out += "\nMemory by account: " + from.accounts;
     return out;

@@ -80,6 +80,17 @@ std::string json_for(const outcome& from, const options& asked) {
         all["refused"].push_back(
             {{"operator", r.by}, {"requested", r.requested}, {"used", r.used}, {"limit", r.limit}});
     if (!from.accounts_json.empty()) all["accounts_at_peak"] = ordered_json::parse(from.accounts_json);
+    if (!from.kept.empty()) all["rounds"] = {{"rounds", asked.rounds}, {"readings", from.readings}};
+    for (const kept_use& k : from.kept)
+        all["rounds"]["kept"].push_back({{"what", k.what},
+                                         {"cost", k.cost},
+                                         {"kept", k.kept},
+                                         {"again", k.again},
+                                         {"given_up", k.given_up},
+                                         {"bytes", k.bytes},
+                                         {"calls", k.calls},
+                                         {"freed", k.freed},
+                                         {"seconds", k.seconds}});
     if (!from.device.device.empty()) all["device"] = to_json(from.device);
     // Text that is not UTF-8 is written with replacement characters.
     return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';

@@ -64,6 +64,24 @@ foreach(set IN ITEMS roxie thor out_of_band)
     set_tests_properties(example.flights.every_limit.${set} PROPERTIES LABELS example TIMEOUT 300)
 endforeach()
 
+# What is kept for later rounds is given up where it would be too much; the answers are the same.
+flights_test(rounds.enough
+    OUT "3 rounds, the files read in 1 of them" "pieces of files +1 +23 +0 +0 +0 B +0 " "answers +2 +5 +10 +0 +0 B +0 "
+        "5 of 5 answers equal" "afterwards: 0 rows, charged 0 B"
+    ARGS --rounds 3 --memory 64M)
+foreach(set IN LISTS flights_sets)
+    flights_test(rounds.short.${set}
+        OUT "3 rounds, the files read in [1-3] of them" "pieces of files +1 +[0-9]+ +[0-9]+ +[1-9][0-9]* +[0-9]+ KiB +[1-9]"
+            "5 of 5 answers equal" "limit 8192 KiB" "afterwards: 0 rows, charged 0 B"
+        ARGS --set ${set} --threads 2 --rounds 3 --memory 8M)
+endforeach()
+flights_test(rounds.json OUT "\"rounds\": {\n    \"rounds\": 2," "\"what\": \"pieces of files\"," "\"given_up\": [0-9]+," ARGS --rounds 2 --json --memory 8M)
+flights_test(rounds.pipe CODE 3 ERR "/dev/null: no regular file, so it cannot be read in every round" ARGS --rounds 2 --flights /dev/null)
+flights_test(rounds.none CODE 2 ERR "--rounds" ARGS --rounds 0)
+add_test(NAME example.flights.rounds.every_limit COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -P ${flights_tests}/every_limit.cmake)
+set_tests_properties(example.flights.rounds.every_limit PROPERTIES LABELS example TIMEOUT 300)
+
 # With a device: all that was copied there comes back as it was, in the order of streams, under the device's limit.
 foreach(set IN ITEMS roxie thor out_of_band)
     flights_test(device.${set}
@@ -139,7 +157,7 @@ add_test(NAME example.flights.larger COMMAND ${CMAKE_COMMAND}
 set_tests_properties(example.flights.larger PROPERTIES LABELS example TIMEOUT 300)
 
 # How the reader cuts a file into blocks, against a reader of one character at a time.
-add_executable(flights_csv_blocks ${flights_tests}/csv_blocks.cpp csv.cpp progress.cpp)
+add_executable(flights_csv_blocks ${flights_tests}/csv_blocks.cpp csv.cpp csv_file.cpp kept.cpp progress.cpp)
 allot_program(flights_csv_blocks)
 target_include_directories(flights_csv_blocks PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(flights_csv_blocks PRIVATE fmt::fmt)

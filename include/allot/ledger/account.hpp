@@ -325,6 +325,7 @@ class alignas(64) account : detail::tree_node {
     class waiting_request;
     void announce_unused() noexcept;
     std::uint32_t count_sleeping() const noexcept;
+    void settle_waits() const noexcept; // account_charge.hpp
     bool is_due_before_this() const noexcept;
     // ---- account_closing.hpp
     enum class opening : std::uint8_t { done, wait, ask };
@@ -359,7 +360,6 @@ class alignas(64) account : detail::tree_node {
     account_items items_; // requires the tree's mutex
     charge_status refusal_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
-
     leak_sink leaks_;
     std::size_t promised_ = 0; // by maybe_reserve(); requires the lock
 

@@ -44,6 +44,10 @@ template <class Next> class account::reclaim_level {
 template <class Visit> void account::visit_reclaimers(Visit visit) const noexcept {
     tree().reclaimers.visit(reclaim_level{*this, [] { return nullptr; }}, shape(), visit);
 }
+// For objects at and below: requests wait for their unused memory, or no longer do.
+inline void account::settle_waits() const noexcept {
+    tree().reclaimers.settle_waits(reclaim_level{*this, [this] { return this; }}, shape());
+}
 // Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
 // request can never be granted, or was refused for another reason.
 inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {

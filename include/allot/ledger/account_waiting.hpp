@@ -74,7 +74,7 @@ class account::waiting_request {
             const locked scope(in_);
             scope.tree.waiters.remove(w_);
         }
-        settle(levels::of(w_.widest));
+        levels::of(w_.widest).settle_waits();
     }
 
     // Whether the request is to be made now. False: another is first.
@@ -115,12 +115,8 @@ class account::waiting_request {
             if (w_.widest != nullptr && levels::is_below(&at, w_.widest)) return false;
             w_.widest = &at;
         }
-        settle(at);
+        at.settle_waits();
         return true;
-    }
-    // For objects below: requests wait for their unused memory, or no longer do.
-    static void settle(const account& at) noexcept {
-        at.tree().reclaimers.settle_waits(reclaim_level{at, [&] { return &at; }}, at.shape());
     }
 
     account& in_; // the root

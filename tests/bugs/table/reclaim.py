@@ -133,11 +133,11 @@ BUGS = {
         "account_.add(idle_);"),
     "wait_at_an_own_limit_shuts_the_caches_of_all": bug(
         "unit/reclaim/waiting_products.cpp",
-        "w_.widest = &at; } settle(at);",
-        "w_.widest = &in_; } settle(in_);"),
+        "w_.widest = &at; } at.settle_waits();",
+        "w_.widest = &in_; } in_.settle_waits();"),
     "wait_that_ends_leaves_caches_shut": bug(
         "unit/reclaim/waiting_products.cpp",
-        "settle(levels::of(w_.widest));",
+        "levels::of(w_.widest).settle_waits();",
         ""),
     "waiter_is_not_woken_for_a_wider_limit": bug(
         "unit/reclaim/waiting_products.cpp",
