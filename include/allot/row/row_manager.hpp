@@ -105,8 +105,8 @@ template <class Set> class row_manager {
                                            charge_status* why = nullptr) noexcept {
         return detail::with_status(core_.try_allocate(bytes, type), why, bytes);
     }
-    /// As try_allocate(), and waits while the limit of an account refuses: until rows are released, pages are empty,
-    /// bytes are refunded, or a limit is raised. Slots in other threads' caches and handles wake no request.
+    /// As try_allocate(), and waits while the limit of an account refuses: until rows are released, bytes are
+    /// refunded, or a limit is raised. Slots that handles of other threads keep wake no request.
     /// Requires: the set has ledger::tree. Inside a listener or reclaimer it does not wait.
     void* allocate_for(std::size_t bytes, const wait_limit& wait, const row_type& type = untyped,
                        charge_status* why = nullptr) noexcept
