@@ -12,6 +12,8 @@
 #include <allot/chunk/page_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/last_refusal.hpp>
 #include <allot/heap/pages_in_transit.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/watch/event_ring.hpp>
@@ -32,7 +34,7 @@ template <class Pages> class page_blocks {
     // A live block at a multiple of `align`; null: no memory. `reclaim`: see charged_pages::take().
     template <class Reclaim> std::byte* take(std::size_t pages, std::size_t align, Reclaim reclaim) noexcept {
         const std::size_t more = align > arena().page_bytes() ? (align >> shift()) - 1 : 0;
-        if (pages >= block_table::inside - 1 - more) return nullptr;
+        if (pages >= block_table::inside - 1 - more) return refuse(pages);
         if (std::size_t first = 0; more == 0 && kept_.take(pages, first)) return start(first);
         pages_in_transit::request short_of_pages{in_transit_};
         pages_in_transit::move taken{in_transit_};
@@ -75,6 +77,13 @@ template <class Pages> class page_blocks {
         }
         map_.set_word(page_of(p), static_cast<std::uint32_t>(pages) + 1);
         return true;
+    }
+    // More pages than any address space has.
+    ALLOT_COLD std::byte* refuse(std::size_t pages) const noexcept {
+        const std::size_t span = arena().page_count() << shift();
+        note_refusal(
+            {charge_outcome::no_address_space, refuser::arena, nullptr, pages << shift(), 0, span, arena().name()});
+        return nullptr;
     }
     // Gives the pages of one kept block back to the arena. Returns their number; 0: there is none.
     std::size_t drop_kept() noexcept {

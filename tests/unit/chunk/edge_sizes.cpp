@@ -5,6 +5,7 @@
 #include <allot/chunk_arena.hpp>
 
 #include <cstring>
+#include <string_view>
 
 using namespace allot;
 using namespace allot::literals;
@@ -55,6 +56,17 @@ template <class Fit> void walk() {
 }
 
 } // namespace
+
+TEST_CASE("chunk arenas: a block larger than the address space is refused by the arena", "[chunk]") {
+    chunk_arena<policies<oom::null>> pool{name{"pool"}};
+    for (const std::size_t bytes : {std::size_t{1} << 46, static_cast<std::size_t>(PTRDIFF_MAX)}) {
+        charge_status why;
+        CHECK_FALSE(pool.try_allocate(bytes, 64, &why));
+        CHECK(why.outcome == charge_outcome::no_address_space);
+        CHECK(why.by == refuser::arena);
+        CHECK(std::string_view{why.name} == "pool");
+    }
+}
 
 TEST_CASE("chunk arenas: sizes and alignments at the edges of size_t are served or refused", "[chunk]") {
     walk<fit::best>();
