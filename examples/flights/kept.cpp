@@ -10,6 +10,7 @@ void kept::keep(std::string name, std::span<const std::byte> bytes) {
     if (!copy) return;
     std::memcpy(copy.data(), bytes.data(), bytes.size());
     const std::lock_guard held{lock_};
+    bytes_ += copy.size();
     items_.push_back({std::move(name), std::move(copy)});
     ++counts_.kept;
 }
@@ -27,6 +28,7 @@ bool kept::reclaim(const allot::shortage& s) noexcept {
     std::size_t freed = 0;
     while (held && !items_.empty() && (s.critical || freed < s.missing())) {
         freed += items_.back().bytes.size();
+        bytes_ -= items_.back().bytes.size();
         items_.pop_back();
         ++counts_.given_up;
     }
@@ -38,7 +40,7 @@ kept_use kept::use() const {
     kept_use now = counts_;
     now.what = name();
     now.cost = cost();
-    now.bytes = account_.used();
+    now.bytes = bytes_;
     now.calls = calls();
     now.freed = freed();
     now.seconds = static_cast<double>(nanoseconds()) / 1e9;

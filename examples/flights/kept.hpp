@@ -7,6 +7,7 @@
 #include <allot/buffers.hpp>
 #include <allot/reclaim/cost_cap.hpp>
 #include <allot/reclaim/reclaimer.hpp>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -41,7 +42,7 @@ class kept final : public allot::reclaimer {
     allot::buffer find(const std::string& name);
 
     bool reclaim(const allot::shortage& s) noexcept override;
-    std::size_t reclaimable() const noexcept override { return account_.used(); }
+    std::size_t reclaimable() const noexcept override { return bytes_; } // a number: a lock is held
     kept_use use() const;
 
   private:
@@ -54,6 +55,7 @@ class kept final : public allot::reclaimer {
     allot::buffer_memory memory_;
     mutable std::mutex lock_;
     std::vector<item> items_; // in the order of keep()
+    std::atomic<std::size_t> bytes_{0};
     kept_use counts_;
 };
 

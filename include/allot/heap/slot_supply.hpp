@@ -254,7 +254,7 @@ class slot_supply : public heap_base,
         if (change.note || (change.locked_frees && must_be_noted())) provider_.note_empty(*this);
         provider_.note_free_slots();
     }
-    // One that is on the list is looked at; but requests that wait have looked, perhaps.
+    // A heap that is noted will be looked at. Requests that wait may have done that, and are to be woken again.
     bool must_be_noted() noexcept { return !noted.load(std::memory_order_relaxed) || provider_.heaps().is_shut(); }
     ALLOT_ALWAYS_INLINE void count_locked(page& p, std::uint32_t n) noexcept {
         if (ALLOT_UNLIKELY(p.locked_frees.add(n))) flush_or_defer(p);
