@@ -40,6 +40,10 @@ ALLOT_COLD inline memory_block buffer_memory::reclaim_and_take(account& by, std:
     account::reclaim_for(detail::last_refusal, reclaimer::any, again, nullptr, &by);
     return m;
 }
+ALLOT_COLD inline void buffer_memory::undo_take(memory_block m, const charge_status& refused) const noexcept {
+    const detail::undoing mine{refused.at};
+    give(m);
+}
 // Takes the memory first, since only then the size to charge is known, and returns it if the account refuses. Asks the
 // account before a large block, too, so that a request beyond its limits takes no memory from others.
 inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge_status* why) const noexcept {
@@ -69,8 +73,7 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
         by.refund(m.bytes);
         report_status(detail::no_memory(bytes));
     }
-    give(m);
-    return {};
+    return undo_take(m, s), buffer{};
 }
 inline buffer buffer_memory::allocate_for(account& by, std::size_t bytes, const wait_limit& wait,
                                           charge_status* why) const noexcept {

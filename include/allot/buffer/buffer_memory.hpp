@@ -113,6 +113,7 @@ class buffer_memory {
 
   private:
     memory_block reclaim_and_take(account& by, std::size_t bytes) const noexcept;
+    void undo_take(memory_block block, const charge_status& refused) const noexcept;
     struct calls {
         memory_block (*take)(void*, std::size_t) noexcept;
         void (*give)(void*, memory_block) noexcept;

@@ -287,9 +287,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     // anyway: as far as is known without a wait of the host, and 0 while another thread grows or shrinks the memory.
     ALLOT_NOINLINE std::size_t return_idle() noexcept {
         if constexpr (!policies::retain::under_pressure) return 0;
-        transaction_type transaction{growth_lock_, ledger_, api_, this_thread_waits};
+        transaction_type transaction{growth_lock_, ledger_, api_, trying_of_this_thread != nullptr};
         if (!transaction) return 0;
-        if (this_thread_waits) (void)wait_for_frees();
+        if (trying_of_this_thread != nullptr) (void)wait_for_frees();
         {
             const guard hold{state_lock_};
             poll_frees();

@@ -326,7 +326,6 @@ class alignas(64) account : detail::tree_node {
     void announce_unused() noexcept;
     std::uint32_t count_sleeping() const noexcept;
     void settle_waits() const noexcept; // account_charge.hpp
-    bool is_due_before_this() const noexcept;
     // ---- account_closing.hpp
     enum class opening : std::uint8_t { done, wait, ask };
     opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
@@ -361,8 +360,7 @@ class alignas(64) account : detail::tree_node {
     charge_status refusal_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
     leak_sink leaks_;
-    std::size_t promised_ = 0; // by maybe_reserve(); requires the lock
-
+    std::size_t promised_ = 0;              // by maybe_reserve(); requires the lock
     alignas(64) detail::account_tree tree_; // used in the root only
 };
 
@@ -370,23 +368,25 @@ class alignas(64) account : detail::tree_node {
 // that may hold the tree's mutex passes, by the next holder. Requests that wait are woken if they may fit now.
 class account::locked {
   public:
-    explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), root_(a.root()), ends_(ends) {
+    explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), by_(a), ends_(ends) {
         tree.lock.lock();
     }
-    locked(const account& a, detail::adopt_lock_t) noexcept : tree(a.tree()), root_(a.root()), ends_(true) {}
+    locked(const account& a, detail::adopt_lock_t, std::size_t refunds) noexcept
+        : tree(a.tree()), by_(a), refunds_(refunds) {}
     locked(const locked&) = delete;
     locked& operator=(const locked&) = delete;
     ALLOT_ALWAYS_INLINE ~locked() {
-        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(tree, root_, ends_);
+        if (ALLOT_UNLIKELY(tree.acts_at_unlock)) act_and_unlock(by_, ends_, refunds_);
         else tree.lock.unlock();
     }
 
     detail::account_tree& tree;
 
   private:
-    static void act_and_unlock(detail::account_tree& tree, const account& root, bool ends) noexcept;
-    const account& root_;
-    const bool ends_;
+    static void act_and_unlock(const account& by, bool ends, std::size_t refunds) noexcept;
+    const account& by_;
+    const bool ends_ = true;
+    const std::size_t refunds_ = 0;
 };
 
 } // namespace allot::inline ALLOT_ABI

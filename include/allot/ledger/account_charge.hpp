@@ -175,7 +175,7 @@ inline void account::refund_locked(std::size_t bytes) noexcept {
         if (defer_refund(bytes)) return;
         lock.lock();
     }
-    const locked scope(*this, detail::adopt_lock);
+    const locked scope(*this, detail::adopt_lock, bytes);
     tree_node::refund(bytes);
     settle();
     if (credit().one_thread() && credit().is_recalled()) take_back(true, false);
@@ -189,6 +189,8 @@ ALLOT_NOINLINE inline bool account::defer_refund(std::size_t bytes) noexcept {
         tree().lock.add_deferred(*this);
         full_fence();
         if (ALLOT_UNLIKELY(!tree().waiters.empty())) {
+            detail::undoing::count(bytes,
+                                   [this](const void* at) { return is_below(*static_cast<const account*>(at)); });
             const locked settles(*this, false);
         }
     }

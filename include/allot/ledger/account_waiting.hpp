@@ -23,17 +23,20 @@ struct account::levels {
     static bool fits(detail::waiter& w, std::size_t promised) noexcept {
         auto& by = const_cast<account&>(of(w.by));
         if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
-        const std::size_t bytes = w.bytes < SIZE_MAX - promised ? w.bytes + promised : SIZE_MAX;
-        const limit_check found = check_levels(&by, bytes);
+        const std::size_t bytes = detail::sum_or_max(w.bytes, promised);
+        limit_check found = check_levels(&by, bytes);
+        if (found.charged() && w.also.bytes != 0)
+            found = check_levels(&const_cast<account&>(of(w.also.account)), detail::sum_or_max(bytes, w.also.bytes));
         if (found.charged()) return true;
         w.at = account::of(found.at);
         return w.widest != nullptr && !is_below(w.at, w.widest); // it must widen()
     }
 };
 
-ALLOT_COLD inline void account::locked::act_and_unlock(detail::account_tree& tree, const account& root,
-                                                       bool ends) noexcept {
-    if (tree.peak_copy != nullptr) copy_peak(root, *tree.peak_copy);
+ALLOT_COLD inline void account::locked::act_and_unlock(const account& by, bool ends, std::size_t refunds) noexcept {
+    detail::account_tree& tree = by.tree();
+    if (refunds != 0) detail::undoing::count(refunds, [&](const void* at) { return levels::is_below(&by, at); });
+    if (tree.peak_copy != nullptr) copy_peak(by.root(), *tree.peak_copy);
     account* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
     detail::waiter* const woken = tree.waiters.wake(levels{});
     tree.acts_at_unlock = tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty();
@@ -52,6 +55,13 @@ class account::waiting_request {
         const locked scope(*why.at, false);
         return in_tree_of(by, why).can_ever_fit(why.requested) &&
                !detail::charge_request::is_inside_listener(scope.tree);
+    }
+
+    // Whether one must be granted before a request of `by`.
+    static bool is_due_before(const account& by) noexcept {
+        if (ALLOT_LIKELY(by.tree().waiters.empty())) return false;
+        const locked scope(by, false);
+        return scope.tree.waiters.is_due_before(&by, levels{});
     }
 
     waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end) noexcept
@@ -80,6 +90,18 @@ class account::waiting_request {
     // Whether the request is to be made now. False: another is first.
     bool tries() const noexcept { return tries_; }
     bool is_in_tree_of(const charge_status& why) const noexcept { return &why.at->root() == &in_; }
+    // With what the try returned, too.
+    bool can_ever_fit(const charge_status& why) const noexcept {
+        const locked scope(in_, false);
+        return why.at->can_ever_fit(detail::sum_or_max(why.requested, w_.undone_at(why.at)));
+    }
+    template <class Request> bool make(Request request) noexcept {
+        w_.undone = {};
+        detail::trying_of_this_thread = &w_;
+        const bool granted = request();
+        detail::trying_of_this_thread = nullptr;
+        return granted;
+    }
     bool is_cancelled() const noexcept { return cancelled_.is_cancelled(); }
     // Sleeps, unless memory may be free now. True: the request may be made again. False: the time has come, or the wait
     // was cancelled.
@@ -90,7 +112,8 @@ class account::waiting_request {
             const locked scope(in_);
             w_.at = why.at;
             w_.bytes = why.requested;
-            w_.trying = false;
+            w_.also = {why.at, w_.undone_at(why.at)};
+            scope.tree.waiters.sleep(w_);
         } // may wake it
         std::uint32_t signals = w_.spot.wait_until(end_);
         {
@@ -133,30 +156,18 @@ inline bool account::is_waited_for() const noexcept {
 }
 ALLOT_COLD inline void account::announce_unused() noexcept {
     const locked scope(*this, false);
-    scope.tree.waiters.announce(this, levels{});
+    scope.tree.waiters.announce(this, levels{}, detail::undoing::now());
 } // may wake one
-inline bool account::is_due_before_this() const noexcept {
-    if (ALLOT_LIKELY(tree().waiters.empty())) return false;
-    const locked scope(*this, false);
-    return scope.tree.waiters.is_due_before(this, levels{});
-}
-
 inline std::uint32_t account::count_sleeping() const noexcept { return tree().waiters.sleeping_below(this, levels{}); }
 template <class Request>
 ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept {
     const std::uint64_t end = wait.deadline();
-    const auto try_again = [&] {
-        detail::this_thread_waits = true;
-        const bool granted = request();
-        detail::this_thread_waits = false;
-        return granted;
-    };
     while (waiting_request::is_possible(*this, why)) {
         waiting_request here{*this, why, wait, end};
-        bool granted = here.tries() && try_again(), waits = true;
+        bool granted = here.tries() && here.make(request), waits = true;
         while (!granted && waits && waiting_request::is_possible(*this, why) && here.is_in_tree_of(why)) {
-            waits = here.sleep(why);
-            granted = waits && try_again();
+            waits = here.can_ever_fit(why) && here.sleep(why);
+            granted = waits && here.make(request);
         }
         if (granted) return true;
         if (here.is_cancelled()) why.outcome = charge_outcome::cancelled;
@@ -167,7 +178,7 @@ ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Re
 inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
     const auto request = [&](charge_status& s) { return (s = try_charge(bytes)).charged(); };
     charge_status s;
-    if (!is_due_before_this()) {
+    if (!waiting_request::is_due_before(*this)) {
         if (request(s)) return s;
     } else {
         s = status(charge_outcome::over_limit, bytes, used(), limit());

@@ -15,9 +15,10 @@ struct wait_limit; // reclaim/wait_limit.hpp
 
 namespace detail {
 
-// The request of this thread waits, so it may also wait for the device: memory that is freed behind work of a stream is
-// free at its end, which no event reports.
-inline constinit thread_local bool this_thread_waits = false;
+struct waiter; // reclaim/wait_list.hpp
+// The waiting request of this thread, while it is made again; else null. It may also wait for the device: memory that
+// is freed behind work of a stream is free at its end, which no event reports.
+inline constinit thread_local waiter* trying_of_this_thread = nullptr;
 
 // What find() returns; if that is null since an account refused, what again() returns while its reclaimers free memory.
 // again() looks into caches first, since a reclaimer may have filled them.

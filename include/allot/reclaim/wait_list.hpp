@@ -5,12 +5,15 @@
 // does not fit lets at most `most_bypasses` later ones of the same level go first; then they wait for it.
 // Unused memory that no charge shows, as free slots, is announced: then waiters try one after the other whether they
 // fit or not, each once.
+// A try may take memory and return it, since another part of it was refused (undoing). It needs room for both, and what
+// it returns is announced only to those that may have missed it: they tried meanwhile.
 // No wake-up is lost: a waiter is added, then its request is made again; each end of a try is followed by a wake(); and
 // what is announced during a try is tried for behind it.
-// Cost: 8 bytes; wake() is O(waiters), and with bypasses O(waiters^2). Threads: requires the owner's lock, but for empty().
+// Cost: 16 bytes; wake() is O(waiters), and with bypasses O(waiters^2). Threads: requires the owner's lock, but for empty().
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/sys/parking.hpp>
 
 #include <atomic>
@@ -20,19 +23,60 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
+inline std::size_t sum_or_max(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
+
+struct bytes_below {
+    const void* account = nullptr;
+    std::size_t bytes = 0;
+};
+
 struct waiter {
     static constexpr std::uint32_t try_again = 1; // a signal: it was woken; one that is `trying` ends behind it
     const void* by = nullptr;                     // the account that requests
     const void* at = nullptr;     // the account that refused last; bytes: those requested; valid while it sleeps
     const void* widest = nullptr; // the highest account that refused: unused memory below it is not kept in caches
     std::size_t bytes = 0;
+    bytes_below also;   // needed beside these
+    bytes_below undone; // of its last try; used by its thread alone, as the next
+    bool undoes = false;
     bool trying = true;
     bool announced = false; // unused memory was, since its last try began
     std::uint8_t bypasses = 0;
+    std::uint64_t began = 0, slept = 0; // its last try and its last sleep, in the list's count of both
+    std::size_t undone_at(const void* account) const noexcept { return undone.account == account ? undone.bytes : 0; }
+    std::size_t needs() const noexcept { return sum_or_max(bytes, also.bytes); }
     waiter* next = nullptr; // in the list, a ring
     waiter* prev = nullptr;
     waiter* next_woken = nullptr;
     sys::parking spot;
+};
+
+// While a try returns what it has taken, since an account refused the rest; null: another reason.
+class undoing {
+  public:
+    explicit undoing(const void* refused) noexcept {
+        if (waiter_ == nullptr || refused == nullptr) return;
+        waiter_->undone = {refused, 0};
+        waiter_->undoes = true;
+    }
+    undoing(const undoing&) = delete;
+    undoing& operator=(const undoing&) = delete;
+    ~undoing() {
+        if (waiter_ != nullptr) waiter_->undoes = false;
+    }
+    // That of this thread; null if none does.
+    static waiter* now() noexcept {
+        waiter* const w = trying_of_this_thread;
+        return w != nullptr && w->undoes ? w : nullptr;
+    }
+    // Bytes are refunded. `is_below(account)`: whether they were charged there.
+    template <class IsBelow> static void count(std::size_t bytes, IsBelow is_below) noexcept {
+        if (waiter* const w = now(); w != nullptr && is_below(w->undone.account))
+            w->undone.bytes = sum_or_max(w->undone.bytes, bytes);
+    }
+
+  private:
+    waiter* const waiter_ = trying_of_this_thread;
 };
 
 class wait_list {
@@ -43,6 +87,7 @@ class wait_list {
     bool empty() const noexcept { return first() == nullptr; }
 
     void add(waiter& w) noexcept {
+        w.began = ++tries_;
         if (waiter* const f = first()) {
             w.next = f;
             w.prev = f->prev;
@@ -57,6 +102,10 @@ class wait_list {
         if (first() == &w) first_.store(w.next == &w ? nullptr : w.next, std::memory_order_relaxed);
         w.next->prev = w.prev;
         w.prev->next = w.next;
+    }
+    void sleep(waiter& w) noexcept {
+        w.trying = false;
+        w.slept = tries_;
     }
     // Whether a request of `by` that does not wait yet must not go first: an earlier one was bypassed too often.
     template <class Levels> bool is_due_before(const void* by, const Levels& levels) const noexcept {
@@ -84,7 +133,7 @@ class wait_list {
         bool one_tries = false;
         each([&](const waiter& w) {
             if (!w.trying) return;
-            promised = sum(promised, w.bytes);
+            promised = sum_or_max(promised, w.needs());
             one_tries = true;
         });
         waiter* woken = nullptr;
@@ -93,7 +142,7 @@ class wait_list {
             if (w.trying || (due != nullptr && levels.is_below(w.by, due->at))) return;
             const bool fits = levels.fits(w, promised);
             if (fits || (w.announced && !one_tries)) {
-                promised = sum(promised, w.bytes);
+                promised = sum_or_max(promised, w.needs());
                 woken = set_trying(w, woken);
                 one_tries = true;
                 if (!fits) return;
@@ -107,8 +156,12 @@ class wait_list {
         return woken;
     }
     // Unused memory of `at` is announced to those that wait for it, or will when their try has ended. A wake() follows.
-    template <class Levels> void announce(const void* at, const Levels& levels) noexcept {
-        each([&](waiter& w) { w.announced = w.announced || w.trying || levels.is_below(at, w.at); });
+    // `from`: a waiter that returns it.
+    template <class Levels> void announce(const void* at, const Levels& levels, const waiter* from = nullptr) noexcept {
+        each([&](waiter& w) {
+            const bool missed_it = from == nullptr || (&w != from && w.slept >= from->began);
+            w.announced = w.announced || (w.trying ? &w != from : missed_it && levels.is_below(at, w.at));
+        });
     }
     // Any thread, without the lock.
     static void signal(waiter* woken) noexcept {
@@ -120,9 +173,9 @@ class wait_list {
     }
 
   private:
-    static std::size_t sum(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
-    static waiter* set_trying(waiter& w, waiter* woken) noexcept {
+    waiter* set_trying(waiter& w, waiter* woken) noexcept {
         w.trying = true;
+        w.began = ++tries_;
         w.announced = false;
         w.next_woken = woken;
         return &w;
@@ -138,6 +191,7 @@ class wait_list {
     }
 
     std::atomic<waiter*> first_{nullptr};
+    std::uint64_t tries_ = 0;
 };
 
 } // namespace detail

@@ -26,8 +26,8 @@ BUGS = {
         "const charge_status s = by.try_charge(bytes);"),
     "buffer_memory_kept_by_a_refused_request": bug(
         "unit/buffer/buffers.cpp",
-        "report_status(detail::no_memory(bytes)); } give(m);",
-        "report_status(detail::no_memory(bytes)); }"),
+        "return undo_take(m, s), buffer{};",
+        "return buffer{};"),
     "buffer_slice_bound_wraps": bug(
         "unit/buffer/value_vectors.cpp",
         "if (ALLOT_UNLIKELY(bytes > size_ || offset > size_ - bytes)) return outside(offset);",

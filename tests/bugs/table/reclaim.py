@@ -39,7 +39,7 @@ BUGS = {
         "may_hold_credit()"),
     "waiter_announced_behind_its_request": bug(
         "unit/reclaim/waiting.cpp",
-        "bool granted = here.tries() && try_again(), waits = true;",
+        "bool granted = here.tries() && here.make(request), waits = true;",
         "bool granted = false, waits = true;"),
     "deferred_refund_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
@@ -61,7 +61,7 @@ BUGS = {
         "scope.tree.recall_credit(in_); }"),
     "waiter_sleeps_without_a_look": bug(
         "model/relacy_accounts.cpp",
-        "w_.trying = false; } // may wake it",
+        "scope.tree.waiters.sleep(w_); } // may wake it",
         "} w_.trying = false;"),
     "woken_one_ends_and_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
@@ -77,16 +77,16 @@ BUGS = {
         "const bool fits = levels.fits(w, promised) || true;"),
     "announcement_during_a_try_is_lost": bug(
         "unit/reclaim/wait_list.cpp",
-        "w.announced || w.trying || levels.is_below(at, w.at)",
-        "w.announced || (!w.trying && levels.is_below(at, w.at))"),
+        "w.announced || (w.trying ? &w != from : missed_it && levels.is_below(at, w.at))",
+        "w.announced || (!w.trying && missed_it && levels.is_below(at, w.at))"),
     "announcement_is_for_all_at_once": bug(
         "unit/reclaim/wait_list.cpp",
         "if (fits || (w.announced && !one_tries)) {",
         "if (fits || w.announced) {"),
     "announcement_is_tried_for_again_and_again": bug(
         "unit/reclaim/wait_list.cpp",
-        "w.trying = true; w.announced = false;",
-        "w.trying = true;"),
+        "w.began = ++tries_; w.announced = false;",
+        "w.began = ++tries_;"),
     "announcements_keep_a_request_beyond_its_deadline": bug(
         "unit/reclaim/waiting.cpp",
         "is_over_ = sys::parking::is_past(end_);",
@@ -123,6 +123,14 @@ BUGS = {
         "unit/reclaim/waiting_products.cpp",
         "if (to < from) note_free();",
         ""),
+    "waiter_is_woken_by_its_own_refund": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "w->undone.bytes = sum_or_max(w->undone.bytes, bytes);",
+        "(void)bytes;"),
+    "waiter_is_woken_by_memory_that_it_returns": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "levels{}, detail::undoing::now()",
+        "levels{}"),
     "full_page_is_noted_once_though_requests_have_looked": bug(
         "unit/reclaim/waiting_products.cpp",
         "!noted.load(std::memory_order_relaxed) || provider_.heaps().is_shut()",
@@ -145,7 +153,7 @@ BUGS = {
         "return false;"),
     "woken_request_does_not_wait_for_the_device": bug(
         "unit/reclaim/waiting_products.cpp",
-        "if (this_thread_waits) (void)wait_for_frees();",
+        "if (trying_of_this_thread != nullptr) (void)wait_for_frees();",
         ""),
     "empty_pages_wake_nobody": bug(
         "unit/reclaim/waiting_products.cpp",

@@ -27,7 +27,7 @@ struct waiters {
         for (waiter& one : w) {
             one.bytes = &one == w ? 100 : 10;
             list.add(one);
-            one.trying = false;
+            list.sleep(one);
         }
     }
     // Those that are woken, by number, the last one first; they begin to try.
@@ -37,8 +37,8 @@ struct waiters {
             numbers += static_cast<char>('0' + (n - w));
         return numbers;
     }
-    void announce() { list.announce(this, all); }
-    std::string sleep(int n) { return w[n].trying = false, wake(); }
+    void announce(const waiter* from = nullptr) { list.announce(this, all, from); }
+    std::string sleep(int n) { return list.sleep(w[n]), wake(); }
 };
 
 } // namespace
@@ -71,8 +71,8 @@ TEST_CASE("one that begins to wait tries for what was announced since", "[reclai
     all.list.add(late);
     all.announce();
     CHECK(all.wake().empty()); // one tries
-    late.trying = false;
     late.bytes = 10;
+    all.list.sleep(late);
     CHECK(all.wake() == "0");
     all.list.remove(all.w[0]);
     CHECK(all.wake() == "1"); // its end
@@ -84,4 +84,33 @@ TEST_CASE("one that fits does not wait for a try that was announced", "[reclaim]
     CHECK(all.wake() == "0");
     all.all.free = 120; // 100 of them are promised
     CHECK(all.wake() == "21");
+}
+
+TEST_CASE("what a try gives back wakes neither itself nor those that slept meanwhile", "[reclaim][waiting]") {
+    waiters all;
+    all.announce();
+    CHECK(all.wake() == "0");
+    all.announce(all.w);
+    CHECK(all.sleep(0) == "1"); // by the first announcement
+    all.announce(&all.w[1]);
+    CHECK(all.sleep(1) == "2");
+    CHECK(all.sleep(2).empty());
+}
+
+TEST_CASE("what a try gives back is tried for by one that tried meanwhile", "[reclaim][waiting]") {
+    waiters all;
+    all.all.free = 10;
+    CHECK(all.wake() == "1");
+    waiter late;
+    late.bytes = 50;
+    all.list.add(late);
+    all.list.sleep(late);
+    CHECK(all.wake().empty());
+    all.announce(&all.w[1]);
+    CHECK(all.list.wake(all.all) == nullptr); // one tries
+    all.all.free = 0;
+    all.list.sleep(all.w[1]);
+    CHECK(all.list.wake(all.all) == &late);
+    all.list.sleep(late);
+    CHECK(all.wake().empty());
 }

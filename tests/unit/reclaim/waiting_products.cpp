@@ -9,6 +9,7 @@
 #include <allot/row_manager.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <thread>
@@ -299,6 +300,50 @@ TEST_CASE("blocks and buffers wait for those that are deallocated", "[reclaim][w
     CHECK(why.at == &task);
     CHECK(memory.allocate_for(task, 0, 0_ms, &why).size() == 0);
     CHECK(why.fitted());
+}
+
+TEST_CASE("a buffer whose memory is charged in its own tree sleeps until there is room for both",
+          "[reclaim][waiting]") {
+    const support::rescue ends{"a buffer that waits for ever"};
+    account engine{name{"engine"}, limit{8_MiB}}, query{engine, name{"query"}}, beside{engine, name{"beside"}};
+    allot::row_manager<quiet> rows{engine, small};
+    allot::buffer_memory memory{rows};
+    charge_status why;
+    CHECK_FALSE(memory.allocate_for(query, 5_MiB, allot::forever, &why)); // 10 MiB
+    CHECK(why.outcome == charge_outcome::over_limit);
+    REQUIRE(beside.try_charge(3_MiB));
+    const std::uint64_t before = engine.stats().refused;
+    const allot::buffer got = meanwhile(
+        engine, [&] { return memory.allocate_for(query, 3_MiB, allot::forever); },
+        [&] {
+            CHECK(engine.stats().refused == before + 2);
+            beside.refund(1'000'000); // too little
+            CHECK(engine.stats().refused == before + 2);
+            beside.refund(3_MiB - 1'000'000);
+        });
+    CHECK(got.size() == 3_MiB);
+}
+
+TEST_CASE("small buffers whose memory is charged in their own tree sleep until there is room", "[reclaim][waiting]") {
+    const support::rescue ends{"small buffers that wait for ever"};
+    account engine{name{"engine"}, limit{1_MiB}}, beside{engine, name{"beside"}};
+    allot::row_manager<quiet> rows{engine, small};
+    allot::buffer_memory memory{rows};
+    REQUIRE(beside.try_charge(1_MiB - 64_KiB - 100)); // room for a page, not for a buffer in it
+    const auto wait = [&] { return memory.allocate_for(engine, 4000, allot::forever); };
+    allot::buffer a, b;
+    std::thread first{[&] { a = wait(); }}, second{[&] { b = wait(); }};
+    while (engine.stats().waiting != 2) std::this_thread::yield();
+    const std::uint64_t before = engine.stats().refused;
+    const auto sleeps = std::chrono::milliseconds{20};
+    std::this_thread::sleep_for(sleeps);
+    CHECK(engine.stats().refused - before <= 4); // of tries that had begun
+    beside.refund(100'000);
+    first.join();
+    second.join();
+    CHECK(a.size() == 4000);
+    CHECK(b.size() == 4000);
+    beside.refund(beside.used());
 }
 
 TEST_CASE("device memory waits for what another allocator frees", "[reclaim][waiting][device]") {
