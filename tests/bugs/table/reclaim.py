@@ -43,13 +43,13 @@ BUGS = {
         "bool granted = false, waits = true;"),
     "deferred_refund_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
-        "if (ALLOT_UNLIKELY(!tree().waiters.empty())) { const locked settles(*this, false); }",
+        "const locked settles(*this, false);",
         "",
         "} else if (ALLOT_UNLIKELY(!lock.try_lock())) {",
         "} else {"),
     "deferred_refund_looks_for_no_waiter": bug(
         "model/relacy_accounts.cpp",
-        "if (ALLOT_UNLIKELY(!tree().waiters.empty())) { const locked settles(*this, false); }",
+        "const locked settles(*this, false);",
         ""),
     "deferred_refund_looks_unfenced": bug(
         "model/relacy_accounts.cpp",
