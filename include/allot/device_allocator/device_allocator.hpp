@@ -81,12 +81,14 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
         if constexpr (policies::in_tree) ledger_.join(this, as_member<typename policies::ledger>);
+        if constexpr (policies::idle::enabled) detail::idle_devices.add(among_idle_);
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
     /// Reports live blocks to the leak sink, waits for the device, and returns all memory.
     /// Requires: no other call is in progress. Work that uses a block has been submitted.
     ~device_allocator() {
+        if constexpr (policies::idle::enabled) detail::idle_devices.remove(among_idle_);
         if constexpr (policies::in_tree) ledger_.leave();
         diagnostics_.report_live(runs_.live_runs(), runs_.live_bytes());
         if (segments_.size() == 0) return;
@@ -128,7 +130,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             return refused_as_misuse(misuse::size_too_large, bytes);
         if (ALLOT_UNLIKELY(!identify(stream, who))) return growth::note_device_error(bytes), refused();
         if constexpr (policies::idle::enabled)
-            if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) (void)growth::scan_idle();
+            if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) trim_idle_and_others();
         run r;
         {
             const guard hold{state_lock_};
@@ -228,7 +230,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         std::size_t pieces = SIZE_MAX;
         return growth::return_segments(stream_tag::clean, SIZE_MAX, pieces, transaction);
     }
-    /// retain::idle: one idle scan, for a program that makes no requests meanwhile (requests scan by themselves).
+    /// retain::idle: one idle scan, for a program that makes no requests meanwhile (requests scan by themselves, and
+    /// for other device allocators under retain::idle).
     /// Never waits. Returns: bytes returned to the device; 0 when no scan is due.
     std::size_t trim_idle() noexcept
         requires(policies::idle::enabled)
@@ -344,6 +347,9 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     }
     template <class Ledger>
     static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle_of, nullptr};
+    ALLOT_NOINLINE void trim_idle_and_others() noexcept {
+        if (detail::idle_devices.return_some_of_others(among_idle_, SIZE_MAX) == 0) (void)growth::scan_idle();
+    }
     void* refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
         detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
         return refused();
@@ -353,6 +359,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         count([](auto& c) { ++c.refused; });
         return nullptr;
     }
+
+    ALLOT_NO_UNIQUE_ADDRESS detail::idle_entry<device_allocator, policies::idle::enabled> among_idle_{*this};
 };
 
 // The stub of a set that makes no device allocator: one error, and no further ones.

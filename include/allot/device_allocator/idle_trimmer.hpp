@@ -8,12 +8,16 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/reclaim/idle_owners.hpp>
 
 #include <atomic>
 #include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
+
+// The device allocators under retain::idle.
+inline constinit idle_owners idle_devices;
 
 template <class Retain> struct idle_trimmer {
     static constexpr bool enabled = false;

@@ -39,6 +39,7 @@ template <class Ledger> class charged_pages {
     // refuses, of the arena's clients. `move` is in progress on success, else ended.
     template <class Move, class... Reclaim>
     std::byte* take(std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
+        arena_.trim_others();
         std::byte* got = try_take(pages, move);
         const auto after = [&](auto& step) {
             record(watch_event::reclaimed, bytes_of(step()));

@@ -62,6 +62,7 @@ template <class Set> class built_arena : public arena_base {
         open(request, SIZE_MAX, name);
     }
     ~built_arena() {
+        leave_idle();
         check_clients();
         if (begin() != nullptr) arenas.leave(*this);
     }
@@ -76,6 +77,8 @@ template <class Set> class built_arena : public arena_base {
         if constexpr (idle_state<retain_policy>::enabled)
             if (range.returns_pages) range.idle = &idle_;
         const bool ok = range.begin != nullptr && start(range, limit, name) && arenas.enter(*this);
+        if constexpr (idle_state<retain_policy>::enabled)
+            if (ok && range.idle != nullptr) join_idle(among_idle_);
         if (ok) return;
         if (begin() != nullptr) close();
         else if (range.begin != nullptr && range.mapping != 0)
@@ -99,6 +102,7 @@ template <class Set> class built_arena : public arena_base {
         out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
     }
     ALLOT_NO_UNIQUE_ADDRESS idle_state<retain_policy> idle_;
+    ALLOT_NO_UNIQUE_ADDRESS idle_entry<arena_base, idle_state<retain_policy>::enabled> among_idle_{*this};
     ALLOT_NO_UNIQUE_ADDRESS typename source::backing backing_;
 };
 

@@ -27,6 +27,7 @@
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
 #include <allot/page/system_pages.hpp>
+#include <allot/reclaim/idle_owners.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sync/walked_list.hpp>
@@ -36,6 +37,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -43,6 +45,9 @@ class arena_client; // page/arena_client.hpp, with what needs it: ask_clients() 
 class text_writer;
 namespace detail {
 class arena_table;
+
+// The arenas under retain::idle.
+inline constinit idle_owners idle_arenas;
 
 // An arena_client's place in its arena's list.
 struct arena_client_link {
@@ -66,7 +71,7 @@ class arena_base : detail::arena_pages {
     /// run, or the system refuses memory: `why`, unless it is null, says which. A failed take changes nothing.
     /// Complexity: a search of the page bitmap under a spin lock; a system call where pages were not committed before.
     std::byte* take(std::size_t pages = 1) noexcept {
-        if (ALLOT_UNLIKELY(idle_ != nullptr)) trim_idle();
+        if (ALLOT_UNLIKELY(idle_ != nullptr)) arena_pages::trim_idle();
         for (;;) {
             std::size_t first = detail::page_bitmap::none;
             {
@@ -121,11 +126,16 @@ class arena_base : detail::arena_pages {
     /// preallocated, and under retain::never.
     /// Complexity: O(pages / 64), and a system call per run of free pages.
     using arena_pages::trim;
-    /// Does the step that each page request does under retain::idle: returns up to 8 pages that were not used for the
-    /// set's time span. For programs that have a timer.
+    /// Does the step that page requests do under retain::idle: returns up to 8 pages that were not used for the set's
+    /// time span; once in that span it asks clients that sit idle for pages that they do not need. For programs that
+    /// have a timer.
     /// Returns: the bytes returned to the system; 0 under other retain rules.
     /// Complexity: a clock read, at most 256 words of the bitmap.
-    using arena_pages::trim_idle;
+    std::size_t trim_idle() noexcept;
+    // The same at a page request of a client, which does the rest; and a step for another arena under retain::idle.
+    void trim_others() noexcept {
+        if (ALLOT_UNLIKELY(idle_ != nullptr)) trim_others_now();
+    }
 
     /// Calls every client's callback for pages that it does not need. Holds no lock meanwhile.
     /// Returns: the number of pages given back to the arena.
@@ -230,6 +240,14 @@ class arena_base : detail::arena_pages {
     void check_clients() const noexcept {
         if (!clients_.empty()) report_misuse({.kind = misuse::living_handle, .arena = name_});
     }
+    // Lets page requests of other arenas return its memory.
+    void join_idle(detail::idle_owner& o) noexcept {
+        owner_ = &o;
+        detail::idle_arenas.add(o);
+    }
+    void leave_idle() noexcept {
+        if (owner_ != nullptr) detail::idle_arenas.remove(*std::exchange(owner_, nullptr));
+    }
     // Sets up the tables for a range. False: no memory for them, and the arena is empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
         name_ = name;
@@ -277,12 +295,16 @@ class arena_base : detail::arena_pages {
     friend class arena_client;
     friend class detail::arena_table;
 
+    void ask_idle_clients() noexcept;
+    void trim_others_now() noexcept;
+
     // Whether the arena's mapping fills its granules of the arena table, so that no other memory is in them.
     bool has_granules_alone(std::size_t granule) const noexcept {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
     }
 
     walked_list<detail::arena_client_link, &detail::arena_client_link::in_arena> clients_;
+    detail::idle_owner* owner_ = nullptr; // under retain::idle
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -3,7 +3,7 @@
 // Invariant: a client is reported and asked from its construction to leave() or its destruction.
 // A callback may run other code (a ledger's listeners), so no lock is held during one; leave() waits for a callback
 // that is running.
-// Cost: 64 bytes per client; asking happens when an arena is full. Threads: any.
+// Cost: 72 bytes per client; asking happens when an arena is full. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -12,6 +12,7 @@
 #include <allot/sync/pause.hpp>
 #include <allot/sys/lock_rank.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <utility>
 
@@ -43,6 +44,11 @@ class arena_client : public detail::arena_client_link {
     std::size_t held() const noexcept { return bytes_held_(self_); }
     /// Returns the number of pages given back to the arena.
     std::size_t reclaim() const noexcept { return reclaim_ != nullptr ? reclaim_(self_) : 0; }
+    // Reclaims, if it holds as much as at the last call.
+    void reclaim_if_idle() noexcept {
+        const std::size_t now = held();
+        if (held_before_.exchange(now, std::memory_order_relaxed) == now && now != 0) static_cast<void>(reclaim());
+    }
 
   private:
     arena_base& arena_;
@@ -50,6 +56,7 @@ class arena_client : public detail::arena_client_link {
     std::size_t (*bytes_held_)(const void*);
     std::size_t (*reclaim_)(const void*) noexcept;
     const void* self_;
+    std::atomic<std::size_t> held_before_{0};
     bool listed_ = true;
 };
 
@@ -58,6 +65,21 @@ inline std::size_t arena_base::ask_clients() noexcept {
     std::size_t pages = 0;
     clients_.for_each([&](detail::arena_client_link& c) { pages += static_cast<const arena_client&>(c).reclaim(); });
     return pages;
+}
+
+inline void arena_base::ask_idle_clients() noexcept {
+    if (!idle_->has_begun()) return;
+    detail::check_no_lock_is_held("asks the clients of an arena");
+    clients_.for_each([](detail::arena_client_link& c) { static_cast<arena_client&>(c).reclaim_if_idle(); });
+}
+inline std::size_t arena_base::trim_idle() noexcept {
+    if (idle_ == nullptr) return 0;
+    ask_idle_clients();
+    return arena_pages::trim_idle();
+}
+ALLOT_NOINLINE inline void arena_base::trim_others_now() noexcept {
+    ask_idle_clients();
+    if (owner_ != nullptr) static_cast<void>(detail::idle_arenas.return_some_of_others(*owner_, 1));
 }
 
 inline void arena_base::report(text_writer& out) const noexcept {

@@ -46,7 +46,10 @@ class idle_pages {
     template <class Free, class GiveBack> void step(std::size_t words, Free free, GiveBack return_pages) noexcept {
         if (!walking_.try_lock()) return;
         const lock_guard hold(walking_, adopt_lock);
-        if (at_ == 0 && now_() < next_) return;
+        if (at_ == 0) {
+            if (now_() < next_) return;
+            begins_.store(true, std::memory_order_relaxed);
+        }
         for (std::size_t looked = 0; looked < words_per_step; ++looked) {
             if (at_ == 2 * words) {
                 at_ = 0;
@@ -70,11 +73,17 @@ class idle_pages {
         }
     }
 
+    // Whether a walk has begun since the last call.
+    bool has_begun() noexcept {
+        return begins_.load(std::memory_order_relaxed) && begins_.exchange(false, std::memory_order_relaxed);
+    }
+
   private:
     using word = std::atomic<std::uint64_t>;
 
     const std::uint64_t after_; // nanoseconds
     std::uint64_t (*const now_)() noexcept;
+    std::atomic<bool> begins_{false};
     word* recently_used_ = nullptr;                  // pages given back since the last look at their word
     basic_spin_lock<lock_rank::idle_pages> walking_; // the members below
     std::uint64_t next_ = 0;                         // no walk begins before this time

@@ -22,6 +22,26 @@ BUGS = {
         "threads/arena.cpp",
         "w->current == &node && w->thread != sys::thread_token()",
         "w->current == &node"),
+    "objects_that_work_are_emptied_too": bug(
+        "unit/page/retain.cpp",
+        "held_before_.exchange(now, std::memory_order_relaxed) == now && now != 0",
+        "now != 0"),
+    "objects_that_sit_idle_keep_pages": bug(
+        "unit/page/retain.cpp",
+        "ask_idle_clients(); if (owner_ != nullptr)",
+        "if (owner_ != nullptr)"),
+    "arenas_that_sit_idle_keep_pages": bug(
+        "unit/page/retain.cpp",
+        "return_some_of_others(*owner_, 1)",
+        "return_some_of_others(*owner_, 0)"),
+    "devices_that_sit_idle_keep_pieces": bug(
+        "unit/device_allocator/idle.cpp",
+        "return_some_of_others(among_idle_, SIZE_MAX) == 0",
+        "return_some_of_others(among_idle_, 0) == 0"),
+    "idle_owner_ends_while_it_is_called": bug(
+        "unit/reclaim/idle_owners.cpp",
+        "while (is_called(o)) yield();",
+        ""),
     "pages_go_back_when_they_are_given": bug(
         "unit/page/retain.cpp",
         "confirmed_.fetch_sub(pages, std::memory_order_relaxed); put_back(page, pages);",

@@ -27,7 +27,7 @@ std::uint64_t waits_of_the_host(const allocator_machine& m) {
 } // namespace
 
 static_assert(std::is_empty_v<allot::detail::idle_trimmer<allot::retain::on_pressure>>);
-static_assert(sizeof(allot::device_allocator<task_memory>) + 8 == sizeof(allocator));
+static_assert(sizeof(allot::device_allocator<task_memory>) + 48 == sizeof(allocator));
 
 TEST_CASE("device allocator: a piece that rested for the span goes back at a request") {
     allocator_machine m;
@@ -210,4 +210,19 @@ TEST_CASE("device allocator: a capture neither looks nor is disturbed by a look,
     REQUIRE(m.api.destroy_graph(graph));
     gpu.deallocate(p, m.a);
     CHECK(m.sim.hazards() == 0);
+}
+
+TEST_CASE("device allocator: one that sits idle is looked at by requests of another") {
+    allocator_machine m;
+    allocator idle{m.api, unheard, allot::limit{512_MiB}}, busy{m.api, unheard, allot::limit{64_MiB}};
+    std::vector<void*> blocks;
+    for (int i = 0; i < 24; ++i) blocks.push_back(m.used(idle, 16_MiB, m.a));
+    for (void* const p : blocks) idle.deallocate(p, m.a);
+    REQUIRE(idle.used() >= 24 * 16_MiB);
+    for (int span = 0; span < 3; ++span, test_clock::pass(10))
+        for (int i = 0; i < 16; ++i) busy.deallocate(m.used(busy, 256, m.b), m.b);
+    CHECK(idle.used() == 0);
+    CHECK(waits_of_the_host(m) == 0);
+    CHECK(m.sim.hazards() == 0);
+    CHECK(idle.valid());
 }

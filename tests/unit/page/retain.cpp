@@ -10,6 +10,8 @@
 #include <vector>
 
 using namespace allot::literals;
+using allot::limit;
+using allot::page_bytes;
 
 namespace {
 
@@ -153,4 +155,44 @@ TEST_CASE("an arena that looks for nothing carries nothing for it", "[arena][ret
     allot::arena<on_pressure_set> pages{allot::page_bytes{64_KiB}};
     give(pages, take(pages, 2));
     CHECK(pages.trim_idle() == 0);
+}
+
+TEST_CASE("page requests of one object return the memory of another that sits idle", "[retain]") {
+    struct own : allot::policies<idle, allot::heap::per_thread> {};
+    allot::row_manager<own> sits{limit{8_MiB}, page_bytes{64_KiB}}, requests{limit{8_MiB}, page_bytes{64_KiB}};
+    std::vector<void*> rows;
+    for (int i = 0; i < 20'000; ++i) rows.push_back(sits.allocate(64));
+    void* const last = rows.back();
+    rows.pop_back();
+    for (void* const row : rows) sits.release(row);
+    REQUIRE(sits.arena().stats().taken > 16 * 64_KiB); // pages that caches and heaps keep
+    const auto span = [&] {
+        test_clock::ms += 10'000;
+        for (int i = 0; i < 10; ++i) requests.release(requests.allocate(100'000));
+    };
+    span();
+    CHECK(sits.arena().resident() > 16 * 64_KiB);
+    for (int i = 0; i < 4; ++i) span();
+    CHECK(sits.arena().resident() <= 2 * 64_KiB);
+    CHECK(sits.arena().stats().taken == 64_KiB); // of the row that is left
+    sits.release(last);
+    CHECK(sits.stats().live_rows == 0);
+}
+
+TEST_CASE("objects on one arena that sit idle return what they keep, others do not", "[retain]") {
+    struct shares : allot::policies<allot::page::of<allot::arena<idle_set>>> {};
+    allot::arena<idle_set> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{64_MiB}};
+    allot::row_manager<shares> sits{pages}, works{pages};
+    sits.release(sits.allocate(64));
+    std::vector<void*> rows;
+    for (int i = 0; i < 5; ++i) {
+        rows.push_back(works.allocate(100'000));
+        works.release(works.allocate(64));
+        test_clock::ms += 10'000;
+        (void)pages.trim_idle(); // begins a walk
+        (void)pages.trim_idle();
+        CHECK(works.stats().charged == rows.size() * 2 * 64_KiB + 64_KiB); // and the page of the small rows
+    }
+    CHECK(sits.stats().charged == 0);
+    for (void* const row : rows) works.release(row);
 }

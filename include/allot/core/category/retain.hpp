@@ -79,8 +79,10 @@ struct on_pressure {
     static constexpr std::string_view cost = "that of on_call, also at a shortage";
 };
 
-/// Page requests return pages that have been free for `After`; while requests are frequent, none stays free for more
-/// than twice that. Clock: a struct with `static std::uint64_t now() noexcept`, in nanoseconds; tests replace it.
+/// Page requests return pages that have been free for `After`, also of other objects under retain::idle, which may sit
+/// idle. While requests are frequent, none stays free for more than twice that, and one that an object without page
+/// requests keeps unused for more than five times that. Clock: a struct with `static std::uint64_t now() noexcept`, in
+/// nanoseconds; tests replace it.
 template <time_span After, class Clock> struct idle {
     using category = category::retain;
     using needs = types<>;
@@ -91,7 +93,7 @@ template <time_span After, class Clock> struct idle {
     static constexpr time_span after = After;
     static constexpr bool options_valid = After.ms != 0 && After.ms <= std::uint64_t{1} << 40;
     static constexpr std::string_view about =
-        "at a page request, when they have been free for After; and as on_pressure";
+        "at page requests of all objects under retain::idle, when free for After; and as on_pressure";
     static constexpr std::string_view cost =
         "one clock read and at most 8 returned pages per page request; 1 bit per page";
 };
