@@ -123,6 +123,10 @@ BUGS = {
         "unit/reclaim/waiting_products.cpp",
         "if (to < from) note_free();",
         ""),
+    "filled_cache_keeps_slots_though_it_is_shut": bug(
+        "model/relacy_shut_caches.cpp",
+        "filled.store(0, std::memory_order_relaxed); full_fence();",
+        "filled.store(0, std::memory_order_relaxed);"),
     "waiter_is_woken_by_its_own_refund": bug(
         "unit/reclaim/waiting_products.cpp",
         "w->undone.bytes = sum_or_max(w->undone.bytes, bytes);",
