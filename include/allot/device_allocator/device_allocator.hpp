@@ -298,9 +298,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         return f;
     }
     /// Calls visit(stream_stats) for each stream that was used and has not left, or that has free runs.
-    /// Requires: visit calls nothing of this allocator; state_lock_ is held.
+    /// Requires: visit does not call allot, since a lock is held.
     template <class Visit> void visit_streams(Visit visit) const {
         const guard hold{state_lock_};
+        const detail::bars_idle_steps here;
         for (key_type k = stream_tag::first; k < streams_.keys(); ++k) {
             const auto& e = streams_[k];
             if (!e.gone || runs_.free_runs(k) != 0)
@@ -348,6 +349,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     template <class Ledger>
     static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle_of, nullptr};
     ALLOT_NOINLINE void trim_idle_and_others() noexcept {
+        if (detail::steps_are_barred != 0) return;
         if (detail::idle_devices.return_some_of_others(among_idle_, SIZE_MAX) == 0) (void)growth::scan_idle();
     }
     void* refused_as_misuse(misuse kind, std::size_t bytes) noexcept {

@@ -9,6 +9,7 @@
 
 #include <allot/config.hpp>
 #include <allot/reclaim/idle_owners.hpp>
+#include <allot/sys/clock.hpp>
 
 #include <atomic>
 #include <cstdint>

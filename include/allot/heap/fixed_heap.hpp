@@ -201,6 +201,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
 
     void visit_pages(page_visitor visit, void* context) noexcept override {
         const detail::lock_guard hold(lock_);
+        const detail::bars_idle_steps here;
         pages_.for_each([&](page& p) {
             const std::int64_t used = p.used();
             visit(context, {p.base(), 1, p.cut.capacity, used > 0 ? static_cast<std::size_t>(used) : 0});

@@ -194,7 +194,7 @@ class alignas(64) account : detail::tree_node {
     bool remove(account_listener& listener) noexcept;
 
     /// Calls the reclaimer for requests that this account or one above refuses, until it is removed.
-    void add(reclaimer& r) noexcept { tree().reclaimers.add(r, static_cast<detail::tree_node*>(this), shape()); }
+    void add(reclaimer& r) noexcept;
     /// Removes the reclaimer, and waits for a call of it on another thread. Returns: false inside a call of it on this
     /// thread; it is not called again, and must live until a second remove() returns true.
     bool remove(reclaimer& r) noexcept { return tree().reclaimers.remove(r, shape()); }
@@ -253,7 +253,7 @@ class alignas(64) account : detail::tree_node {
     /// Makes a request of this account again that was refused, whenever memory may be free, until it is granted or the
     /// wait ends. As reclaim_for() else.
     template <class Request> bool wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept;
-    /// Memory that is charged here has become unused: lets a request that waits for it ask for it.
+    /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
     void notify_unused() noexcept {
         if (ALLOT_UNLIKELY(!tree().waiters.empty())) announce_unused();
     }

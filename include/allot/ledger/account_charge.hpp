@@ -287,6 +287,7 @@ inline void account_reservation::release() noexcept {
 inline void account::set_limit(std::size_t bytes) noexcept {
     const locked scope(*this);
     totals().set_limit(bytes);
+    scope.tree.announce_end();
     if (totals().total() > bytes) scope.tree.recall_credit(*this);
 }
 inline void account::set_grace(std::size_t bytes) noexcept {

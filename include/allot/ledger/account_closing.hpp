@@ -93,6 +93,7 @@ inline void account::refuse_charges() noexcept {
         if (account& a = *of(&n); a.is_open()) a.set_closed_by(*this);
         n.close_credit();
     });
+    tree().announce_end();
 }
 // Requires the lock.
 inline void account::set_closed_by(account& by) noexcept {

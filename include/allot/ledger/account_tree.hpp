@@ -7,12 +7,14 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/ledger/listener_dispatch.hpp>
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
 #include <allot/reclaim/reclaimers.hpp>
 #include <allot/reclaim/wait_list.hpp>
 #include <allot/sys/mutex.hpp>
+#include <allot/sys/parking.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,6 +26,14 @@ class account_peak;
 
 namespace detail {
 
+// A request that waits in another tree, and ends when its account is closed.
+struct closing_watch {
+    static constexpr std::uint32_t closed = 4; // a signal, beside the waiter's and that of a cancellation
+    explicit closing_watch(sys::parking& where) noexcept : spot(where) {}
+    sys::parking& spot;
+    list_hook<closing_watch> place;
+};
+
 struct account_tree {
     tree_lock lock;
     ALLOT_NO_UNIQUE_ADDRESS listener_dispatch listeners; // `waiting` is in its tail
@@ -34,6 +44,14 @@ struct account_tree {
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
     bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait
     wait_list waiters;
+    intrusive_list<closing_watch, &closing_watch::place> watches;
+
+    // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
+    // the lock.
+    void announce_end() noexcept {
+        waiters.announce_all();
+        for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
+    }
 
     // What recall_some() has done.
     struct recalled {

@@ -51,10 +51,9 @@ class account::waiting_request {
     // Only a limit that others may come below is waited for; not by a thread that others may wait for.
     static bool is_possible(const account& by, const charge_status& why) noexcept {
         if (why.outcome != charge_outcome::over_limit || why.by != refuser::account) return false;
-        if (detail::calls_of_this_thread != nullptr) return false;
+        if (detail::calls_of_this_thread != nullptr || !by.is_open()) return false;
         const locked scope(*why.at, false);
-        return in_tree_of(by, why).can_ever_fit(why.requested) &&
-               !detail::charge_request::is_inside_listener(scope.tree);
+        return limited(by, why).can_ever_fit(why.requested) && !detail::charge_request::is_inside_listener(scope.tree);
     }
 
     // Whether one must be granted before a request of `by`.
@@ -65,14 +64,18 @@ class account::waiting_request {
     }
 
     waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end) noexcept
-        : in_(why.at->root()), cancelled_{wait.end, w_.spot}, end_(end) {
-        w_.by = &in_tree_of(by, why);
+        : by_(by), in_(why.at->root()), cancelled_{wait.end, w_.spot}, end_(end) {
+        w_.by = &limited(by, why);
         {
             const locked scope(in_);
             tries_ = !scope.tree.waiters.is_due_before(w_.by, levels{});
             scope.tree.waiters.add(w_);
             scope.tree.acts_at_unlock = true;
             scope.tree.recall_credit(in_);
+        }
+        if (&by_.root() != &in_) {
+            const locked scope(by_.root(), false);
+            scope.tree.watches.add(closed_);
         }
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
         widen(*why.at);
@@ -83,6 +86,10 @@ class account::waiting_request {
         {
             const locked scope(in_);
             scope.tree.waiters.remove(w_);
+        }
+        if (&by_.root() != &in_) {
+            const locked scope(by_.root(), false);
+            scope.tree.watches.remove(closed_);
         }
         levels::of(w_.widest).settle_waits();
     }
@@ -110,12 +117,15 @@ class account::waiting_request {
         if (is_over_ || is_cancelled()) return false;
         {
             const locked scope(in_);
+            w_.by = &limited(by_, why);
             w_.at = why.at;
             w_.bytes = why.requested;
             w_.also = {why.at, w_.undone_at(why.at)};
             scope.tree.waiters.sleep(w_);
         } // may wake it
-        std::uint32_t signals = w_.spot.wait_until(end_);
+        std::uint32_t signals = 0;
+        do signals = w_.spot.wait_until(end_);
+        while (signals == detail::closing_watch::closed && by_.is_open()); // another account was closed
         {
             const locked scope(in_);
             tries_ = std::exchange(w_.trying, true);
@@ -127,8 +137,9 @@ class account::waiting_request {
     }
 
   private:
-    static const account& in_tree_of(const account& by, const charge_status& why) noexcept {
-        return &by.root() == &why.at->root() ? by : *why.at;
+    // The lowest account whose limits a request must fit that one refused: a buffer's memory may be charged elsewhere.
+    static const account& limited(const account& by, const charge_status& why) noexcept {
+        return levels::is_below(&by, why.at) ? by : *why.at;
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before.
@@ -142,8 +153,10 @@ class account::waiting_request {
         return true;
     }
 
+    const account& by_;
     account& in_; // the root
     detail::waiter w_;
+    detail::closing_watch closed_{w_.spot}; // of by_, if that is in another tree
     const cancellation::sleeper cancelled_;
     const std::uint64_t end_;
     bool tries_ = false, is_over_ = false;
@@ -171,8 +184,9 @@ ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Re
         }
         if (granted) return true;
         if (here.is_cancelled()) why.outcome = charge_outcome::cancelled;
-        if (!waits) return false;
+        if (!waits) break;
     }
+    if (why.outcome == charge_outcome::over_limit && !is_open()) why = why_closed(why.requested);
     return false;
 }
 inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {

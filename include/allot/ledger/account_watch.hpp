@@ -97,6 +97,10 @@ inline bool account::remove(account_listener& listener) noexcept {
         if (r != removal::wait) return r == removal::done;
     }
 }
+inline void account::add(reclaimer& r) noexcept {
+    tree().reclaimers.add(r, static_cast<detail::tree_node*>(this), shape());
+    notify_unused();
+}
 inline void account::add(account_item& item) noexcept {
     const detail::lock_guard whole(shape());
     const locked scope(*this, false);

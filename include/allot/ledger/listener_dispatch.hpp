@@ -12,6 +12,7 @@
 #include <allot/ledger/account_listener.hpp>
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
+#include <allot/reclaim/idle_owners.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sys/thread.hpp>
@@ -117,7 +118,10 @@ class listener_dispatch::round {
         inside_ = true;
         lock_.unlock();
         check_no_lock_is_held("calls a listener");
-        const bool more = call();
+        const bool more = [&] {
+            const bars_idle_steps here;
+            return call();
+        }();
         lock_.lock();
         inside_ = false;
         --it.running_calls_;

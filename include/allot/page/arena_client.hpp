@@ -22,12 +22,13 @@ namespace allot::inline ALLOT_ABI {
 class arena_client : public detail::arena_client_link {
   public:
     /// `bytes_held(self)` returns the bytes that the client holds. `return_pages(self)`, unless it is null, gives
-    /// unused pages back to the arena and returns their number.
+    /// unused pages back to the arena and returns their number; `when_idle`: also once the client sits idle.
     /// Requires: both can be called on any thread; `return_pages` takes no pages; arena, name and self outlive the
     /// client.
     arena_client(arena_base& arena, const char* name, std::size_t (*bytes_held)(const void*), const void* self,
-                 std::size_t (*return_pages)(const void*) noexcept = nullptr) noexcept
-        : arena_(arena), name_(name), bytes_held_(bytes_held), reclaim_(return_pages), self_(self) {
+                 std::size_t (*return_pages)(const void*) noexcept = nullptr, bool when_idle = true) noexcept
+        : arena_(arena), name_(name), bytes_held_(bytes_held), reclaim_(return_pages), self_(self),
+          when_idle_(when_idle) {
         arena_.clients_.add(*this);
     }
     arena_client(const arena_client&) = delete;
@@ -46,6 +47,7 @@ class arena_client : public detail::arena_client_link {
     std::size_t reclaim() const noexcept { return reclaim_ != nullptr ? reclaim_(self_) : 0; }
     // Reclaims, if it holds as much as at the last call.
     void reclaim_if_idle() noexcept {
+        if (!when_idle_) return;
         const std::size_t now = held();
         if (held_before_.exchange(now, std::memory_order_relaxed) == now && now != 0) static_cast<void>(reclaim());
     }
@@ -56,6 +58,7 @@ class arena_client : public detail::arena_client_link {
     std::size_t (*bytes_held_)(const void*);
     std::size_t (*reclaim_)(const void*) noexcept;
     const void* self_;
+    const bool when_idle_;
     std::atomic<std::size_t> held_before_{0};
     bool listed_ = true;
 };
@@ -78,6 +81,7 @@ inline std::size_t arena_base::trim_idle() noexcept {
     return arena_pages::trim_idle();
 }
 ALLOT_NOINLINE inline void arena_base::trim_others_now() noexcept {
+    if (detail::steps_are_barred != 0) return;
     ask_idle_clients();
     if (owner_ != nullptr) static_cast<void>(detail::idle_arenas.return_some_of_others(*owner_, 1));
 }

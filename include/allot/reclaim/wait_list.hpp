@@ -163,6 +163,9 @@ class wait_list {
             w.announced = w.announced || (w.trying ? &w != from : missed_it && levels.is_below(at, w.at));
         });
     }
+    void announce_all() noexcept {
+        each([](waiter& w) { w.announced = true; });
+    }
     // Any thread, without the lock.
     static void signal(waiter* woken) noexcept {
         while (woken != nullptr) {

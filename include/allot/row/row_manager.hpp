@@ -62,7 +62,7 @@ template <class Set> class row_manager {
     explicit row_manager(Values&&... values)
         : core_(value_or<allot::name>({""}, values...).text, this, values...),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
-          client_(arena(), name(), &held, this, &reclaim_for_arena) {
+          client_(arena(), name(), &held, this, &reclaim_for_arena, policies::guard::waits == 0) {
         check_values<product::row_manager, Set, accepted, Values...>();
         check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
         core_.context().write_report = [](void* self, text_writer& out) noexcept {
@@ -284,7 +284,7 @@ template <class Set> class row_manager {
         return core_.ledger().recorder().events();
     }
     /// Calls visit(const page_use&) for each page of slots, and once for all pages of a huge row, in no order. For
-    /// pages of slots the heap's lock is held: visit must not call the manager.
+    /// pages of slots the heap's lock is held: visit must not call allot, other objects neither.
     template <class Visit> void visit_pages(Visit visit) const {
         core_.heaps().for_each([&](heap_base& heap) {
             heap.visit_pages([](void* to, const page_use& use) { (*static_cast<Visit*>(to))(use); }, &visit);

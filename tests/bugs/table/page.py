@@ -22,6 +22,14 @@ BUGS = {
         "threads/arena.cpp",
         "w->current == &node && w->thread != sys::thread_token()",
         "w->current == &node"),
+    "idle_memory_is_returned_in_a_listener": bug(
+        "unit/page/retain.cpp",
+        "if (detail::steps_are_barred != 0) return; ask_idle_clients();",
+        "ask_idle_clients();"),
+    "quarantine_is_emptied_by_requests_of_others": bug(
+        "unit/page/retain.cpp",
+        "if (!when_idle_) return;",
+        ""),
     "objects_that_work_are_emptied_too": bug(
         "unit/page/retain.cpp",
         "held_before_.exchange(now, std::memory_order_relaxed) == now && now != 0",

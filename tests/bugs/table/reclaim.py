@@ -57,8 +57,8 @@ BUGS = {
         "tree().lock.add_deferred(*this);"),
     "waiter_announced_unfenced": bug(
         "model/relacy_accounts.cpp",
-        "scope.tree.recall_credit(in_); } full_fence();",
-        "scope.tree.recall_credit(in_); }"),
+        "scope.tree.watches.add(closed_); } full_fence();",
+        "scope.tree.watches.add(closed_); }"),
     "waiter_sleeps_without_a_look": bug(
         "model/relacy_accounts.cpp",
         "scope.tree.waiters.sleep(w_); } // may wake it",
@@ -123,6 +123,26 @@ BUGS = {
         "unit/reclaim/waiting_products.cpp",
         "if (to < from) note_free();",
         ""),
+    "buffer_waits_at_its_own_account_alone": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "return levels::is_below(&by, why.at) ? by : *why.at;",
+        "return &by.root() == &why.at->root() ? by : *why.at;"),
+    "closed_account_wakes_no_buffer": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "n.close_credit(); }); tree().announce_end();",
+        "n.close_credit(); });"),
+    "lower_limit_wakes_no_buffer": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "scope.tree.announce_end();",
+        ""),
+    "account_of_another_tree_closes_unseen": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "scope.tree.watches.add(closed_);",
+        "std::uint64_t{};"),
+    "added_reclaimer_wakes_nobody": bug(
+        "unit/reclaim/waiting_products.cpp",
+        "static_cast<detail::tree_node*>(this), shape()); notify_unused();",
+        "static_cast<detail::tree_node*>(this), shape());"),
     "filled_cache_keeps_slots_though_it_is_shut": bug(
         "model/relacy_shut_caches.cpp",
         "filled.store(0, std::memory_order_relaxed); full_fence();",
@@ -181,8 +201,8 @@ BUGS = {
         "most_cost"),
     "one_that_waits_in_a_call": bug(
         "unit/reclaim/waiting.cpp",
-        "if (detail::calls_of_this_thread != nullptr) return false;",
-        ""),
+        "detail::calls_of_this_thread != nullptr || !by.is_open()",
+        "!by.is_open()"),
     "cancelled_wait_goes_on": bug(
         "unit/reclaim/waiting.cpp",
         "s->spot.signal(cancelled);",
@@ -193,7 +213,7 @@ BUGS = {
         "return true;"),
     "impossible_request_waits": bug(
         "unit/reclaim/waiting.cpp",
-        "return in_tree_of(by, why).can_ever_fit(why.requested) && !",
+        "return limited(by, why).can_ever_fit(why.requested) && !",
         "return !"),
     "one_refund_lets_all_pass": bug(
         "unit/reclaim/waiting.cpp",

@@ -1,6 +1,7 @@
 // When an arena's free pages go back to the system: each answer of `retain`, by an injected clock.
 #include <support/catch.hpp>
 
+#include <allot/ledger/tree.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/row_manager.hpp>
 
@@ -195,4 +196,34 @@ TEST_CASE("objects on one arena that sit idle return what they keep, others do n
     }
     CHECK(sits.stats().charged == 0);
     for (void* const row : rows) works.release(row);
+}
+
+TEST_CASE("a request in a listener returns nothing of others, and a quarantine is kept", "[retain]") {
+    struct charged : allot::policies<idle, allot::ledger::tree> {};
+    struct waits : allot::policies<idle, allot::guard::quarantine<100>> {};
+    allot::account tree{allot::name{"tree"}};
+    allot::row_manager<charged> sits{tree, limit{8_MiB}, page_bytes{64_KiB}};
+    allot::row_manager<waits> kept{limit{8_MiB}, page_bytes{64_KiB}};
+    allot::row_manager<idle_set> requests{limit{8_MiB}, page_bytes{64_KiB}};
+    sits.release(sits.allocate(64));
+    kept.release(kept.allocate(64));
+    const auto spans = [&] {
+        for (int s = 0; s < 5; ++s, test_clock::ms += 10'000)
+            for (int i = 0; i < 10; ++i) requests.release(requests.allocate(100'000));
+    };
+    struct listens : allot::account_listener {
+        explicit listens(void (*call)(void*), void* with) : call_(call), with_(with) {}
+        void after(const allot::account&, std::size_t, const allot::charge_status&) noexcept override { call_(with_); }
+        void (*call_)(void*);
+        void* with_;
+    } listener{[](void* to) { (*static_cast<decltype(spans)*>(to))(); },
+               const_cast<void*>(static_cast<const void*>(&spans))};
+    tree.add(listener);
+    (void)tree.try_charge(1);
+    CHECK(sits.stats().charged == 64_KiB);
+    tree.remove(listener);
+    spans();
+    CHECK(sits.stats().charged == 0);
+    CHECK(kept.stats().charged == 64_KiB);
+    tree.refund(1);
 }

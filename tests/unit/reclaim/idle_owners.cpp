@@ -4,10 +4,9 @@
 #include <allot/reclaim/idle_owners.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <thread>
-#include <vector>
 
 using allot::detail::idle_entry;
 using allot::detail::idle_owners;
@@ -51,37 +50,53 @@ TEST_CASE("others are called in turn, until one returns memory", "[reclaim][reta
     all.remove(e[0]);
 }
 
-TEST_CASE("an owner that has left is not called", "[reclaim][retain]") {
-    struct shared_object {
-        std::atomic<bool> alive{true};
-        std::atomic<std::uint32_t>* late = nullptr;
+TEST_CASE("an owner that leaves waits for a call of it", "[reclaim][retain]") {
+    struct slow_object {
+        std::atomic<bool> called{false}, leaves{false}, alive{true}, late{false};
         std::size_t trim_idle() noexcept {
-            for (int i = 0; i < 100; ++i)
-                if (!alive.load(std::memory_order_relaxed)) late->fetch_add(1, std::memory_order_relaxed);
+            called = true;
+            while (!leaves) std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            late = !alive;
             return 0;
         }
     };
     idle_owners all;
-    std::atomic<std::uint32_t> late{0};
+    slow_object slow, own;
+    idle_entry<slow_object, true> e{slow}, me{own};
+    all.add(e);
+    std::thread requests{[&] { (void)all.return_some_of_others(me, 1); }};
+    while (!slow.called) std::this_thread::yield();
+    slow.leaves = true;
+    all.remove(e);
+    slow.alive = false;
+    requests.join();
+    CHECK_FALSE(slow.late);
+    CHECK(all.return_some_of_others(me, 8) == 0);
+}
+
+TEST_CASE("owners come and leave beside requests", "[reclaim][retain]") {
+    struct short_object {
+        std::atomic<bool> alive{true};
+        std::size_t trim_idle() noexcept { return alive.load() ? 0 : 1; }
+    };
+    idle_owners all;
     std::atomic<bool> ends{false};
+    std::atomic<std::size_t> late{0};
     const auto comes_and_leaves = [&] {
         for (int i = 0; i < 2000; ++i) {
-            shared_object o;
-            o.late = &late;
-            idle_entry<shared_object, true> e{o};
+            short_object o;
+            idle_entry<short_object, true> e{o};
             all.add(e);
-            (void)all.return_some_of_others(e, 2);
+            late += all.return_some_of_others(e, 2);
             all.remove(e);
-            o.alive.store(false, std::memory_order_relaxed);
+            o.alive = false;
         }
     };
     std::thread requests{[&] {
-        shared_object own;
-        own.late = &late;
-        idle_entry<shared_object, true> e{own};
-        all.add(e);
-        while (!ends.load(std::memory_order_relaxed)) (void)all.return_some_of_others(e, 8);
-        all.remove(e);
+        short_object own;
+        idle_entry<short_object, true> e{own};
+        while (!ends) late += all.return_some_of_others(e, 8);
     }};
     std::thread other{comes_and_leaves};
     comes_and_leaves();

@@ -118,7 +118,9 @@ TEST_CASE("a closed account and a cancellation end a wait with their status, a d
         query{root, name{"query"}, allot::leak_sink{[](void*, std::string_view) noexcept {}, nullptr}};
     REQUIRE(full.try_charge(100));
     CHECK(query.charge_for(10, 0_ms).outcome == charge_outcome::over_limit);
+    const std::uint64_t before = root.stats().refused;
     CHECK(query.charge_for(101, allot::forever).outcome == charge_outcome::over_limit); // can never be
+    CHECK(root.stats().refused == before + 1);                                          // so it is tried once
     CHECK(query.charge_for(10, std::chrono::milliseconds(2)).at == &root);
     std::uint64_t refused = root.stats().refused;
     {

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -324,6 +325,27 @@ TEST_CASE("a buffer whose memory is charged in its own tree sleeps until there i
     CHECK(got.size() == 3_MiB);
 }
 
+TEST_CASE("a buffer sleeps while an account refuses its memory that is not above the buffer's", "[reclaim][waiting]") {
+    const support::rescue ends{"a buffer that waits for memory of another account"};
+    account engine{name{"engine"}}, pool{engine, name{"pool"}, limit{1_MiB}}, query{engine, name{"query"}};
+    allot::row_manager<quiet> rows{pool, small};
+    allot::buffer_memory memory{rows};
+    account full{pool, name{"full"}};
+    for (const std::size_t bytes : {std::size_t{600}, std::size_t{100'000}}) {
+        REQUIRE(full.try_charge(pool.headroom()));
+        std::uint64_t before = 0;
+        const auto got = meanwhile(
+            pool, [&] { return memory.allocate_for(query, bytes, allot::forever); },
+            [&] {
+                before = pool.stats().refused;
+                std::this_thread::sleep_for(std::chrono::milliseconds{5});
+                CHECK(pool.stats().refused == before);
+                full.refund(full.used());
+            });
+        CHECK(got.size() == bytes);
+    }
+}
+
 TEST_CASE("small buffers whose memory is charged in their own tree sleep until there is room", "[reclaim][waiting]") {
     const support::rescue ends{"small buffers that wait for ever"};
     account engine{name{"engine"}, limit{1_MiB}}, beside{engine, name{"beside"}};
@@ -344,6 +366,59 @@ TEST_CASE("small buffers whose memory is charged in their own tree sleep until t
     CHECK(a.size() == 4000);
     CHECK(b.size() == 4000);
     beside.refund(beside.used());
+}
+
+TEST_CASE("a buffer that waits for its memory ends when its account or that of the memory is closed",
+          "[reclaim][waiting]") {
+    const support::rescue ends{"a buffer that waits for a closed account"};
+    account engine{name{"engine"}, limit{1_MiB}}, above{engine, name{"above"}}, full{engine, name{"full"}};
+    allot::row_manager<quiet> rows{above, small, name{"rows"}, unheard};
+    allot::buffer_memory memory{rows};
+    REQUIRE(full.try_charge(1_MiB));
+    charge_status why;
+    const auto ends_by = [&](account& query, auto then) {
+        CHECK_FALSE(meanwhile(engine, [&] { return memory.allocate_for(query, 4000, allot::forever, &why); }, then));
+        return std::string_view{why.name};
+    };
+    account query{engine, name{"query"}}, elsewhere{name{"elsewhere"}}, other{engine, name{"other"}};
+    CHECK(ends_by(query, [&] { query.close(); }) == "query");
+    CHECK(why.outcome == charge_outcome::closed);
+    CHECK(ends_by(elsewhere, [&] { elsewhere.close(); }) == "elsewhere"); // another tree
+    CHECK(why.outcome == charge_outcome::closed);
+    CHECK(ends_by(other, [&] { above.set_limit(1000); }) == "above"); // not above the buffer
+    CHECK(why.outcome == charge_outcome::over_limit);
+    above.set_limit(2_MiB);
+    CHECK(ends_by(other, [&] { above.close(); }) == "above");
+    CHECK(why.outcome == charge_outcome::closed);
+    full.refund(1_MiB);
+}
+
+TEST_CASE("a reclaimer that is added, or that has more to free, serves a request that waits", "[reclaim][waiting]") {
+    const support::rescue ends{"a request that no reclaimer serves"};
+    struct cache : allot::reclaimer {
+        explicit cache(account& a) : reclaimer("cache", 2), of(a) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            const std::size_t n = has.exchange(0);
+            of.refund(n);
+            return n != 0;
+        }
+        account& of;
+        std::atomic<std::size_t> has{0};
+    };
+    account engine{name{"engine"}, limit{1000}}, query{engine, name{"query"}}, kept{engine, name{"kept"}};
+    REQUIRE(kept.try_charge(1000));
+    cache cached{kept};
+    cached.has = 400;
+    const auto wait = [&](std::size_t bytes) {
+        return [&query, bytes] { return query.charge_for(bytes, allot::forever).charged(); };
+    };
+    CHECK(meanwhile(engine, wait(400), [&] { kept.add(cached); }));
+    CHECK(meanwhile(engine, wait(600), [&] {
+        cached.has = 600;
+        kept.notify_unused();
+    }));
+    CHECK(kept.remove(cached));
+    query.refund(1000);
 }
 
 TEST_CASE("device memory waits for what another allocator frees", "[reclaim][waiting][device]") {
