@@ -227,7 +227,7 @@ TEMPLATE_TEST_CASE("a request that waits at its own limit leaves the caches of o
             query.refund(1_MiB);
         });
     CHECK(s.fitted());
-    // Its limit is raised, so the engine's refuses.
+    // Bytes of it are charged elsewhere, so the engine's limit refuses.
     void* const last = rows.try_allocate(1000);
     rows.trim(), blocks.trim();
     const std::size_t more = 63_MiB - beside.used();
@@ -235,12 +235,12 @@ TEMPLATE_TEST_CASE("a request that waits at its own limit leaves the caches of o
     s = meanwhile(
         query, [&] { return query.charge_for(64_KiB, allot::forever); },
         [&] {
-            query.set_limit(2_MiB);
+            CHECK(account::transfer(query, beside, 64_KiB).charged());
             while (engine.stats().refused == 0 || query.stats().waiting == 0) std::this_thread::yield();
             rows.release(last); // the last one in its page
         });
     CHECK(s.fitted());
-    query.refund(query.used()), beside.refund(more);
+    query.refund(query.used()), beside.refund(more + 64_KiB);
     CHECK(cached_after_use());
 }
 
