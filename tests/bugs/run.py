@@ -46,9 +46,9 @@ CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/loc
              if (p / "include/cccl/cuda/memory_resource").exists()), None)
 RELACY = next((p for p in map(pathlib.Path, ("/usr/include", "/usr/local/include", TESTS.parent / "build/deps/root/usr/include"))
                if (p / "relacy/relacy.hpp").exists()), None)
+RUNS_OF_THREADS = 3  # at most: beside other work a race may not happen in one run
 # A test that does not end spins, or stands still: told by processor time, so that a busy machine makes no test red. The slowest
 # green one needs 11 s; none uses less than a hundredth of a processor for LOOKS looks.
-RUNS_OF_THREADS = 3  # at most: beside other work a race may not happen in one run
 MOST_SECONDS = 45
 LOOK_SECONDS, LOOKS = 5, 5
 ENDLESS = "did not end: "
