@@ -9,6 +9,7 @@
 #include <allot/fit/buddy.hpp>
 #include <allot/fit/slabs.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/oom/state_machine.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>
@@ -102,6 +103,7 @@ void answers(category::spill) {
 void answers(category::oom) {
     answer<oom::null>("null");
     answer<oom::raise>("raise");
+    answer<oom::state_machine>("state_machine");
 }
 void answers(category::retain) {
     answer<retain::never>("never");

@@ -19,6 +19,9 @@ struct decimal {
 /// A value; std::monostate is null.
 using cell = std::variant<std::monostate, std::int64_t, decimal, std::string>;
 
+/// The rows of an answer that lists the first of many.
+inline constexpr std::size_t most_listed = 20;
+
 struct answer {
     std::string name;
     std::string title;

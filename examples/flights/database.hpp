@@ -9,7 +9,7 @@ namespace flights {
 
 /// The row managers of the four tables. Outlives the tables.
 template <class Rows> struct sources {
-    explicit sources(engine& memory) : load(memory, "load") {}
+    explicit sources(const workspace& memory) : load(memory, "load") {}
 
     query_account load;
     operator_account read{load, "read"};
@@ -28,20 +28,28 @@ template <class Rows> struct device_memory {
     table_memory<Rows> chunks{copy, "chunks"};
 };
 
+/// Where the flights of a database are in the order of all, for the query `sorted`. As a rule they are all.
+struct place_in_order {
+    std::size_t all = 0; // flights; 0: those of the database
+    std::size_t before = 0, shown = 0;
+    std::uint64_t sum = 0; // of those before
+};
+
 template <class Rows> struct database {
-    database(engine& of, sources<Rows>& from, unsigned threads)
+    database(const workspace& of, sources<Rows>& from, unsigned threads)
         : memory(of), workers(threads), flights(from.flights.memory), airlines(from.airlines.memory),
           planes(from.planes.memory), airports(from.airports.memory) {}
 
-    void note(const char* when) { log.note(memory, when); }
+    void note(const char* when) { log.note(memory.all, when); }
 
-    engine& memory;
+    workspace memory;
     team workers;
     memory_log log;
     table<flight> flights;
     table<airline> airlines;
     table<plane> planes;
     table<airport> airports;
+    place_in_order place;
 };
 
 } // namespace flights

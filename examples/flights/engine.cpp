@@ -13,6 +13,7 @@ memory_use engine::measure(std::string when) const {
     use.committed = pages.stats().committed;
     use.resident = pages.resident();
     use.peak = account.peak();
+    const std::lock_guard held{lock_};
     for (const table_memory_base* t : tables_) t->add_to(use);
     std::sort(use.heaps.begin(), use.heaps.end(),
               [](const heap_line& a, const heap_line& b) { return a.bytes > b.bytes; });

@@ -6,7 +6,8 @@
 //
 // All row managers share the arena, so pages that one returns can be used by another; accounts limit each of them. If a
 // request fails at the limit of an operator (--operator-limit), the job continues without that query.
-// Threads: one thread creates and destroys queries, operators and tables; any thread uses their rows.
+// With --tasks an arbiter decides over requests that the program's limit refuses, and the arena has no limit.
+// Threads: any.
 #pragma once
 #include "memory_log.hpp"
 #include "options.hpp"
@@ -14,9 +15,11 @@
 #include <allot/adapt/pmr.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/oom/state_machine.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
 #include <array>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -27,9 +30,11 @@ namespace flights {
 using page_arena = allot::arena<>;
 
 /// A policy set over the engine's arena that charges the account passed to the constructor. A request that is refused
-/// asks for what is kept for later rounds (kept.hpp).
+/// asks for what is kept for later rounds (kept.hpp); on a thread of a task it waits, and may be rolled back
+/// (tasks.hpp).
 template <class Set>
-struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree, allot::spill::chain> {};
+struct charged : allot::with<Set, allot::page::of<page_arena>, allot::ledger::tree, allot::spill::chain,
+                             allot::oom::state_machine> {};
 
 /// An operator's limit was too small.
 struct refusal {
@@ -56,9 +61,10 @@ class table_memory_base {
 class engine {
   public:
     explicit engine(const options& from)
-        : asked(from),
-          pages{allot::limit{from.memory}, allot::page_bytes{page_size(from.memory)}, allot::name{"flights"}},
-          account{allot::name{"flights"}, allot::limit{from.memory}} {
+        : asked(from), pages{allot::limit{from.tasks != 0 ? SIZE_MAX : from.memory},
+                             allot::page_bytes{page_size(from.memory)}, allot::name{"flights"}},
+          account{allot::name{"flights"}, allot::limit{from.memory},
+                  from.tasks != 0 ? allot::judged_by(tasks) : allot::judged_by{}} {
         if (from.explain_memory) account.keep_peak(&fullest_);
     }
 
@@ -69,6 +75,7 @@ class engine {
   public:
     const options& asked;
     page_arena pages;
+    allot::oom::arbiter tasks;
     allot::account account;
 
     /// The tree of accounts at the peak; later peaks are not recorded.
@@ -76,10 +83,17 @@ class engine {
         account.keep_peak(nullptr);
         return fullest_;
     }
-    void open(table_memory_base& table) { tables_.push_back(&table); }
-    void end(table_memory_base& table) { std::erase(tables_, &table); }
+    void open(table_memory_base& table) {
+        const std::lock_guard held{lock_};
+        tables_.push_back(&table);
+    }
+    void end(table_memory_base& table) {
+        const std::lock_guard held{lock_};
+        std::erase(tables_, &table);
+    }
     memory_use measure(std::string when) const;
     void release_empty_pages() {
+        const std::lock_guard held{lock_};
         for (table_memory_base* t : tables_) t->release_empty_pages();
     }
 
@@ -87,12 +101,22 @@ class engine {
     /// Small pages, since many small managers share them: a 256th of the limit, 64 KiB (the arena's least) to 1 MiB.
     static std::size_t page_size(std::size_t memory) { return std::min(memory / 256, std::size_t{1} << 20); }
 
+    mutable std::mutex lock_; // of the list
     std::vector<table_memory_base*> tables_;
+};
+
+/// Where a query works: the engine, and the account that it is charged to: the program's, or a task's.
+struct workspace {
+    workspace(engine& e) : all(e), account(e.account) {}
+    workspace(engine& e, allot::account& of) : all(e), account(of) {}
+
+    engine& all;
+    allot::account& account;
 };
 
 class query_account {
   public:
-    query_account(engine& e, const char* name) : of(e), account{e.account, allot::name{name}} {}
+    query_account(const workspace& w, const char* name) : of(w.all), account{w.account, allot::name{name}} {}
 
     engine& of;
     allot::account account;

@@ -5,57 +5,16 @@
 #include "device/device.hpp"
 #include "kept.hpp"
 #include "kept_answers.hpp"
-#include "loader.hpp"
-#include "options.hpp"
 #include "outcome.hpp"
-#include "queries/carriers.hpp"
-#include "queries/delays.hpp"
-#include "queries/months.hpp"
-#include "queries/routes.hpp"
-#include "queries/sorted.hpp"
+#include "questions.hpp"
+#include "stopwatch.hpp"
+#include "tasks.hpp"
 #include <algorithm>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>
-#include <allot/use/drill.hpp>
-#include <bit>
-#include <chrono>
 #include <optional>
 
 namespace flights {
-
-class stopwatch {
-  public:
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-
-  private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-template <class Rows> using query = answer (*)(database<Rows>&);
-
-/// In the order of query_names.
-template <class Rows>
-inline constexpr std::array<query<Rows>, query_names.size()> queries{carriers<Rows>, months<Rows>, routes<Rows>,
-                                                                     delays<Rows>, sorted<Rows>};
-
-/// The memory of buffers: use::drill over the engine's pages. It has no account, its buffers have; it returns free
-/// pages when the arena is short of them.
-class buffer_pool {
-  public:
-    explicit buffer_pool(engine& of)
-        : pool_{of.pages, allot::name{"blocks"}, allot::limit{of.asked.memory}, chunk_for(of.asked.memory)} {}
-
-    allot::buffer_memory memory() { return pool_; }
-
-  private:
-    struct drill_on_pages : allot::with<allot::use::drill, allot::page::of<page_arena>> {};
-
-    /// Drill's 16 MiB if the limit is large, else a 32nd of the limit, but at least one block.
-    static allot::chunk_bytes chunk_for(std::size_t limit) {
-        return {std::clamp(std::bit_floor(limit / 32), csv::block_bytes, allot::use::drill::chunk.bytes)};
-    }
-    allot::chunk_arena<drill_on_pages> pool_;
-};
 
 /// What is kept for the next round. Pieces of files are given up before answers.
 struct kept_for_next_round {
@@ -79,17 +38,12 @@ template <class Rows> struct job_memory {
 };
 
 template <class Rows> void read_tables(job_memory<Rows>& memory, database<Rows>& db, outcome& out) {
-    const options& asked = memory.all.asked;
     allot::account by{memory.from.read.account, allot::name{"load/read/blocks"}};
     const csv::block_memory blocks{memory.buffers.memory(), by, memory.next ? &memory.next->pieces : nullptr};
-    sources<Rows>& from = memory.from;
     progress shown;
     const stopwatch reading;
     out.files.clear();
-    out.files.push_back(load(from.flights, blocks, db.workers, asked.flights, db.flights, shown));
-    out.files.push_back(load(from.airlines, blocks, db.workers, asked.airlines, db.airlines, shown));
-    out.files.push_back(load(from.planes, blocks, db.workers, asked.planes, db.planes, shown));
-    out.files.push_back(load(from.airports, blocks, db.workers, asked.airports, db.airports, shown));
+    out.files = read_files(memory.from, blocks, memory.all.asked, db, all_rows{}, shown);
     out.reading = reading.seconds();
     ++out.readings;
 }
@@ -154,6 +108,16 @@ template <class Rows> void read_and_answer(job_memory<Rows>& memory, outcome& ou
     if (out.fullest.when.empty() || out.fullest.charged < db.log.fullest().charged) out.fullest = db.log.fullest();
 }
 
+template <class Rows> void run_rounds(engine& memory, outcome& out) {
+    job_memory<Rows> all(memory);
+    for (unsigned round = 0; round != memory.asked.rounds; ++round) {
+        read_and_answer(all, out);
+        memory.release_empty_pages();
+    }
+    if (all.next) out.kept = {all.next->pieces.use(), all.next->answers.use()};
+    all.next.reset();
+}
+
 inline void explain(engine& memory, outcome& out) {
     std::vector<char> page(64 * 1024);
     allot::text_writer text{page.data(), page.size()};
@@ -169,13 +133,9 @@ template <class Set> outcome run_job(const options& asked) {
     engine memory{asked};
     outcome out;
     try {
-        job_memory<allot::row_manager<charged<Set>>> all(memory);
-        for (unsigned round = 0; round != asked.rounds; ++round) {
-            read_and_answer(all, out);
-            memory.release_empty_pages();
-        }
-        if (all.next) out.kept = {all.next->pieces.use(), all.next->answers.use()};
-        all.next.reset();
+        using rows = allot::row_manager<charged<Set>>;
+        if (asked.tasks != 0) run_tasks<rows>(memory, out);
+        else run_rounds<rows>(memory, out);
         out.afterwards = memory.measure("afterwards");
     } catch (const allot::out_of_memory& e) {
         if (const auto why = refused_by_operator(e)) throw operator_refused(why->page); // while reading

@@ -14,7 +14,7 @@ namespace flights {
 struct file_read {
     std::string path;
     std::uint64_t bytes = 0;
-    std::uint64_t rows = 0;
+    std::uint64_t rows = 0;      // those that are not kept, too
     std::uint64_t row_bytes = 0; // requested for all rows
     csv::bad_lines bad{};
 };
@@ -67,10 +67,10 @@ csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, 
     return csv::flaw::none;
 }
 
-/// Reads all records of a block into a chunk of the table.
-template <class Row, class Local>
-typename table<Row>::chunk read_block(csv::block& block, const column_places<Row>& places, Local& local,
-                                      csv::bad_lines& bad, std::pmr::memory_resource& memory) {
+/// Reads the records of a block for which keep(row) is true into a chunk of the table; counts the others.
+template <class Row, class Local, class Keep>
+typename table<Row>::chunk read_block(csv::block& block, const column_places<Row>& places, Local& local, Keep keep,
+                                      std::uint64_t& others, csv::bad_lines& bad, std::pmr::memory_resource& memory) {
     typename table<Row>::chunk chunk(&memory);
     chunk.reserve(block.lines + 1);
     csv::record fields;
@@ -84,8 +84,9 @@ typename table<Row>::chunk read_block(csv::block& block, const column_places<Row
             std::string_view column;
             csv::flaw what = csv::split(at, end, fields);
             if (what == csv::flaw::none) what = read_row(fields, places, row, column);
-            if (what == csv::flaw::none) chunk.push_back(store(local, row));
-            else bad.add({line, what, column});
+            if (what != csv::flaw::none) bad.add({line, what, column});
+            else if (keep(row)) chunk.push_back(store(local, row));
+            else ++others;
         }
         at = end;
         line += lines;
@@ -93,9 +94,13 @@ typename table<Row>::chunk read_block(csv::block& block, const column_places<Row
     return chunk;
 }
 
-template <class Row, class Rows>
+struct all_rows {
+    template <class Row> bool operator()(const draft<Row>&) const { return true; }
+};
+
+template <class Row, class Rows, class Keep = all_rows>
 file_read load(table_memory<Rows>& kept, const csv::block_memory& blocks, team& workers, const std::string& path,
-               table<Row>& into, progress& shown) {
+               table<Row>& into, progress& shown, Keep keep = {}) {
     csv::source file(path, blocks, shown);
     const column_places<Row> places(file);
     file_read result{.path = path};
@@ -104,17 +109,19 @@ file_read load(table_memory<Rows>& kept, const csv::block_memory& blocks, team& 
         auto local = kept.rows.local();
         csv::block block(blocks);
         csv::bad_lines bad;
+        std::uint64_t others = 0;
         while (!workers.stopping() && file.next(block)) {
-            auto chunk = read_block<Row>(block, places, local, bad, kept.memory);
+            auto chunk = read_block<Row>(block, places, local, keep, others, bad, kept.memory);
             const std::lock_guard held{lock};
             if (into.chunks.size() <= block.sequence) into.chunks.resize(block.sequence + 1);
             into.chunks[block.sequence] = std::move(chunk);
         }
         const std::lock_guard held{lock};
         result.bad.add_all(bad);
+        result.rows += others;
     });
     result.bytes = file.bytes_read();
-    result.rows = into.rows();
+    result.rows += into.rows();
     into.each([&](const Row& row) { result.row_bytes += bytes_of(row); });
     return result;
 }

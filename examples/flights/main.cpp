@@ -35,7 +35,9 @@ static int run(const options& asked) {
     fmt::print("{}", asked.json ? json_for(result, asked) : page_for(result, asked));
     for (const refusal& r : result.refused) fmt::print(stderr, "{}\n", r.page);
     const bool equal = asked.check.empty() || check(result, asked);
-    if (!equal || !result.device.good()) return exit_code::wrong_answer;
+    const bool as_alone =
+        std::all_of(result.tasks.begin(), result.tasks.end(), [](const task_use& t) { return t.equal; });
+    if (!equal || !as_alone || !result.device.good()) return exit_code::wrong_answer;
     return result.refused.empty() ? exit_code::done : exit_code::out_of_memory;
 }
 

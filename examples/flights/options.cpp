@@ -13,7 +13,8 @@ static const char* const about =
 
 static const char* const ends =
     "Exit codes: 0 success; 1 unexpected error; 2 wrong command line; 3 a file cannot be read, or is not the expected\n"
-    "table; 4 an answer differs from --check, or data copied back from the device differ; 5 no such device;\n"
+    "table; 4 an answer differs from --check, or of a task from that alone, or data copied back from the device "
+    "differ; 5 no such device;\n"
     "12 out of memory: --memory, --operator-limit or --device-memory is too small.";
 
 bool options::asks_for(std::string_view query) const {
@@ -92,6 +93,13 @@ bool parse(int argc, char** argv, options& out, int& code) {
                    "when memory is short")
         ->check(CLI::Range(1u, 1000u).description(""))
         ->type_name("N");
+    app.add_option("--tasks", out.tasks,
+                   "Answer N queries at once, each on one thread, as tasks of an arbiter: with too little memory they "
+                   "wait, begin again, or take a smaller share of the flights at a time. Compares the answers with "
+                   "those of one query after the other")
+        ->check(CLI::Range(1u, 1000u).description(""))
+        ->excludes("--rounds")
+        ->type_name("N");
     app.add_option("--query", out.queries, "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
         ->check(one_of(queries))
         ->type_name("NAME");
@@ -99,6 +107,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
                    "Copy the number columns of the flights to a device as well: " + CLI::detail::join(devices) +
                        " (default none)")
         ->check(one_of(devices))
+        ->excludes("--tasks")
         ->type_name("NAME");
     app.add_option("--device-memory", out.device_memory, "Limit of device memory (default 4M)")
         ->transform(CLI::AsSizeValue(false).description(""))

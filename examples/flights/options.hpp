@@ -12,11 +12,12 @@ namespace flights {
 /// The exit codes of the program.
 namespace exit_code {
 inline constexpr int done = 0;
-inline constexpr int failed = 1;         // an unexpected error
-inline constexpr int usage = 2;          // the command line is wrong
-inline constexpr int bad_input = 3;      // a file cannot be read, or is not the expected table
-inline constexpr int wrong_answer = 4;   // --check found a difference, or data copied back from the device differ
-inline constexpr int no_device = 5;      // --device: there is no such device, or one of its calls failed
+inline constexpr int failed = 1;    // an unexpected error
+inline constexpr int usage = 2;     // the command line is wrong
+inline constexpr int bad_input = 3; // a file cannot be read, or is not the expected table
+inline constexpr int wrong_answer =
+    4;                              // --check or --tasks found a difference, or data copied back from the device differ
+inline constexpr int no_device = 5; // --device: there is no such device, or one of its calls failed
 inline constexpr int out_of_memory = 12; // a limit is too small: the report on stderr shows the holders of memory
 } // namespace exit_code
 
@@ -49,6 +50,7 @@ struct options {
     std::size_t shown_rows = 5; // 0: all
     unsigned threads = 1;
     unsigned rounds = 1;
+    unsigned tasks = 0; // 0: one query after the other
     bool json = false;
     bool describe = false;
     bool explain_memory = false;

@@ -11,6 +11,15 @@
 
 namespace flights {
 
+/// A query that was answered beside others.
+struct task_use {
+    std::string query;
+    bool equal = false; // its answer is that of the query alone
+    std::uint64_t rollbacks = 0, splits = 0;
+    double blocked = 0, lost = 0, seconds = 0; // seconds
+    std::size_t peak = 0;                      // bytes
+};
+
 struct outcome {
     std::vector<file_read> files;        // of the last reading
     std::vector<answer> answers;         // of the last round
@@ -20,6 +29,7 @@ struct outcome {
     std::string accounts, accounts_json; // the tree at its peak, with --explain-memory
     device_outcome device;               // empty name: no device
     std::vector<kept_use> kept;          // with --rounds
+    std::vector<task_use> tasks;         // with --tasks
     unsigned readings = 0;               // rounds in which the files were read
     double reading = 0;                  // seconds
 };

@@ -6,7 +6,7 @@
 
 namespace flights {
 
-progress::progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+progress::progress(bool on) : terminal_(on && ::isatty(STDERR_FILENO) == 1) {}
 
 void progress::begin(const std::string& title, std::uint64_t total) {
     end();

@@ -8,7 +8,7 @@ namespace flights {
 
 class progress {
   public:
-    progress();
+    explicit progress(bool on = true); // off: nothing is shown
     ~progress() { end(); }
     progress(const progress&) = delete;
     progress& operator=(const progress&) = delete;

@@ -136,6 +136,21 @@ std::string draw(const device_outcome& from, std::size_t limit) {
     return out;
 }
 
+std::string draw(const std::vector<task_use>& tasks) {
+    text_table table({"task", "query", "rollbacks", "splits", "blocked", "lost", "time", "peak"});
+    table.left(1);
+    std::size_t equal = 0;
+    for (const task_use& t : tasks) {
+        equal += t.equal ? 1 : 0;
+        table.add({grouped(static_cast<std::uint64_t>(&t - tasks.data()) + 1), t.query, grouped(t.rollbacks),
+                   grouped(t.splits), milliseconds(t.blocked), milliseconds(t.lost), milliseconds(t.seconds),
+                   bytes(t.peak)});
+    }
+    return fmt::format("{} queries at once: {} of their answers equal those alone\n", grouped(tasks.size()),
+                       grouped(equal)) +
+           table.draw("  ") + '\n';
+}
+
 std::string draw(const std::vector<kept_use>& kept, const options& asked, unsigned readings) {
     text_table table(
         {"kept for later rounds", "cost", "kept", "used again", "given up", "bytes freed", "calls", "time"});
@@ -171,14 +186,17 @@ std::string page_for(const outcome& from, const options& asked) {
         read += file.bytes;
         kept += file.row_bytes;
     }
-    std::string out = fmt::format("{} rows: {} of CSV, {} as rows; read in {} on {} thread{}; set {}, limit {}\n\n",
-                                  grouped(rows), bytes(read), bytes(kept), milliseconds(from.reading), asked.threads,
-                                  asked.threads == 1 ? "" : "s", asked.set, bytes(asked.memory));
+    std::string out = fmt::format("{} rows: {} of CSV", grouped(rows), bytes(read));
+    if (from.tasks.empty())
+        out += fmt::format(", {} as rows; read in {} on {} thread{}", bytes(kept), milliseconds(from.reading),
+                           asked.threads, asked.threads == 1 ? "" : "s");
+    out += fmt::format("; set {}, limit {}\n\n", asked.set, bytes(asked.memory));
     for (const answer& a : from.answers) out += draw(a, asked.shown_rows);
     for (const refusal& r : from.refused)
         out += fmt::format("No answer: {} is refused {}; it uses {} of {}\n\n", r.by, bytes(r.requested), bytes(r.used),
                            bytes(r.limit));
     if (!from.device.device.empty()) out += draw(from.device, asked.device_memory);
+    if (!from.tasks.empty()) out += draw(from.tasks);
     if (!from.kept.empty()) out += draw(from.kept, asked, from.readings);
     out += draw(from.fullest, from.afterwards);
     if (!from.accounts.empty()) out += "\nMemory by account: " + from.accounts;

@@ -91,6 +91,15 @@ std::string json_for(const outcome& from, const options& asked) {
                                          {"calls", k.calls},
                                          {"freed", k.freed},
                                          {"seconds", k.seconds}});
+    for (const task_use& t : from.tasks)
+        all["tasks"].push_back({{"query", t.query},
+                                {"equal", t.equal},
+                                {"rollbacks", t.rollbacks},
+                                {"splits", t.splits},
+                                {"blocked_seconds", t.blocked},
+                                {"lost_seconds", t.lost},
+                                {"seconds", t.seconds},
+                                {"peak", t.peak}});
     if (!from.device.device.empty()) all["device"] = to_json(from.device);
     // Text that is not UTF-8 is written with replacement characters.
     return all.dump(2, ' ', false, ordered_json::error_handler_t::replace) + '\n';

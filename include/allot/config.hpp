@@ -3,7 +3,7 @@
 // Every macro is ALLOT_* and always defined. Switches are 0 or 1, so that -Wundef finds a misspelt one. Set them before
 // the first include, or in the build:
 //   ALLOT_CHECKED   misuse aborts with a message, invariants are asserted    (default 0)
-//   ALLOT_FAULTS    tests can make every system call fail                     (default 0)
+//   ALLOT_FAULTS    tests can make every system call fail, and direct threads (default 0)
 //   ALLOT_VALGRIND  client requests for valgrind                              (default 0)
 // The inline namespace ALLOT_ABI changes with the version and with each switch that changes a layout, so that
 // translation units that disagree fail to link.

@@ -37,7 +37,7 @@ NEEDS = {
         using gpu_blocks = allot::policies<allot::page::on_device<allot::device::cuda>>;
         allot::device_allocator<gpu_blocks> memory{allot::device_id{0}};"""),
 }
-TAGS = {"", "cmake", "cpp", "json", "sh", "text"}
+TAGS = {"", "cmake", "cpp", "json", "mermaid", "sh", "text"}
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-unused-parameter", "-Wno-return-type"]
 
 root = pathlib.Path(__file__).resolve().parents[2]

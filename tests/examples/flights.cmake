@@ -82,6 +82,25 @@ add_test(NAME example.flights.rounds.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D rounds=3 -P ${flights_tests}/every_limit.cmake)
 set_tests_properties(example.flights.rounds.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
+# Queries at once, in too little memory: under 3.5 MiB each has to take its flights in shares. Their answers are those of each alone.
+foreach(set IN LISTS flights_sets)
+    flights_test(tasks.${set}
+        OUT "6 queries at once: 6 of their answers equal those alone" "\n +1 +carriers +[1-9][0-9]* +[1-9]" "\n +6 +carriers +[1-9][0-9]* +[1-9]"
+            "5 of 5 answers equal" "limit 3584 KiB" "afterwards: 0 rows, charged 0 B"
+        ARGS --set ${set} --tasks 6 --memory 3584K)
+endforeach()
+flights_test(tasks.enough OUT "2 queries at once: 2 of their answers equal those alone" "\n +1 +months +0 +0 " "\n +2 +months +0 +0 " ARGS --tasks 2 --memory 64M --query months)
+flights_test(tasks.bad_lines OUT "4 queries at once: 4 of their answers equal those alone" "2 of 2 answers equal" ERR "flights.csv: 10 bad lines skipped"
+    ARGS --tasks 4 --query carriers --query sorted --check ${flights_tests}/tricky/expected
+        --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
+flights_test(tasks.json OUT "\"tasks\": .\n    {\n      \"query\": \"delays\",\n      \"equal\": true,\n      \"rollbacks\": [0-9]+," ARGS --tasks 2 --json --memory 6M --query delays)
+flights_test(tasks.rounds CODE 2 ERR "--tasks" ARGS --tasks 2 --rounds 2)
+flights_test(tasks.device CODE 2 ERR "--tasks" ARGS --tasks 2 --device simulated)
+flights_test(tasks.none CODE 2 ERR "--tasks" ARGS --tasks 0)
+add_test(NAME example.flights.tasks.every_limit COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -D set=roxie -D tasks=4 -P ${flights_tests}/every_limit.cmake)
+set_tests_properties(example.flights.tasks.every_limit PROPERTIES LABELS example TIMEOUT 300)
+
 # With a device: all that was copied there comes back as it was, in the order of streams, under the device's limit.
 foreach(set IN ITEMS roxie thor out_of_band)
     flights_test(device.${set}

@@ -18,7 +18,6 @@ struct flight_with_plane {
 
 template <class Rows> answer delays(database<Rows>& db) {
     using joined = allot::row_ptr<flight_with_plane>;
-    constexpr std::size_t shown = 20;
     query_account query(db.memory, "delays");
     operator_account join(query, "join"), sort(query, "sort");
     table_memory<Rows> by_tail(join, "planes"), kept(join, "pairs"), order(sort, "order");
@@ -57,7 +56,7 @@ template <class Rows> answer delays(database<Rows>& db) {
                "The latest departures and their planes",
                {"delay", "date", "carrier", "flight", "from", "to", "tailnum", "manufacturer", "model"},
                {}};
-    for (std::size_t i = 0; i != all.size() && i != shown; ++i) {
+    for (std::size_t i = 0; i != all.size() && i != most_listed; ++i) {
         const flight& f = *all[i]->left;
         const plane* const p = all[i]->right.get();
         out.add({f.dep_delay, date(f.year, f.month, f.day), text_or_null(text(f, flight::carrier)),

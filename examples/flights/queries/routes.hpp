@@ -31,7 +31,6 @@ struct route_group {
 };
 
 template <class Rows> answer routes(database<Rows>& db) {
-    constexpr std::size_t shown = 20;
     query_account query(db.memory, "routes");
     operator_account join(query, "join"), group(query, "group"), sort(query, "sort");
     table_memory<Rows> by_code(join, "airports");
@@ -49,7 +48,7 @@ template <class Rows> answer routes(database<Rows>& db) {
     db.note("routes");
 
     answer out{"routes", "The busiest routes", {"from", "from_airport", "to", "to_airport", "flights", "miles"}, {}};
-    for (std::size_t i = 0; i != sorted.size() && i != shown; ++i) {
+    for (std::size_t i = 0; i != sorted.size() && i != most_listed; ++i) {
         const route_group& g = *sorted[i];
         out.add({text_or_null(g.of.origin), text_or_null(airports.text_of(g.of.origin, airport::airport_name)),
                  text_or_null(g.of.dest), text_or_null(airports.text_of(g.of.dest, airport::airport_name)), g.flights,

@@ -29,13 +29,14 @@ template <class Rows> answer sorted(database<Rows>& db) {
                "All flights in order, five of them",
                {"rank", "delay", "date", "sched_dep_time", "carrier", "flight", "from", "to", "checksum"},
                {}};
-    std::uint64_t sum = 0;
-    for (std::size_t rank = 1, place = 0; rank <= all.size(); ++rank) {
-        const flight& f = *all[rank - 1];
-        sum += rank * order_value(f);
-        const bool reported = rank == 1 + (all.size() - 1) * place / 4;
+    auto& [count, rank, place, sum] = db.place;
+    if (count == 0) count = all.size();
+    for (const flight* const at : all) {
+        const flight& f = *at;
+        sum += ++rank * order_value(f);
+        const bool reported = rank == 1 + (count - 1) * place / 4;
         if (!reported) continue;
-        while (place <= 4 && rank == 1 + (all.size() - 1) * place / 4) ++place;
+        while (place <= 4 && rank == 1 + (count - 1) * place / 4) ++place;
         out.add({number(rank), number_or_null(!f.has_delay(), f.dep_delay), date(f.year, f.month, f.day),
                  number_or_null(f.is_null(flight::sched_dep_column), f.sched_dep_time),
                  text_or_null(text(f, flight::carrier)),

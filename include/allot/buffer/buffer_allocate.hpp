@@ -79,7 +79,7 @@ inline buffer buffer_memory::allocate_for(account& by, std::size_t bytes, const 
                                           charge_status* why) const noexcept {
     charge_status s;
     buffer b = try_allocate(by, bytes, &s);
-    if (!s) by.wait_for(s, wait, [&] { return bool(b = try_allocate(by, bytes, &s)); });
+    if (!s) by.wait_for(s, wait, [&] { return bool(b = try_allocate(by, bytes, &s)); }, true);
     if (why != nullptr) *why = s;
     return b;
 }
@@ -87,6 +87,9 @@ inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
     charge_status s;
     buffer b = try_allocate(by, bytes, &s);
     if (ALLOT_LIKELY(b || bytes == 0)) return b;
+    const auto again = [&] { return bool(b = try_allocate(by, bytes, &s)); };
+    if (by.is_judged() && by.wait_for(s, forever, again, true)) return b;
+    by.raise_verdict(s);
     char line[out_of_memory::line_bytes];
     const auto write_refusal = [&](text_writer& out) {
         out.put("a buffer of ").bytes(bytes).put(" for account ").put(by.name()).put(": ");

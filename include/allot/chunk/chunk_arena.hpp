@@ -104,7 +104,10 @@ template <class Set> class chunk_arena {
     /// Returns: the block; under oom::null none on failure.
     /// Throws: out_of_memory on failure, under oom::raise.
     ALLOT_ALWAYS_INLINE block allocate(std::size_t bytes, std::size_t align = unit) {
-        const block b = try_allocate(bytes, align);
+        const auto again = [&] { return try_allocate(bytes, align); };
+        block b = again();
+        if constexpr (policies::waits)
+            if (ALLOT_UNLIKELY(!b)) b = detail::find_or_be_judged(account(), again, core_.heap().waiting());
         if (ALLOT_LIKELY(b.address != nullptr) || !policies::raises) return b;
         detail::raise_no_block(*this, set_name(), bytes, align);
     }
@@ -138,8 +141,7 @@ template <class Set> class chunk_arena {
         detail::report_status(why, b.address != nullptr, bytes);
         return b;
     }
-    /// Deallocates a block. Null is ignored. Anything but a live block is reported as misuse and ignored. Makes no
-    /// system call.
+    /// Deallocates a block. Null is ignored; anything but a live block too, and is misuse. Makes no system call.
     ALLOT_ALWAYS_INLINE void deallocate(const void* p) noexcept {
         const std::size_t at = core_.heap().distance(p);
         if (ALLOT_LIKELY(is_unit(at))) {
@@ -287,8 +289,7 @@ template <class Set> class chunk_arena {
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
     static core_type& core_of(const void* self) noexcept { return static_cast<const chunk_arena*>(self)->core_; }
     static std::size_t held(const void* self) noexcept { return core_of(self).heap().held_bytes(); }
-    // Committed and resident bytes are those of a private arena; 0 where the arena is shared, since the bytes cannot be
-    // attributed.
+    // Committed and resident bytes of a private arena; 0 where the arena is shared: they cannot be attributed.
     template <class Stats> static Stats item_stats_of(const void* self) noexcept {
         const auto& blocks = *static_cast<const chunk_arena*>(self);
         if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};

@@ -43,7 +43,8 @@ template <class Set> struct chunk_policies {
     static constexpr bool per_thread = answer<category::heap>::by_thread;
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
-    static constexpr bool asks = answer<category::spill>::asks; // reclaimers, before a request fails
+    static constexpr bool asks = answer<category::spill>::asks;          // reclaimers, before a request fails
+    static constexpr bool waits = waits_in_tasks<answer<category::oom>>; // as the arbiter decides
     static constexpr bool shares_arena = requires { typename answer<category::page>::arena_type; };
     static constexpr bool raises = answer<category::oom>::raises;
     static constexpr bool counts = watch::counts;

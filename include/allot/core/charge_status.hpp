@@ -26,10 +26,18 @@ enum class charge_outcome : std::uint8_t {
     no_memory,        // the system, the device, a memory source, or the host for a record, has none; no limit refused
     cancelled,        // not charged: its wait was cancelled
     no_address_space, // an arena has no free run of pages of that size in the address space that it reserved
+    rolled_back,      // not charged: an arbiter rolls the thread back (docs/oom.md)
+    split,            // not charged: the same, and the input must be smaller
+    removed,          // not charged: the thread's task was removed
 };
 
 /// Whether the bytes are charged now.
 constexpr bool is_charged(charge_outcome outcome) noexcept { return outcome <= charge_outcome::forced; }
+/// Whether an arbiter ended the request: its retry scope says how to go on (oom/retry_scope.hpp).
+constexpr bool is_verdict(charge_outcome outcome) noexcept {
+    return outcome == charge_outcome::rolled_back || outcome == charge_outcome::split ||
+           outcome == charge_outcome::removed;
+}
 
 constexpr std::string_view text_of(charge_outcome outcome) noexcept {
     constexpr std::string_view texts[] = {"fits",
@@ -41,7 +49,10 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
                                           "misused",
                                           "no memory",
                                           "cancelled",
-                                          "no address space"};
+                                          "no address space",
+                                          "rolled back",
+                                          "to be split",
+                                          "removed with its task"};
     return texts[static_cast<std::size_t>(outcome)];
 }
 

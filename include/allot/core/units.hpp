@@ -94,6 +94,8 @@ struct time_span {
     template <detail::duration Duration>
     constexpr time_span(const Duration& span) noexcept : ms(detail::whole_ms(span)) {}
 };
+/// For waits: without an end.
+inline constexpr time_span forever{UINT64_MAX};
 
 namespace detail {
 

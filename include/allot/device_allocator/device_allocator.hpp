@@ -106,6 +106,11 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     void* allocate(std::size_t bytes, stream_type stream) { return allocate(bytes, unit, stream); }
     void* allocate(std::size_t bytes, std::size_t align, stream_type stream) {
         if (void* const p = try_allocate(bytes, align, stream); ALLOT_LIKELY(p != nullptr || bytes == 0)) return p;
+        if constexpr (policies::waits)
+            if (caller who; identify(stream, who) && who.allowed == permitted::all) // else the stream is being captured
+                if (void* const p =
+                        detail::find_or_be_judged(account(), [&] { return try_allocate(bytes, align, stream); }))
+                    return p;
         if constexpr (policies::raises) detail::raise_out_of_device_memory(*this, bytes, align);
         else return nullptr;
     }

@@ -8,7 +8,7 @@
 //
 // Invariant: used <= limit at every account after each charge that fitted; used = own + the subtree charges of the
 // children; peak = the most that was used by requests that succeeded.
-// Cost: 512 bytes per account (576 in checked builds), no other memory; a request that climbs takes O(depth).
+// Cost: 576 bytes per account, no other memory; a request that climbs takes O(depth).
 // Threads: any, but for construction and destruction. A refund does not wait for the tree's lock, except with
 // one_thread, a log or listeners, in a closing account, or if the deferred bytes would exceed 2 GiB.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
@@ -45,7 +45,7 @@ namespace allot::inline ALLOT_ABI {
 
 class alignas(64) account : detail::tree_node {
   public:
-    /// Makes a root. Takes in any order: limit, grace, credit_step, one_thread, leak_sink.
+    /// Makes a root. Takes in any order: limit, grace, credit_step, one_thread, leak_sink, an arbiter.
     /// Requires: the name outlives the account.
     /// Throws: out_of_memory if the credit step is larger than credit_step::max_bytes. With std::nothrow the account is
     /// closed instead: see refusal().
@@ -67,7 +67,7 @@ class alignas(64) account : detail::tree_node {
     template <class... Values>
     account(account& parent, allot::name who, const Values&... values) noexcept(given<std::nothrow_t, const Values&...>)
         : account(&parent, detail::account_arguments(who, values...)) {
-        detail::check_account_values<Values...>();
+        detail::check_child_values<Values...>();
         if constexpr (!given<std::nothrow_t, const Values&...>)
             if (!refusal_) raise_not_opened();
     }
@@ -91,13 +91,12 @@ class alignas(64) account : detail::tree_node {
         if (ALLOT_LIKELY(take_credit(bytes))) return {};
         return charge_slow(bytes, mode::checked);
     }
-    /// As try_charge().
-    /// Throws: out_of_memory if refused; its report names the level and the top holders of the tree.
+    /// As try_charge(); on a thread of the root's arbiter it waits while a limit refuses (docs/oom.md).
+    /// Throws: out_of_memory if refused; its report names the level and the top holders of the tree. verdict_error.
     ALLOT_ALWAYS_INLINE charge_status charge(std::size_t bytes) {
         if (ALLOT_LIKELY(take_credit(bytes))) return {};
         const charge_status s = charge_slow(bytes, mode::checked);
-        if (ALLOT_UNLIKELY(!s)) raise_refused(s);
-        return s;
+        return ALLOT_LIKELY(s.charged()) ? s : charge_judged(bytes, s);
     }
     /// As try_charge(), and waits while a limit refuses, until memory is free below it: for other requests to be
     /// refunded, or for a higher limit. Inside a listener or reclaimer it does not wait.
@@ -109,8 +108,7 @@ class alignas(64) account : detail::tree_node {
         if (ALLOT_LIKELY(take_credit(bytes))) return {};
         return charge_slow(bytes, mode::forced);
     }
-    /// Refunds charged bytes. At most a credit step of them stays as this account's credit. Refunding more than was
-    /// charged is reported as misuse.
+    /// Refunds charged bytes. At most a credit step of them stays as credit. More than was charged is misuse.
     /// Threads: any; with one_thread, the account's own.
     ALLOT_ALWAYS_INLINE void refund(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(give_credit(bytes))) return;
@@ -165,7 +163,7 @@ class alignas(64) account : detail::tree_node {
     account& root() const noexcept { return tree_node::root(); }
     /// False once this account or one above has begun to close: charges are refused for good.
     bool is_open() const noexcept { return life_.accepts_charges(); }
-    /// Closed, and its subtree charge returned to the parent. Always false for a root, which keeps its numbers.
+    /// Closed, and its subtree charge returned to the parent. False for a root, which keeps its numbers.
     bool has_ended() const noexcept { return this != &root() && life_.is_closed(); }
     /// Why the account could not be opened (std::nothrow); else a status that fits.
     const charge_status& refusal() const noexcept { return refusal_; }
@@ -179,18 +177,17 @@ class alignas(64) account : detail::tree_node {
     bool close() noexcept;
     /// Refuses charges here and below from now on, waits at most this long for the last refund, then closes.
     bool close(time_span most) noexcept;
-    /// Refuses charges here and below from now on. The last refund, count, item or child that leaves ends the account,
-    /// and then calls `ended`, which may destroy it.
+    /// The same, without a wait: the last refund, count, item or child that leaves ends it, and calls `ended`, which
+    /// may destroy it.
     /// Returns: true if it has ended already; `ended` is not called then.
     bool close_when_drained(void (*ended)(account&, void*) noexcept, void* context = nullptr) noexcept;
 
     // ---- listeners, items, logs -------------------------------------------------------------------------------
 
-    /// Calls the listener for requests of this account and all below, until it is removed. They keep no credit
-    /// meanwhile. A listener that is added already is ignored.
+    /// Calls the listener for requests at and below, which keep no credit meanwhile. One that is added is ignored.
     void add(account_listener& listener) noexcept;
-    /// Removes the listener, and waits for its running calls; inside a call of this tree it does not wait.
-    /// Returns: false if it did not wait and a call still runs. The listener must live until that call returns.
+    /// Removes the listener, and waits for its calls. Returns: false inside a call of this tree while it runs; it must
+    /// live until that call returns.
     bool remove(account_listener& listener) noexcept;
 
     /// Calls the reclaimer for requests that this account or one above refuses, until it is removed.
@@ -202,20 +199,17 @@ class alignas(64) account : detail::tree_node {
     template <class Visit> void visit_reclaimers(Visit visit) const noexcept;
     void add(account_item& item) noexcept;
     void remove(account_item& item) noexcept;
-    /// Counts open buffers and buffer reservations, by 1 or -1. They are reported as leaks, and delay the end of a
-    /// closing account.
-    /// Requires: decrement before you refund, and without your own locks. Do not touch the account after your last
-    /// decrement, which may end it.
+    /// Counts open buffers and buffer reservations. They are reported as leaks, and delay a closing account's end.
+    /// Requires: decrement before you refund, and without your own locks. The last decrement may end the account.
     /// Complexity: one atomic addition while the account is open; the tree's lock while it closes.
     ALLOT_ALWAYS_INLINE void count(counted what, int by) noexcept { count_at(static_cast<unsigned>(what), by); }
     /// Counts one more. Returns: false if the account is closing; nothing is counted then.
     bool count_if_open(counted what) noexcept { return life_.counts().add_if_open(static_cast<unsigned>(what)); }
-    /// Records the account's first event and its last ones with stack traces; null ends it. The account keeps no credit
-    /// meanwhile.
+    /// Records the first event and the last ones with stack traces; null ends it. The account keeps no credit then.
     /// Requires: the log outlives the account, or its removal and every call that runs then.
     void set_log(account_log* log) noexcept;
     account_log* log() const noexcept { return log_.load(std::memory_order_acquire); }
-    /// Copies all accounts of the tree at each new peak of its root, from now on until keep_peak(nullptr).
+    /// Copies all accounts of the tree at each new peak of its root, until keep_peak(nullptr).
     void keep_peak(account_peak* copy) noexcept;
 
     // ---- the tree -------------------------------------------------------------------------------------------
@@ -251,14 +245,18 @@ class alignas(64) account : detail::tree_node {
     static bool reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
                             const reclaimer* but = nullptr, const account* by = nullptr) noexcept;
     /// Makes a request of this account again that was refused, whenever memory may be free, until it is granted or the
-    /// wait ends. As reclaim_for() else.
-    template <class Request> bool wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept;
+    /// wait ends. `charges_others`: it needs further accounts. As reclaim_for() else.
+    template <class Request>
+    bool wait_for(charge_status& why, const wait_limit& wait, Request request, bool charges_others = false) noexcept;
     /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
     void notify_unused() noexcept {
         if (ALLOT_UNLIKELY(!tree().waiters.empty())) announce_unused();
     }
-    /// Whether a request waits that unused memory of this account may serve.
-    bool is_waited_for() const noexcept;
+    /// Whether the calling thread works for a task of the root's arbiter; throws the verdict that refused a request.
+    bool is_judged() const noexcept { return judged_thread() != nullptr; }
+    void raise_verdict(const charge_status& why) const;
+    void write_tasks(text_writer& out) const noexcept; ///< For reports: the tasks of the root's arbiter.
+    bool is_waited_for() const noexcept; ///< Whether a request waits that unused memory of this account may serve.
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -276,7 +274,6 @@ class alignas(64) account : detail::tree_node {
     detail::account_tree& tree() const noexcept { return root().tree_; }
     sys::mutex& shape() const noexcept { return tree().shape; }
 
-    // ---- account_charge.hpp, account_transfer.hpp
     // Checked builds report a second thread of a one_thread account.
     ALLOT_ALWAYS_INLINE void check_thread() noexcept {
         if constexpr (ALLOT_CHECKED != 0)
@@ -320,13 +317,15 @@ class alignas(64) account : detail::tree_node {
     void log_event(const char* what, std::size_t bytes) noexcept {
         if (account_log* const to = log()) to->record(what, bytes, used());
     }
-    // ---- account_waiting.hpp
     struct levels;
     class waiting_request;
+    detail::judged_thread* judged_thread() const noexcept; // the calling one, if the root's arbiter knows it
+    charge_status charge_judged(std::size_t bytes, charge_status s);
+    bool is_ended_at_once(charge_status& why) const noexcept;
+    static bool ended_by(charge_status& why, verdict v) noexcept;
     void announce_unused() noexcept;
     std::uint32_t count_sleeping() const noexcept;
     void settle_waits() const noexcept; // account_charge.hpp
-    // ---- account_closing.hpp
     enum class opening : std::uint8_t { done, wait, ask };
     opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
     void refuse_to_open(const charge_status& why) noexcept;
@@ -349,7 +348,6 @@ class alignas(64) account : detail::tree_node {
     bool end(text_writer& leaks) noexcept;
     bool write_leaks(text_writer& out) const noexcept;
     void notify_child_change(account& parent, bool added) noexcept;
-    // ---- account_watch.hpp, account_peak.hpp
     account_stats stats_now() const noexcept;
     account_stats stats_locked() const noexcept;
     static void copy_peak(const account& root, account_peak& to) noexcept;
@@ -371,8 +369,8 @@ class account::locked {
     explicit locked(const account& a, bool ends = true) noexcept : tree(a.tree()), by_(a), ends_(ends) {
         tree.lock.lock();
     }
-    locked(const account& a, detail::adopt_lock_t, std::size_t refunds) noexcept
-        : tree(a.tree()), by_(a), refunds_(refunds) {}
+    locked(const account& a, detail::adopt_lock_t, std::size_t refunds, bool ends = true) noexcept
+        : tree(a.tree()), by_(a), ends_(ends), refunds_(refunds) {}
     locked(const locked&) = delete;
     locked& operator=(const locked&) = delete;
     ALLOT_ALWAYS_INLINE ~locked() {

@@ -189,9 +189,8 @@ ALLOT_NOINLINE inline bool account::defer_refund(std::size_t bytes) noexcept {
         tree().lock.add_deferred(*this);
         full_fence();
         if (ALLOT_UNLIKELY(!tree().waiters.empty())) {
-            detail::undoing::count(bytes,
-                                   [this](const void* at) { return is_below(*static_cast<const account*>(at)); });
-            const locked settles(*this, false);
+            tree().lock.lock();
+            const locked settles(*this, detail::adopt_lock, bytes, false);
         }
     }
     life_.leave_refund(); // if done, the last access

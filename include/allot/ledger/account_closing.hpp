@@ -20,6 +20,7 @@ inline account::account(account* parent, const detail::account_arguments& reques
     : detail::tree_node(requested.name, parent != nullptr ? parent->root() : *this, parent, requested.limit,
                         requested.grace, requested.has_valid_step() ? requested.step : 0, requested.one_thread),
       leaks_(requested.leaks) {
+    tree_.judged = requested.judged;
     if (!requested.has_valid_step()) {
         refuse_to_open(status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
         return;

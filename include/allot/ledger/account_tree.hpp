@@ -11,6 +11,7 @@
 #include <allot/ledger/listener_dispatch.hpp>
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
+#include <allot/reclaim/judge.hpp>
 #include <allot/reclaim/reclaimers.hpp>
 #include <allot/reclaim/wait_list.hpp>
 #include <allot/sys/mutex.hpp>
@@ -45,11 +46,12 @@ struct account_tree {
     bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait
     wait_list waiters;
     intrusive_list<closing_watch, &closing_watch::place> watches;
+    judged_by judged;
 
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
     // the lock.
     void announce_end() noexcept {
-        waiters.announce_all();
+        waiters.announce_end();
         for (closing_watch* w = watches.first(); w != nullptr; w = watches.after(*w)) w->spot.signal(w->closed);
     }
 

@@ -4,8 +4,10 @@
 // wakes the waiters that fit (reclaim/wait_list.hpp). A refund that is deferred looks for waiters.
 #pragma once
 
+#include <allot/core/retry_error.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/reclaim/find_or_reclaim.hpp>
+#include <allot/reclaim/judge.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/reclaim/wait_list.hpp>
 #include <allot/sync/full_fence.hpp>
@@ -23,6 +25,7 @@ struct account::levels {
     static bool fits(detail::waiter& w, std::size_t promised) noexcept {
         auto& by = const_cast<account&>(of(w.by));
         if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
+        if (w.for_arena) return false;                               // it tries when bytes are refunded
         const std::size_t bytes = detail::sum_or_max(w.bytes, promised);
         limit_check found = check_levels(&by, bytes);
         if (found.charged() && w.also.bytes != 0)
@@ -38,10 +41,13 @@ ALLOT_COLD inline void account::locked::act_and_unlock(const account& by, bool e
     if (refunds != 0) detail::undoing::count(refunds, [&](const void* at) { return levels::is_below(&by, at); });
     if (tree.peak_copy != nullptr) copy_peak(by.root(), *tree.peak_copy);
     account* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
+    if (refunds != 0) tree.waiters.announce_pages();
     detail::waiter* const woken = tree.waiters.wake(levels{});
     tree.acts_at_unlock = tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty();
+    detail::judge* const judge = tree.judged.by;
     tree.lock.unlock();
     detail::wait_list::signal(woken);
+    if (judge != nullptr) judge->deliver();
     end_drained(drained); // the last one may destroy the root
 }
 
@@ -50,10 +56,17 @@ class account::waiting_request {
   public:
     // Only a limit that others may come below is waited for; not by a thread that others may wait for.
     static bool is_possible(const account& by, const charge_status& why) noexcept {
-        if (why.outcome != charge_outcome::over_limit || why.by != refuser::account) return false;
-        if (detail::calls_of_this_thread != nullptr || !by.is_open()) return false;
-        const locked scope(*why.at, false);
-        return limited(by, why).can_ever_fit(why.requested) && !detail::charge_request::is_inside_listener(scope.tree);
+        if (!is_at_limit(by, why)) return false;
+        const locked scope(level(by, why), false);
+        return can_fit(by, why, why.requested) && !detail::charge_request::is_inside_listener(scope.tree);
+    }
+    static bool is_at_limit(const account& by, const charge_status& why) noexcept {
+        return why.outcome == charge_outcome::over_limit && (why.by == refuser::account || is_arena(why)) &&
+               detail::calls_of_this_thread == nullptr && by.is_open();
+    }
+    // An arena knows no accounts: its pages are waited for at the root, where the refunds of its other tenants arrive.
+    static const account& level(const account& by, const charge_status& why) noexcept {
+        return is_arena(why) ? by.root() : *why.at;
     }
 
     // Whether one must be granted before a request of `by`.
@@ -63,9 +76,13 @@ class account::waiting_request {
         return scope.tree.waiters.is_due_before(&by, levels{});
     }
 
-    waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end) noexcept
-        : by_(by), in_(why.at->root()), cancelled_{wait.end, w_.spot}, end_(end) {
+    waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
+                    bool charges_others) noexcept
+        : by_(by), in_(level(by, why).root()), judged_(in_.judged_thread()), cancelled_{wait.end, spot()}, end_(end) {
         w_.by = &limited(by, why);
+        w_.judged = judged_;
+        w_.spot = &spot();
+        w_.charges_others = charges_others;
         {
             const locked scope(in_);
             tries_ = !scope.tree.waiters.is_due_before(w_.by, levels{});
@@ -78,7 +95,7 @@ class account::waiting_request {
             scope.tree.watches.add(closed_);
         }
         full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
-        widen(*why.at);
+        widen(level(by_, why));
     }
     waiting_request(const waiting_request&) = delete;
     waiting_request& operator=(const waiting_request&) = delete;
@@ -92,54 +109,75 @@ class account::waiting_request {
             scope.tree.watches.remove(closed_);
         }
         levels::of(w_.widest).settle_waits();
+        if (judged_ != nullptr && !granted_) is_ended(verdict_) ? judged_->accept() : judged_->give_up();
     }
 
     // Whether the request is to be made now. False: another is first.
     bool tries() const noexcept { return tries_; }
-    bool is_in_tree_of(const charge_status& why) const noexcept { return &why.at->root() == &in_; }
+    bool is_in_tree_of(const charge_status& why) const noexcept { return &level(by_, why).root() == &in_; }
     // With what the try returned, too.
-    bool can_ever_fit(const charge_status& why) const noexcept {
-        const locked scope(in_, false);
-        return why.at->can_ever_fit(detail::sum_or_max(why.requested, w_.undone_at(why.at)));
+    bool can_ever_fit(const charge_status& why) noexcept {
+        {
+            const locked scope(in_, false);
+            if (can_fit(level(by_, why), why, detail::sum_or_max(why.requested, w_.undone_at(why.at)))) return true;
+        }
+        if (judged_ != nullptr && !is_ended(verdict_))
+            verdict_ = judged_->never_fits(in_.tree().judged.kind, why.requested);
+        return false;
     }
-    template <class Request> bool make(Request request) noexcept {
+    template <class Request> bool make(Request request, const charge_status& why) noexcept {
+        if (judged_ != nullptr && is_ended(judged_->announce(in_.tree().judged.kind, why.requested))) return false;
         w_.undone = {};
         detail::trying_of_this_thread = &w_;
-        const bool granted = request();
+        granted_ = request();
         detail::trying_of_this_thread = nullptr;
-        return granted;
+        if (granted_ && judged_ != nullptr) judged_->granted();
+        return granted_;
     }
+    // How the arbiter ended the request; try_again: it did not.
+    verdict ended_by() const noexcept { return verdict_; }
     bool is_cancelled() const noexcept { return cancelled_.is_cancelled(); }
     // Sleeps, unless memory may be free now. True: the request may be made again. False: the time has come, or the wait
     // was cancelled.
     bool sleep(const charge_status& why) noexcept {
-        if (tries_ && widen(*why.at)) return true;
+        if (is_ended(verdict_)) return false;
+        if (tries_ && widen(level(by_, why))) return true;
         if (is_over_ || is_cancelled()) return false;
         {
             const locked scope(in_);
             w_.by = &limited(by_, why);
-            w_.at = why.at;
+            w_.at = &level(by_, why);
+            w_.for_arena = is_arena(why);
             w_.bytes = why.requested;
             w_.also = {why.at, w_.undone_at(why.at)};
             scope.tree.waiters.sleep(w_);
         } // may wake it
         std::uint32_t signals = 0;
-        do signals = w_.spot.wait_until(end_);
-        while (signals == detail::closing_watch::closed && by_.is_open()); // another account was closed
+        do signals = sleep_once();
+        while (sleeps_on(signals));
         {
             const locked scope(in_);
             tries_ = std::exchange(w_.trying, true);
         }
         while (tries_ && (signals & detail::waiter::try_again) == 0)
-            signals |= w_.spot.wait_until(sys::parking::never); // it is being sent, and must not come to a later waiter
-        is_over_ = sys::parking::is_past(end_);                 // though more may be announced
+            signals |= spot().wait_until(sys::parking::never); // it is being sent, and must not come to a later waiter
+        if (judged_ != nullptr) {
+            const verdict now = judged_->look();
+            if (is_ended(now)) return false;
+            tries_ = tries_ || now == verdict::try_again;
+        }
+        is_over_ = sys::parking::is_past(end_); // though more may be announced
         return tries_ && !is_cancelled();
     }
 
   private:
     // The lowest account whose limits a request must fit that one refused: a buffer's memory may be charged elsewhere.
     static const account& limited(const account& by, const charge_status& why) noexcept {
-        return levels::is_below(&by, why.at) ? by : *why.at;
+        return levels::is_below(&by, &level(by, why)) ? by : *why.at;
+    }
+    static bool is_arena(const charge_status& why) noexcept { return why.by == refuser::arena; }
+    static bool can_fit(const account& by, const charge_status& why, std::size_t bytes) noexcept {
+        return is_arena(why) ? bytes <= why.limit : limited(by, why).can_ever_fit(bytes);
     }
     // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
     // now. False: done before.
@@ -153,13 +191,33 @@ class account::waiting_request {
         return true;
     }
 
+    sys::parking& spot() noexcept { return judged_ != nullptr ? judged_->spot : w_.own_spot; }
+    // Whether the arbiter ends the request.
+    bool is_ended(verdict v) noexcept { return (verdict_ = v) > verdict::try_again; }
+    std::uint32_t sleep_once() noexcept {
+        if (judged_ != nullptr && judged_->look() != verdict::sleep) return detail::judged_thread::decided;
+        const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
+        const std::uint32_t signals = spot().wait_until(overdue < end_ ? overdue : end_);
+        if (signals != 0 || overdue >= end_) return signals;
+        judged_->overdue();
+        return detail::judged_thread::decided;
+    }
+    // Whether these signals end no wait: another account was closed, or an arbiter's came late.
+    bool sleeps_on(std::uint32_t signals) const noexcept {
+        if ((signals & detail::waiter::try_again) != 0 || is_cancelled()) return false;
+        if ((signals & detail::judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
+        return signals != 0 && ((signals & detail::closing_watch::closed) == 0 || by_.is_open());
+    }
+
     const account& by_;
     account& in_; // the root
+    detail::judged_thread* const judged_;
     detail::waiter w_;
-    detail::closing_watch closed_{w_.spot}; // of by_, if that is in another tree
+    detail::closing_watch closed_{spot()}; // of by_, if that is in another tree
     const cancellation::sleeper cancelled_;
     const std::uint64_t end_;
-    bool tries_ = false, is_over_ = false;
+    bool tries_ = false, is_over_ = false, granted_ = false;
+    verdict verdict_ = verdict::try_again;
 };
 
 inline bool account::is_waited_for() const noexcept {
@@ -173,22 +231,60 @@ ALLOT_COLD inline void account::announce_unused() noexcept {
 } // may wake one
 inline std::uint32_t account::count_sleeping() const noexcept { return tree().waiters.sleeping_below(this, levels{}); }
 template <class Request>
-ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Request request) noexcept {
+ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Request request,
+                                  bool charges_others) noexcept {
     const std::uint64_t end = wait.deadline();
-    while (waiting_request::is_possible(*this, why)) {
-        waiting_request here{*this, why, wait, end};
-        bool granted = here.tries() && here.make(request), waits = true;
+    if (is_ended_at_once(why)) return false;
+    bool waits = true;
+    while (waits && waiting_request::is_possible(*this, why)) {
+        waiting_request here{*this, why, wait, end, charges_others};
+        bool granted = here.tries() && here.make(request, why);
         while (!granted && waits && waiting_request::is_possible(*this, why) && here.is_in_tree_of(why)) {
             waits = here.can_ever_fit(why) && here.sleep(why);
-            granted = waits && here.make(request);
+            granted = waits && here.make(request, why);
         }
         if (granted) return true;
+        if (ended_by(why, here.ended_by())) return false;
         if (here.is_cancelled()) why.outcome = charge_outcome::cancelled;
-        if (!waits) break;
     }
+    if (waits && is_ended_at_once(why)) return false; // made again, it needs more than the limit
     if (why.outcome == charge_outcome::over_limit && !is_open()) why = why_closed(why.requested);
     return false;
 }
+// Whether the arbiter ends the request before its wait. One that can never fit is split.
+inline bool account::is_ended_at_once(charge_status& why) const noexcept {
+    const account& at = why.at != nullptr ? *why.at : *this;
+    detail::judged_thread* const mine = at.judged_thread();
+    if (mine == nullptr) return false;
+    if (why.outcome == charge_outcome::vetoed)
+        if (const charge_outcome as = mine->take_injected(); as != charge_outcome::fits) return why.outcome = as, true;
+    if (!waiting_request::is_at_limit(*this, why)) return false;
+    verdict v = mine->begin();
+    if (v <= verdict::try_again && !waiting_request::is_possible(*this, why))
+        v = mine->never_fits(why.at->tree().judged.kind, why.requested);
+    if (v > verdict::try_again) mine->accept();
+    return ended_by(why, v);
+}
+inline bool account::ended_by(charge_status& why, verdict v) noexcept {
+    if (v == verdict::roll_back) why.outcome = charge_outcome::rolled_back;
+    if (v == verdict::split) why.outcome = charge_outcome::split;
+    if (v == verdict::removed) why.outcome = charge_outcome::removed;
+    return v > verdict::try_again;
+}
+inline detail::judged_thread* account::judged_thread() const noexcept {
+    detail::judge* const by = tree().judged.by;
+    return by != nullptr ? by->this_thread() : nullptr;
+}
+// A refused charge waits on a thread that the arbiter knows; else it raises.
+ALLOT_COLD inline charge_status account::charge_judged(std::size_t bytes, charge_status s) {
+    if (is_judged() && wait_for(s, forever, [&] { return (s = try_charge(bytes)).charged(); })) return s;
+    raise_verdict(s);
+    raise_refused(s);
+}
+inline void account::write_tasks(text_writer& out) const noexcept {
+    if (const detail::judge* const by = tree().judged.by) by->write_tasks(out);
+}
+inline void account::raise_verdict(const charge_status& why) const { detail::raise_verdict(why, tree().judged.kind); }
 inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
     const auto request = [&](charge_status& s) { return (s = try_charge(bytes)).charged(); };
     charge_status s;

@@ -113,9 +113,10 @@ inline void write_reclaimers(text_writer& out, const account& at) noexcept {
 } // namespace detail
 
 /// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them, or "; no
-/// account holds bytes".
+/// account holds bytes"; then the tasks of its arbiter.
 inline void write_top_holders(text_writer& out, const account& root) noexcept {
     detail::write_holders(out, root, &root);
+    root.write_tasks(out);
 }
 /// The same for the account that refused a request and those below it, unless it is the root; and what was asked to
 /// free memory there, with all calls so far. Nothing where no account refused.

@@ -6,6 +6,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/last_refusal.hpp>
+#include <allot/core/units.hpp>
 
 #include <atomic>
 
@@ -44,6 +45,19 @@ auto find_or_wait(Ledger& ledger, const wait_limit& wait, Again again, Count&...
     (waiting.fetch_add(1, std::memory_order_seq_cst), ...);
     ledger.wait_for(wait, [&] { return static_cast<bool>(got = again()); });
     (waiting.fetch_sub(1, std::memory_order_relaxed), ...);
+    return got;
+}
+
+// The face of oom::state_machine: what again() returns, made after a refusal while the arbiter lets it wait; null if
+// that ends it, or does not know the thread. Throws its verdict.
+template <class Account, class Again, class... Count>
+ALLOT_NOINLINE auto find_or_be_judged(Account& by, Again again, Count&... waiting) {
+    decltype(again()) got{};
+    if (!by.is_judged()) return got;
+    (waiting.fetch_add(1, std::memory_order_seq_cst), ...);
+    by.wait_for(last_refusal, forever, [&] { return static_cast<bool>(got = again()); });
+    (waiting.fetch_sub(1, std::memory_order_relaxed), ...);
+    if (!got) by.raise_verdict(last_refusal);
     return got;
 }
 

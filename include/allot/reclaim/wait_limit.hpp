@@ -16,9 +16,6 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Waits without an end.
-inline constexpr time_span forever{UINT64_MAX};
-
 /// `500_ms`, or `{500_ms, cancellation}`.
 struct wait_limit {
     constexpr wait_limit(time_span longest) noexcept : most(longest) {}

@@ -1,4 +1,4 @@
-// Requests that wait for memory, in the order of their begin.
+// Requests that wait for memory, in the order of their begin; where an arbiter knows both, in its order.
 //
 // A waiter is on the stack of its request. It is `trying` while the request is made again, else it sleeps. Whenever
 // memory may have become free, wake() chooses those that may try: each that fits beside what others try for. One that
@@ -14,11 +14,13 @@
 
 #include <allot/config.hpp>
 #include <allot/reclaim/find_or_reclaim.hpp>
+#include <allot/reclaim/judge.hpp>
 #include <allot/sys/parking.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
@@ -40,7 +42,9 @@ struct waiter {
     bytes_below undone; // of its last try; used by its thread alone, as the next
     bool undoes = false;
     bool trying = true;
-    bool announced = false; // unused memory was, since its last try began
+    bool announced = false;      // unused memory was, since its last try began
+    bool for_arena = false;      // it waits for pages: it tries when bytes are refunded
+    bool charges_others = false; // the request needs further accounts, which the list does not know
     std::uint8_t bypasses = 0;
     std::uint64_t began = 0, slept = 0; // its last try and its last sleep, in the list's count of both
     std::size_t undone_at(const void* account) const noexcept { return undone.account == account ? undone.bytes : 0; }
@@ -48,7 +52,10 @@ struct waiter {
     waiter* next = nullptr; // in the list, a ring
     waiter* prev = nullptr;
     waiter* next_woken = nullptr;
-    sys::parking spot;
+    judged_thread* judged = nullptr; // null: no arbiter knows it
+    bool asks = false;               // judged, and to be said that its last try failed
+    sys::parking own_spot;
+    sys::parking* spot = &own_spot;
 };
 
 // While a try returns what it has taken, since an account refused the rest; null: another reason.
@@ -88,15 +95,16 @@ class wait_list {
 
     void add(waiter& w) noexcept {
         w.began = ++tries_;
-        if (waiter* const f = first()) {
-            w.next = f;
-            w.prev = f->prev;
-            f->prev->next = &w;
-            f->prev = &w;
-        } else {
+        waiter* const f = first();
+        if (f == nullptr) {
             w.next = w.prev = &w;
-            first_.store(&w, std::memory_order_relaxed);
+            return first_.store(&w, std::memory_order_relaxed);
         }
+        waiter* const behind = w.judged != nullptr ? first_behind(w) : nullptr; // null: it is the last
+        w.next = behind != nullptr ? behind : f;
+        w.prev = w.next->prev;
+        w.prev->next = w.next->prev = &w;
+        if (behind == f) first_.store(&w, std::memory_order_relaxed);
     }
     void remove(waiter& w) noexcept {
         if (first() == &w) first_.store(w.next == &w ? nullptr : w.next, std::memory_order_relaxed);
@@ -105,6 +113,7 @@ class wait_list {
     }
     void sleep(waiter& w) noexcept {
         w.trying = false;
+        w.asks = w.judged != nullptr;
         w.slept = tries_;
     }
     // Whether a request of `by` that does not wait yet must not go first: an earlier one was bypassed too often.
@@ -141,7 +150,7 @@ class wait_list {
         each([&](waiter& w) {
             if (w.trying || (due != nullptr && levels.is_below(w.by, due->at))) return;
             const bool fits = levels.fits(w, promised);
-            if (fits || (w.announced && !one_tries)) {
+            if ((fits || (w.announced && !one_tries)) && (w.judged == nullptr || w.judged->may_try())) {
                 promised = sum_or_max(promised, w.needs());
                 woken = set_trying(w, woken);
                 one_tries = true;
@@ -153,31 +162,49 @@ class wait_list {
                 due = &w;
             }
         });
+        each([](waiter& w) {
+            if (!w.trying && std::exchange(w.asks, false)) w.judged->fails(); // once those are chosen that may try
+        });
         return woken;
     }
     // Unused memory of `at` is announced to those that wait for it, or will when their try has ended. A wake() follows.
     // `from`: a waiter that returns it.
     template <class Levels> void announce(const void* at, const Levels& levels, const waiter* from = nullptr) noexcept {
         each([&](waiter& w) {
-            const bool missed_it = from == nullptr || (&w != from && w.slept >= from->began);
-            w.announced = w.announced || (w.trying ? &w != from : missed_it && levels.is_below(at, w.at));
+            if (&w == from) return;
+            const bool missed_it = from == nullptr || w.slept >= from->began;
+            w.announced = w.announced || w.trying || (missed_it && levels.is_below(at, w.at));
         });
     }
-    void announce_all() noexcept {
-        each([](waiter& w) { w.announced = true; });
+    // Bytes were refunded, so an arena may have pages again.
+    void announce_pages() noexcept {
+        each([](waiter& w) { w.announced = w.announced || (w.for_arena && !w.undoes); });
+    }
+    // An account was closed, or its limit lowered: a request that needs further accounts looks whether it was one of
+    // them. A wake() follows, which finds the others that can never fit now.
+    void announce_end() noexcept {
+        each([](waiter& w) { w.announced = w.announced || w.charges_others; });
     }
     // Any thread, without the lock.
     static void signal(waiter* woken) noexcept {
         while (woken != nullptr) {
             waiter& w = *woken;
             woken = w.next_woken; // first: the waiter may end
-            w.spot.signal(waiter::try_again);
+            w.spot->signal(waiter::try_again);
         }
     }
 
   private:
+    waiter* first_behind(const waiter& w) const noexcept {
+        waiter* found = nullptr;
+        each([&](waiter& o) {
+            if (found == nullptr && o.judged != nullptr && w.judged->goes_before(*o.judged)) found = &o;
+        });
+        return found;
+    }
     waiter* set_trying(waiter& w, waiter* woken) noexcept {
         w.trying = true;
+        w.asks = false;
         w.began = ++tries_;
         w.announced = false;
         w.next_woken = woken;

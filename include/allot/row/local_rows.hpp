@@ -12,6 +12,7 @@
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_bins.hpp>
+#include <allot/row/row_failure.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/thread_check.hpp>
@@ -100,7 +101,7 @@ template <class Set> class local_rows {
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
         if (void* const row = find_or_reclaim(bytes, type)) return row;
-        return core_.refuse(bytes, type.name);
+        return detail::wait_or_refuse(core_, bytes, type.name, [&] { return try_allocate(bytes, type); });
     }
 
     detail::row_core<Set>& core_;

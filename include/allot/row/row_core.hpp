@@ -356,7 +356,7 @@ template <class Set> class row_core {
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
         if (void* const row = find_or_reclaim_row(bytes, type)) return row;
-        return refuse(bytes, type.name);
+        return wait_or_refuse(*this, bytes, type.name, [&] { return try_allocate(bytes, type); });
     }
     // For a thread that did not use this manager last. One that only releases has no caches.
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {

@@ -1,4 +1,5 @@
-// The out_of_memory of a row manager: what refused, who holds memory, and what was tried.
+// The end of a request for a row that was refused; the out_of_memory of a row manager: what refused, who holds memory,
+// and what was tried.
 //
 // Cost: a page of text per throw. Threads: any.
 #pragma once
@@ -7,6 +8,7 @@
 #include <allot/core/charge_status.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/text.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>
@@ -26,6 +28,15 @@ template <class Core> [[noreturn]] ALLOT_COLD void raise_no_row(Core& core, std:
         out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
         out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
     });
+}
+
+// Waits first, under oom::state_machine, for what again() returns; then fails as the oom policy says.
+template <class Core, class Again>
+ALLOT_ALWAYS_INLINE void* wait_or_refuse(Core& core, std::size_t bytes, const char* what,
+                                         [[maybe_unused]] Again again) {
+    if constexpr (Core::policies::waits)
+        if (void* const row = find_or_be_judged(core.ledger().account(), again, core.heaps().waiting())) return row;
+    return core.refuse(bytes, what);
 }
 
 } // namespace detail

@@ -11,6 +11,7 @@
 #include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
+#include <allot/row/row_failure.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_ptr.hpp>
 #include <allot/row/row_sampler.hpp>
@@ -60,7 +61,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     /// As row_manager::allocate, for a row of the heap's size and type.
     ALLOT_ALWAYS_INLINE void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_.refuse(heap_.config().row_bytes, heap_.config().name);
+        return detail::wait_or_refuse(core_, heap_.config().row_bytes, heap_.config().name,
+                                      [this] { return try_allocate(); });
     }
     /// As row_manager::allocate_for, for a row of the heap's size and type.
     void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept
@@ -184,7 +186,8 @@ template <class Set, class Heap> class row_heap {
     /// As row_manager::allocate, for a row of the heap's size and type.
     void* allocate() {
         if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return core_->refuse(heap_->config().row_bytes, heap_->config().name);
+        return detail::wait_or_refuse(*core_, heap_->config().row_bytes, heap_->config().name,
+                                      [this] { return try_allocate(); });
     }
     /// As row_manager::allocate_for, for a row of the heap's size and type.
     void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept

@@ -50,6 +50,7 @@ template <class Set> struct row_policies {
     static constexpr bool charges = answer<category::ledger>::charges;
     static constexpr bool in_tree = requires(ledger& l) { l.account(); };
     static constexpr bool asks = answer<category::spill>::asks; // reclaimers, before a request fails
+    static constexpr bool waits = waits_in_tasks<oom>;          // as the arbiter decides
     // A heap of one size has rows of one type; the page header has the type.
     static constexpr bool one_type = unique || packed || !counts;
     static constexpr bool shares_arena = requires { typename page::arena_type; };

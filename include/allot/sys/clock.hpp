@@ -5,6 +5,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/sys/fault.hpp>
 
 #include <cstdint>
 #include <ctime>
@@ -27,7 +28,9 @@ struct coarse_clock {
     static std::uint64_t now() noexcept { return detail::nanoseconds(CLOCK_MONOTONIC_COARSE); }
 };
 struct fine_clock {
-    static std::uint64_t now() noexcept { return detail::nanoseconds(CLOCK_MONOTONIC); }
+    static std::uint64_t now() noexcept {
+        return fault::is_directed() ? fault::now() : detail::nanoseconds(CLOCK_MONOTONIC);
+    }
 };
 
 // The tick rate is constant. To convert ticks to time, read fine_clock at the same two points.

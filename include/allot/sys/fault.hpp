@@ -1,8 +1,11 @@
-// Makes the n-th system call fail, for tests built with ALLOT_FAULTS=1. Empty otherwise.
+// Makes the n-th system call fail, and stands in for the clock and for sleep, for tests built with ALLOT_FAULTS=1.
+// Empty otherwise.
 //
 //     for (n = 1;; ++n) { sys::fault::fail_nth(n); run(); if (!sys::fault::has_failed()) break; }
+//     sys::fault::director = &mine; // a stage: it says what time it is, and which thread runs
 //
-// Threads: the counters are atomic; call fail_nth() while no other thread makes system calls.
+// Threads: the counters are atomic; call fail_nth() while no other thread makes system calls, and set the director
+// while no other thread uses the library.
 #pragma once
 
 #include <allot/config.hpp>
@@ -40,8 +43,30 @@ inline bool should_fail() noexcept {
     if (now) state.has_failed = true;
     return now;
 }
+
+// Runs threads in an order and a time that a test chooses.
+class stage {
+  public:
+    // Of fine_clock.
+    virtual std::uint64_t now() noexcept = 0;
+    // The calling thread sleeps until wake(at), or until `end`; it may wake at any time.
+    virtual void sleep(const void* at, std::uint64_t end) noexcept = 0;
+    virtual void wake(const void* at) noexcept = 0;
+
+  protected:
+    ~stage() = default;
+};
+inline stage* director = nullptr;
+inline bool is_directed() noexcept { return director != nullptr; }
+inline std::uint64_t now() noexcept { return director->now(); }
+inline void sleep(const void* at, std::uint64_t end) noexcept { director->sleep(at, end); }
+inline void wake(const void* at) noexcept { director->wake(at); }
 #else
 constexpr bool should_fail() noexcept { return false; }
+constexpr bool is_directed() noexcept { return false; }
+constexpr std::uint64_t now() noexcept { return 0; }
+constexpr void sleep(const void*, std::uint64_t) noexcept {}
+constexpr void wake(const void*) noexcept {}
 #endif
 
 } // namespace fault

@@ -31,8 +31,10 @@ enum class lock_rank : std::uint8_t {
     heap_walk, // a forced reclaim of a heap
     heap,      // the slots of a heap, or the runs of a chunk arena
     block,     // the views of a buffer's block
+    tasks,     // of an arbiter, while they are reported
     tree_shape,
-    tree, // the accounts of a tree
+    tree,    // the accounts of a tree
+    arbiter, // tasks and threads that share memory
     pages_in_transit,
     idle_pages,
     arena,
@@ -76,8 +78,10 @@ class held_locks {
                                                 "a heap's walk",
                                                 "a heap",
                                                 "a buffer's block",
+                                                "an arbiter's tasks",
                                                 "a tree's shape",
                                                 "a tree of accounts",
+                                                "an arbiter",
                                                 "pages in transit",
                                                 "idle pages",
                                                 "an arena",

@@ -7,6 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/sys/clock.hpp>
+#include <allot/sys/fault.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <atomic>
@@ -42,11 +43,13 @@ class parking {
     void signal(std::uint32_t kind) noexcept {
         std::atomic<std::uint32_t>* const at = &signals_;
         at->fetch_or(kind, std::memory_order_release); // the last access
+        if (fault::is_directed()) return fault::wake(at);
         ::syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     }
 
   private:
     void sleep(std::uint64_t end) noexcept {
+        if (fault::is_directed()) return fault::sleep(&signals_, end);
         timespec t{};
         t.tv_sec = static_cast<std::time_t>(end / 1'000'000'000u);
         t.tv_nsec = static_cast<long>(end % 1'000'000'000u);

@@ -39,17 +39,17 @@ BUGS = {
         "may_hold_credit()"),
     "waiter_announced_behind_its_request": bug(
         "unit/reclaim/waiting.cpp",
-        "bool granted = here.tries() && here.make(request), waits = true;",
+        "bool granted = here.tries() && here.make(request, why), waits = true;",
         "bool granted = false, waits = true;"),
     "deferred_refund_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
-        "const locked settles(*this, false);",
+        "tree().lock.lock(); const locked settles(*this, detail::adopt_lock, bytes, false);",
         "",
         "} else if (ALLOT_UNLIKELY(!lock.try_lock())) {",
         "} else {"),
     "deferred_refund_looks_for_no_waiter": bug(
         "model/relacy_accounts.cpp",
-        "const locked settles(*this, false);",
+        "tree().lock.lock(); const locked settles(*this, detail::adopt_lock, bytes, false);",
         ""),
     "deferred_refund_looks_unfenced": bug(
         "model/relacy_accounts.cpp",
@@ -77,12 +77,12 @@ BUGS = {
         "const bool fits = levels.fits(w, promised) || true;"),
     "announcement_during_a_try_is_lost": bug(
         "unit/reclaim/wait_list.cpp",
-        "w.announced || (w.trying ? &w != from : missed_it && levels.is_below(at, w.at))",
+        "w.announced || w.trying || (missed_it && levels.is_below(at, w.at))",
         "w.announced || (!w.trying && missed_it && levels.is_below(at, w.at))"),
     "announcement_is_for_all_at_once": bug(
         "unit/reclaim/wait_list.cpp",
-        "if (fits || (w.announced && !one_tries)) {",
-        "if (fits || w.announced) {"),
+        "(fits || (w.announced && !one_tries)) &&",
+        "(fits || w.announced) &&"),
     "announcement_is_tried_for_again_and_again": bug(
         "unit/reclaim/wait_list.cpp",
         "w.began = ++tries_; w.announced = false;",
@@ -125,7 +125,7 @@ BUGS = {
         ""),
     "buffer_waits_at_its_own_account_alone": bug(
         "unit/reclaim/waiting_products.cpp",
-        "return levels::is_below(&by, why.at) ? by : *why.at;",
+        "return levels::is_below(&by, &level(by, why)) ? by : *why.at;",
         "return &by.root() == &why.at->root() ? by : *why.at;"),
     "closed_account_wakes_no_buffer": bug(
         "unit/reclaim/waiting_products.cpp",
@@ -134,6 +134,14 @@ BUGS = {
     "lower_limit_wakes_no_buffer": bug(
         "unit/reclaim/waiting_products.cpp",
         "scope.tree.announce_end();",
+        ""),
+    "closed_account_wakes_all": bug(
+        "unit/reclaim/waiting.cpp",
+        "w.announced = w.announced || w.charges_others;",
+        "w.announced = true;"),
+    "refund_wakes_none_that_waits_for_pages": bug(
+        "unit/oom/arenas.cpp",
+        "if (refunds != 0) tree.waiters.announce_pages();",
         ""),
     "account_of_another_tree_closes_unseen": bug(
         "unit/reclaim/waiting_products.cpp",
@@ -201,8 +209,8 @@ BUGS = {
         "most_cost"),
     "one_that_waits_in_a_call": bug(
         "unit/reclaim/waiting.cpp",
-        "detail::calls_of_this_thread != nullptr || !by.is_open()",
-        "!by.is_open()"),
+        "detail::calls_of_this_thread == nullptr && by.is_open()",
+        "by.is_open()"),
     "cancelled_wait_goes_on": bug(
         "unit/reclaim/waiting.cpp",
         "s->spot.signal(cancelled);",
@@ -213,7 +221,7 @@ BUGS = {
         "return true;"),
     "impossible_request_waits": bug(
         "unit/reclaim/waiting.cpp",
-        "return limited(by, why).can_ever_fit(why.requested) && !",
+        "return can_fit(by, why, why.requested) && !",
         "return !"),
     "one_refund_lets_all_pass": bug(
         "unit/reclaim/waiting.cpp",

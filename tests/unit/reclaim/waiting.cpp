@@ -132,6 +132,19 @@ TEST_CASE("a closed account and a cancellation end a wait with their status, a d
     }
     account next{root, name{"next"}};
     {
+        waiting w{next, 10};
+        until_refused(root, refused += 2);
+        while (root.stats().waiting == 0) std::this_thread::yield();
+        account{root, name{"another"}}.close();
+        full.set_limit(100), full.set_limit(SIZE_MAX);
+        CHECK(root.stats().waiting == 1); // neither ends it, so it sleeps on
+        CHECK(root.stats().refused == refused);
+        full.refund(10);
+        CHECK(w.result().fitted());
+        next.refund(10);
+        REQUIRE(full.try_charge(10));
+    }
+    {
         allot::cancellation stop;
         waiting one{next, 10, {10_s, stop}}, two{full, 10, {allot::forever, stop}};
         until_refused(root, refused += 4);

@@ -9,6 +9,7 @@ namespace oom {
 
 struct null;
 struct raise;
+struct state_machine; // oom/state_machine.hpp
 
 } // namespace oom
 
@@ -51,6 +52,17 @@ struct raise {
     static constexpr std::string_view about = "out_of_memory is thrown, with a one-page report of the largest users";
     static constexpr std::string_view cost = "0 until then";
 };
+
+} // namespace oom
+
+namespace detail {
+
+// Whether a failing request waits where its thread works for a task of an arbiter.
+template <class Oom> inline constexpr bool waits_in_tasks = requires { requires Oom::waits; };
+
+} // namespace detail
+
+namespace oom {
 
 static_assert(category::oom::takes<null>);
 static_assert(category::oom::takes<raise>);

@@ -1,0 +1,268 @@
+// The arbiter: many tasks share too little memory, and each of them ends.
+//
+//     allot::oom::arbiter tasks;
+//     allot::account memory{allot::name{"engine"}, allot::limit{8_GiB}, tasks};
+//     // on each thread of a query (oom/task.hpp, oom/retry.hpp):
+//     allot::oom::task query{tasks, "query 7"};
+//     allot::oom::task_thread here{query};
+//     allot::oom::with_retry(batches, halve, [&](batch& b) { join(b); });
+//
+// It runs the machine (oom/machine.hpp) for the accounts that were given it: where a limit refuses, a request of one of
+// its threads waits; where no task can go on, one is rolled back, or splits its input. Nothing polls: each decision is
+// made at the event that makes it due.
+// Invariant: a thread sleeps only in the states blocked and bufn, and is signalled when it leaves them.
+// Cost: nothing while no request is refused; a lock for each event else. It keeps memory of its threads until it ends.
+// Threads: any. It outlives its accounts, tasks and threads.
+// Source: Spark-RAPIDS' SparkResourceAdaptor, 2022.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/units.hpp>
+#include <allot/oom/command.hpp>
+#include <allot/oom/event_log.hpp>
+#include <allot/oom/machine.hpp>
+#include <allot/oom/task_record.hpp>
+#include <allot/reclaim/judge.hpp>
+#include <allot/reclaim/wait_limit.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/clock.hpp>
+#include <allot/sys/mutex.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+class task;
+class task_thread;
+
+class arbiter : public judged_by, allot::detail::judge {
+  public:
+    /// Requires: the log's receiver outlives the arbiter. `longest_wait`: a request that sleeps longer splits its input;
+    /// where it did or cannot, it is refused.
+    explicit arbiter(const oom::rules& r = {}, log_sink log = {}, time_span longest_wait = forever) noexcept
+        : judged_by{this, memory_kind::host}, machine_(r), log_(log), longest_wait_(longest_wait) {}
+    arbiter(const arbiter&) = delete;
+    arbiter& operator=(const arbiter&) = delete;
+
+    /// For the accounts of a device's memory.
+    judged_by device() noexcept { return {this, memory_kind::device}; }
+    /// The machine now. Threads: it is copied in the lock.
+    machine now() const {
+        const allot::detail::lock_guard hold(lock_);
+        return machine_;
+    }
+    const oom::rules& rules() const noexcept { return machine_.rules(); }
+    /// Of all tasks, also those that have ended.
+    task_stats stats() const noexcept;
+    /// Memory became free that no account shows, or can be reclaimed now: those that wait try again.
+    void freed(memory_kind whose, std::size_t free_bytes = SIZE_MAX) noexcept {
+        act({.op = operation::freed, .detail = static_cast<std::uint8_t>(whose), .free = free_bytes});
+    }
+
+    /// Writes the tasks, what they hold, and what each thread waits for. Requires: the thread holds no lock of allot.
+    void write_tasks(text_writer& out) const noexcept override;
+
+    // For the headers of this folder: calls of the machine, in the lock; deliver() follows.
+    std::uint32_t act(const command& c) {
+        std::uint32_t result = 0;
+        {
+            const allot::detail::lock_guard hold(lock_);
+            result = call(c);
+        }
+        deliver();
+        return result;
+    }
+
+  private:
+    friend detail::thread_record;
+    friend task;
+    friend task_thread;
+
+    allot::detail::judged_thread* this_thread() noexcept override;
+    void deliver() noexcept override {
+        while (signals_due_.load(std::memory_order_relaxed)) {
+            constexpr std::size_t most = 32;
+            detail::thread_record* due[most];
+            std::size_t n = 0;
+            {
+                const allot::detail::lock_guard hold(lock_);
+                for (detail::thread_record& r : threads_)
+                    if (n != most && std::exchange(r.to_signal, false)) due[n++] = &r;
+                signals_due_.store(n == most, std::memory_order_relaxed);
+            }
+            for (std::size_t i = 0; i != n; ++i) due[i]->spot.signal(allot::detail::judged_thread::decided);
+        }
+    }
+
+    // ---- requires the lock --------------------------------------------------------------------------------------
+
+    std::uint32_t call(const command& c) {
+        ++sequence_;
+        if (log_.write != nullptr) log_.write(log_.context, {.sequence = sequence_, .what = c, .became = {}});
+        return apply(machine_, c, [this](const change& made) { note(made); });
+    }
+    bool step(thread_id id, event what) {
+        return call({.op = operation::step, .detail = static_cast<std::uint8_t>(what), .thread = id}) != 0;
+    }
+    thread_state state_of(thread_id id) const noexcept { return machine_[id].state; }
+    static bool is_asleep(thread_state s) noexcept { return s == thread_state::blocked || s == thread_state::bufn; }
+    task_stats& stats_of(thread_id id) noexcept { return tasks_[machine_[id].task].stats; }
+    void note(const change& made) {
+        if (log_.write != nullptr)
+            log_.write(log_.context, {.sequence = sequence_, .is_change = true, .what = {}, .became = made});
+        if (made.thread >= threads_.size() || machine_[made.thread].task == no_id) return;
+        detail::thread_record& r = threads_[made.thread];
+        task_stats& s = stats_of(made.thread);
+        const bool slept = is_asleep(made.from), sleeps = is_asleep(made.to);
+        if (slept != sleeps || made.by == event::thrown) {
+            const std::uint64_t now = sys::fine_clock::now();
+            if (sleeps) r.slept_at = now;
+            if (slept && !sleeps) {
+                s.blocked_ns += now - r.slept_at;
+                r.slept_in_attempt += now - r.slept_at;
+                r.slept_at = 0;
+            }
+            if (made.by == event::thrown && r.attempt_at != 0) {
+                s.lost_ns += now - r.attempt_at - r.slept_in_attempt;
+                r.attempt_at = 0;
+            }
+        }
+        s.waits += made.to == thread_state::blocked;
+        s.rollbacks += made.by == event::thrown && made.from == thread_state::bufn_throw;
+        s.splits += made.by == event::thrown && made.from == thread_state::split_throw;
+        s.refused += made.by == event::refused;
+        if (slept && !sleeps && made.by != event::may_fit && made.by != event::given_up && made.by != event::ended) {
+            r.to_signal = true;
+            signals_due_.store(true, std::memory_order_relaxed);
+        }
+    }
+    verdict verdict_for(thread_id id) const noexcept {
+        const machine::thread& t = machine_[id];
+        switch (t.state) {
+        case thread_state::running: return t.refused ? verdict::refused : verdict::try_again;
+        case thread_state::alloc:
+        case thread_state::alloc_free: return verdict::try_again;
+        case thread_state::bufn_throw:
+        case thread_state::bufn_wait: return verdict::roll_back;
+        case thread_state::split_throw: return verdict::split;
+        case thread_state::unknown: // the removal has been thrown before
+        case thread_state::remove_throw: return verdict::removed;
+        case thread_state::blocked:
+        case thread_state::bufn: break;
+        }
+        return verdict::sleep;
+    }
+
+    void write_thread(text_writer& out, thread_id id) const noexcept;
+
+    mutable sys::mutex tasks_lock_{lock_rank::tasks}; // no task ends meanwhile
+    mutable sys::mutex lock_{lock_rank::arbiter};
+    machine machine_;
+    std::deque<detail::thread_record> threads_; // by id
+    std::deque<detail::task_record> tasks_;     // by id
+    task_stats ended_;                          // of tasks that have ended
+    std::uint64_t sequence_ = 0, tasks_so_far_ = 0, threads_so_far_ = 0;
+    std::atomic<bool> signals_due_{false};
+    const log_sink log_;
+    const time_span longest_wait_;
+};
+
+// ---- what the accounts call ----------------------------------------------------------------------------------------
+
+namespace detail {
+
+inline verdict thread_record::wait_until_ready() noexcept {
+    {
+        const allot::detail::lock_guard hold(by_.lock_);
+        if (is_legal(by_.state_of(id_), event::ready)) by_.step(id_, event::ready);
+    }
+    by_.deliver();
+    const std::uint64_t longest = overdue_at();
+    verdict v = look();
+    while (v == verdict::sleep) {
+        if (spot.wait_until(longest) == 0) overdue(), by_.deliver();
+        v = look();
+    }
+    return v;
+}
+inline verdict thread_record::begin() noexcept {
+    const verdict v = look();
+    return v == verdict::roll_back ? wait_until_ready() : v;
+}
+inline verdict thread_record::announce(memory_kind kind, std::size_t bytes) noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    const machine::thread& t = by_.machine_[id_];
+    if (t.state == thread_state::running) {
+        if (t.refused) by_.call({.op = operation::take_refusal, .thread = id_});
+        if (t.scopes == 0) ++by_.stats_of(id_).outside;
+        by_.call({.op = operation::announce, .detail = static_cast<std::uint8_t>(kind), .thread = id_, .bytes = bytes});
+    }
+    return by_.verdict_for(id_);
+}
+inline verdict thread_record::never_fits(memory_kind kind, std::size_t bytes) noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    if (!machine::may_be_rolled_back(by_.machine_[id_])) return verdict::none;
+    if (by_.state_of(id_) == thread_state::running)
+        by_.call({.op = operation::announce, .detail = static_cast<std::uint8_t>(kind), .thread = id_, .bytes = bytes});
+    if (by_.state_of(id_) == thread_state::alloc || by_.state_of(id_) == thread_state::alloc_free)
+        by_.call({.op = operation::never_fits, .thread = id_});
+    return by_.verdict_for(id_);
+}
+inline void thread_record::granted() noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    by_.step(id_, event::granted);
+}
+inline void thread_record::give_up() noexcept {
+    {
+        const allot::detail::lock_guard hold(by_.lock_);
+        if (is_legal(by_.state_of(id_), event::given_up)) by_.step(id_, event::given_up);
+    }
+    by_.deliver();
+}
+inline verdict thread_record::look() noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    return by_.verdict_for(id_);
+}
+inline void thread_record::accept() noexcept {
+    {
+        const allot::detail::lock_guard hold(by_.lock_);
+        if (by_.machine_[id_].refused) by_.call({.op = operation::take_refusal, .thread = id_});
+        else if (is_legal(by_.state_of(id_), event::thrown)) by_.step(id_, event::thrown);
+    }
+    by_.deliver();
+}
+inline bool thread_record::goes_before(const judged_thread& other) const noexcept {
+    const auto& o = static_cast<const thread_record&>(other);
+    if (&o.by_ != &by_) return false;
+    const allot::detail::lock_guard hold(by_.lock_);
+    return by_.machine_.goes_before(id_, o.id_);
+}
+inline bool thread_record::may_try() noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    switch (by_.state_of(id_)) {
+    case thread_state::running: return !by_.machine_[id_].refused;
+    case thread_state::alloc: by_.step(id_, event::freed); [[fallthrough]];
+    case thread_state::alloc_free: return by_.step(id_, event::failed);
+    case thread_state::blocked: return by_.step(id_, event::may_fit);
+    default: return false;
+    }
+}
+inline void thread_record::fails() noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    if (is_legal(by_.state_of(id_), event::failed)) by_.step(id_, event::failed);
+}
+inline void thread_record::overdue() noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    by_.call({.op = operation::overdue, .thread = id_});
+}
+inline std::uint64_t thread_record::overdue_at() const noexcept { return wait_limit{by_.longest_wait_}.deadline(); }
+
+} // namespace detail
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI
+
+#include <allot/oom/arbiter_report.hpp>

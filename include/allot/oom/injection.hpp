@@ -1,0 +1,128 @@
+// Lets requests of tasks fail on purpose, for tests: rolled back, split, or refused, at the n-th one.
+//
+//     allot::oom::injection faults{memory};                      // a root account that has an arbiter
+//     faults.add({.fails = allot::charge_outcome::rolled_back, .skip = 3, .times = 2, .task = query.id()});
+//
+// Counted are the requests that reach an account: charges, pages of rows and blocks, pieces of a device. A product may
+// charge several times for one request, as after it emptied its caches: each of these charges is refused. A request by
+// a try_ function sees a refusal: vetoed. So do the next ones of its size, eight at most, until one that throws has
+// failed.
+// Cost: while it lives, leaves keep no credit and each request takes the tree's lock. Threads: any; add: before them.
+// Source: RmmSpark.forceRetryOOM, 2022.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/ledger/account_listener.hpp>
+#include <allot/oom/task.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+struct fault {
+    charge_outcome fails = charge_outcome::rolled_back; // or split; another one: out_of_memory
+    std::uint64_t skip = 0;                             // requests that pass first
+    std::uint64_t times = 1;                            // that fail then
+    task_id task = no_id;                               // of this task alone; no_id: of all
+    thread_id thread = no_id;                           // of this thread alone
+    std::size_t least_bytes = 0;                        // of these bytes or more
+};
+
+class injection final : account_listener {
+  public:
+    /// Requires: it outlives no account of the tree. `root`: of one kind of memory.
+    explicit injection(account& root) : root_(root) { root_.add(static_cast<account_listener&>(*this)); }
+    ~injection() { root_.remove(static_cast<account_listener&>(*this)); }
+
+    void add(const fault& f) {
+        const std::lock_guard hold(lock_);
+        faults_.push_back(f);
+    }
+    /// Requests that have failed by it.
+    std::uint64_t failed() const noexcept {
+        const std::lock_guard hold(lock_);
+        return failed_;
+    }
+
+  private:
+    static constexpr unsigned most_charges = 8; // of one request; rows make seven
+
+    // The request of a thread that was refused last.
+    struct request {
+        thread_id thread;
+        const account* by;
+        std::size_t bytes;
+        unsigned charges;
+    };
+    // Whether this charge is of the request that a fault has refused before. Requires the lock.
+    bool fails_still(task_thread& here, const account& by, std::size_t bytes) noexcept {
+        for (request& r : refused_)
+            if (r.thread == here.id() && r.by == &by && r.bytes == bytes && here.is_injected()) {
+                if (r.charges++ < most_charges) return true;
+                here.inject(charge_outcome::fits); // of a try_ function
+            }
+        return false;
+    }
+    void refuse(task_thread& here, const account& by, std::size_t bytes, charge_outcome as) noexcept {
+        ++failed_;
+        here.inject(as);
+        std::erase_if(refused_, [&](const request& r) { return r.thread == here.id(); });
+        refused_.push_back({here.id(), &by, bytes, 1});
+    }
+    bool before(const account& by, std::size_t bytes) noexcept override {
+        task_thread* const here = task_thread::now();
+        if (here == nullptr) return true;
+        const task_id mine = here->task_now();
+        const std::lock_guard hold(lock_);
+        if (fails_still(*here, by, bytes)) return false;
+        for (fault& f : faults_) {
+            if (f.times == 0 || bytes < f.least_bytes || (f.task != no_id && f.task != mine)) continue;
+            if (f.thread != no_id && f.thread != here->id()) continue;
+            if (f.skip != 0) {
+                --f.skip;
+                continue;
+            }
+            --f.times;
+            refuse(*here, by, bytes, f.fails);
+            return false;
+        }
+        return true;
+    }
+
+    account& root_;
+    mutable std::mutex lock_;
+    std::vector<fault> faults_;
+    std::vector<request> refused_;
+    std::uint64_t failed_ = 0;
+};
+
+/// Reports the requests of tasks that are in no retry scope: if one is refused, its task fails. For tests.
+class coverage final : account_listener {
+  public:
+    /// `found(context, account, bytes)`: called on the thread of the request; it only observes.
+    coverage(account& root, void (*found)(void*, const account&, std::size_t) noexcept, void* context = nullptr)
+        : root_(root), found_(found), context_(context) {
+        root_.add(static_cast<account_listener&>(*this));
+    }
+    ~coverage() { root_.remove(static_cast<account_listener&>(*this)); }
+
+  private:
+    bool before(const account& by, std::size_t bytes) noexcept override {
+        const task_thread* const here = task_thread::now();
+        if (here != nullptr && !here->is_in_scope()) found_(context_, by, bytes);
+        return true;
+    }
+
+    account& root_;
+    void (*const found_)(void*, const account&, std::size_t) noexcept;
+    void* const context_;
+};
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,257 @@
+// The OOM state machine: threads of many tasks that share too little memory. A value: no clock, lock or thread is in
+// it.
+//
+// An event changes the state of its thread (transition_table.hpp). Where no task can go on then, the machine decides:
+//
+//   some wait for memory        the last of them that may be rolled back is; a single one tries once more first, while
+//                               all others are rolled back
+//   all are rolled back         one of them tries once more alone; if that has failed before, it splits its input
+//   it may not be rolled back   its request is refused
+//
+// Cost: step() is O(threads) where it decides, else O(1); only add_task(), add_thread(), work_on() and hold() take
+// memory. Threads: as any value.
+// Source: Spark-RAPIDS' SparkResourceAdaptor, 2022, whose states and rules these are; attempts alone before each split,
+// budgets of attempts without progress, victims in retry scopes alone, and wakes at a scope's end are new.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/oom/rules.hpp>
+#include <allot/oom/situation.hpp>
+#include <allot/oom/thread_state.hpp>
+#include <allot/oom/transition_table.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+/// A change that step() made; `by` says why.
+struct change {
+    thread_id thread;
+    thread_state from;
+    event by;
+    thread_state to;
+
+    friend bool operator==(const change&, const change&) = default;
+};
+
+class machine : public situation {
+  public:
+    static constexpr std::uint8_t most_bypasses = 16;
+
+    explicit machine(const oom::rules& r = {}) noexcept : situation(r) {}
+
+    // ---- tasks, threads, resources ----------------------------------------------------------------------------
+
+    task_id add_task(priority place) {
+        const task_id id = free_id(tasks_);
+        tasks_[id] = {true, place};
+        return id;
+    }
+    /// The task has no threads. Its memory has been returned: this is progress for all others.
+    template <class Sink> void end_task(task_id id, Sink sink) {
+        tasks_[id].used = false;
+        for (resource& r : resources_) std::erase(r.holders, id);
+        for (thread& t : threads_)
+            if (t.waits == waits_for::task && t.on == id) t.waits = waits_for::nothing; // the id may be used again
+        note_progress();
+        if (!any_in(thread_state::blocked)) wake_all(sink);
+        decide(sink);
+    }
+    thread_id add_thread(thread_kind kind, task_id first) {
+        const thread_id id = free_id(threads_);
+        thread& t = threads_[id];
+        t = thread{};
+        t.used = true;
+        t.kind = kind;
+        t.task = first;
+        t.state = after(thread_state::unknown, event::started);
+        return id;
+    }
+    void forget_thread(thread_id id) noexcept { threads_[id].used = false; }
+    void work_on(thread_id id, task_id more) {
+        thread& t = threads_[id];
+        if (t.task == no_id) t.task = more;
+        else t.others.push_back(more);
+    }
+    template <class Sink> void finish(thread_id id, task_id which, Sink sink) {
+        thread& t = threads_[id];
+        if (t.task != which) {
+            std::erase(t.others, which);
+        } else if (t.others.empty()) {
+            t.task = no_id;
+        } else {
+            t.task = t.others.front();
+            t.others.erase(t.others.begin());
+        }
+        decide(sink);
+    }
+    resource_id add_resource() {
+        const resource_id id = free_id(resources_);
+        resources_[id].used = true;
+        return id;
+    }
+    void end_resource(resource_id id) noexcept { resources_[id] = {}; }
+    template <class Sink> void hold(resource_id r, task_id by, bool now, Sink sink) {
+        auto& holders = resources_[r].holders;
+        if (now) holders.push_back(by);
+        else if (const auto h = std::find(holders.begin(), holders.end(), by); h != holders.end()) holders.erase(h);
+        decide(sink); // a hold may complete a deadlock, too
+    }
+
+    // ---- events -----------------------------------------------------------------------------------------------
+
+    /// Applies an event to a thread, and decides. `sink(change)` is called for each thread that changes, in order.
+    /// Returns: false if the event is wrong in this state; nothing has changed then.
+    template <class Sink> bool step(thread_id id, event by, Sink sink) {
+        thread& t = threads_[id];
+        if (!is_legal(t.state, by)) return false;
+        const bool alone = std::exchange(t.alone, t.alone && by == event::announced);
+        if (by == event::failed && alone && t.state == thread_state::alloc && is_alone(id)) {
+            t.tried_alone = epoch_;
+            roll_back(id, sink);
+            return decide(sink), true;
+        }
+        if (by == event::ended) t.waits = waits_for::nothing; // one that is removed still waits
+        if (by == event::thrown && t.state == thread_state::split_throw) t.has_split = true;
+        set(id, by, sink);
+        if (by == event::failed || by == event::ready || by == event::ended || by == event::thrown) decide(sink);
+        return true;
+    }
+    /// A request begins to be made again: running -> alloc.
+    template <class Sink> bool announce(thread_id id, memory_kind kind, std::size_t bytes, Sink sink) {
+        threads_[id].memory = kind;
+        threads_[id].bytes = bytes;
+        return step(id, event::announced, sink);
+    }
+    /// A wait for other things than memory begins; waits_for::nothing: it has ended.
+    template <class Sink> void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink) {
+        threads_[id].waits = what;
+        threads_[id].on = on;
+        decide(sink);
+    }
+    void enter_scope(thread_id id) noexcept { ++threads_[id].scopes; }
+    /// While `now`, the thread must not be rolled back, though it is in a scope.
+    void bar(thread_id id, bool now) noexcept { threads_[id].barred += now ? 1U : UINT32_MAX; }
+    /// `done`: a part of the work is finished, which is progress; `free`: bytes of this kind that are free now.
+    template <class Sink> void leave_scope(thread_id id, bool done, std::size_t free, Sink sink) {
+        thread& t = threads_[id];
+        if (--t.scopes == 0 && is_legal(t.state, event::woken)) wake(id, sink); // it has nothing to begin again
+        if (done || t.scopes == 0) {                                            // other work has the whole budget again
+            t.attempts = 0;
+            t.has_split = false;
+        }
+        if (!done || t.scopes != 0) return;
+        note_progress();
+        if (rules_.rolled_back_wakes == wakes::at_scope_end) wake_first_that_fits(free, sink);
+        decide(sink);
+    }
+    /// Bytes became free, or can be freed by reclaimers now, beside those that wait for memory.
+    template <class Sink> void freed(memory_kind kind, std::size_t free, Sink sink) {
+        note_progress();
+        for (thread_id id = 0; id != threads_.size(); ++id)
+            if (threads_[id].used && threads_[id].memory == kind && threads_[id].state == thread_state::alloc)
+                set(id, event::freed, sink);
+        if (rules_.rolled_back_wakes == wakes::at_free) wake_first_that_fits(free, sink);
+    }
+    /// A sleeper has waited as long as it may: it splits its input, or where it did or cannot, its request is refused.
+    template <class Sink> void overdue(thread_id id, Sink sink) {
+        thread& t = threads_[id];
+        if (t.state != thread_state::blocked && t.state != thread_state::bufn) return;
+        if (!may_be_rolled_back(t) || t.has_split || is_spent(t)) refuse(id, sink);
+        else split(id, sink);
+    }
+    /// The announced request is larger than its limit: no other's end helps it.
+    template <class Sink> void never_fits(thread_id id, Sink sink) {
+        threads_[id].alone = false;
+        if (!may_be_rolled_back(threads_[id])) refuse(id, sink);
+        else split(id, sink);
+    }
+    /// Takes what the request's end is: true once after its thread was refused.
+    bool take_refusal(thread_id id) noexcept { return std::exchange(threads_[id].refused, false); }
+
+  private:
+    bool is_spent(const thread& t) const noexcept { return t.attempts >= rules_.most_attempts; }
+    void note_progress() noexcept { ++epoch_; }
+
+    template <class Sink> void set(thread_id id, event by, Sink& sink) {
+        thread& t = threads_[id];
+        const thread_state from = std::exchange(t.state, after(t.state, by));
+        sink(change{id, from, by, t.state});
+    }
+    template <class Sink> void refuse(thread_id id, Sink& sink) {
+        threads_[id].refused = true;
+        set(id, event::refused, sink);
+    }
+    template <class Sink> void roll_back(thread_id id, Sink& sink) {
+        thread& t = threads_[id];
+        if (!may_be_rolled_back(t) || is_spent(t)) return refuse(id, sink);
+        ++t.attempts;
+        set(id, event::rolled_back, sink);
+    }
+    template <class Sink> void split(thread_id id, Sink& sink) {
+        thread& t = threads_[id];
+        if (is_spent(t)) return refuse(id, sink);
+        ++t.attempts;
+        set(id, event::split, sink);
+    }
+    template <class Sink> void try_alone(thread_id id, Sink& sink) {
+        threads_[id].alone = true;
+        set(id, event::tries_alone, sink);
+    }
+    template <class Sink> void wake(thread_id id, Sink& sink) {
+        threads_[id].bypasses = 0;
+        set(id, event::woken, sink);
+    }
+    template <class Sink> void wake_all(Sink& sink) {
+        for (thread_id id = 0; id != threads_.size(); ++id)
+            if (threads_[id].used && is_legal(threads_[id].state, event::woken)) wake(id, sink);
+    }
+    // The first of the rolled back threads whose last request fits. Those that go before it are bypassed, each at most
+    // `most_bypasses` times.
+    template <class Sink> void wake_first_that_fits(std::size_t free, Sink& sink) {
+        thread_id found = no_id, due = no_id;
+        for (thread_id id = 0; id != threads_.size(); ++id) {
+            const thread& t = threads_[id];
+            if (!t.used || t.state != thread_state::bufn) continue;
+            if (t.bytes > free) {
+                if (t.bypasses >= most_bypasses && (due == no_id || goes_before(id, due))) due = id;
+            } else if (found == no_id || goes_before(id, found)) {
+                found = id;
+            }
+        }
+        if (found == no_id || (due != no_id && goes_before(due, found))) return;
+        for (thread_id id = 0; id != threads_.size(); ++id)
+            if (thread& t = threads_[id];
+                t.used && t.state == thread_state::bufn && id != found && goes_before(id, found))
+                ++t.bypasses;
+        wake(found, sink);
+    }
+    template <class Sink> void decide(Sink& sink) {
+        if (!is_deadlocked()) return;
+        unsigned waiting = 0;
+        for (const thread& t : threads_) waiting += t.used && t.state == thread_state::blocked;
+        if (waiting != 0) {
+            const auto sleeps = [](const thread& t) { return t.state == thread_state::blocked; };
+            const auto may_go = [&](const thread& t) { return sleeps(t) && may_be_rolled_back(t); };
+            thread_id victim = find(false, may_go);
+            if (victim == no_id) victim = find(false, sleeps);
+            if (waiting != 1 || !rules_.tries_alone || has_tried_alone(victim)) roll_back(victim, sink);
+            else if (is_alone(victim)) try_alone(victim, sink);
+            return;
+        }
+        const auto is_back = [](const thread& t) { return t.state == thread_state::bufn; };
+        const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);
+        if (chosen == no_id) return; // a cycle of waits for other things
+        if (rules_.tries_alone && !is_alone(chosen)) return;
+        if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
+        else split(chosen, sink);
+    }
+};
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

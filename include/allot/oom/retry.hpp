@@ -1,0 +1,187 @@
+// Work that is rolled back when its memory is needed, and begun again: with_retry, with_retry_no_split, with_restore.
+//
+//     std::vector<spillable_buffer> batches = ...;
+//     auto sums = allot::oom::with_retry(batches, halve, [](spillable_buffer& b) { return sum(b.pin()); });
+//
+// The body runs for one input after the other. A retry_out_of_memory that it throws, also as a cause nested in another
+// exception, begins it again for the same input, once the arbiter says so; split_and_retry_out_of_memory, for its
+// parts, in order. So the body must be repeatable: it frees what it took when it throws, and changes its inputs no more
+// than note_inputs_changed() says. Any other exception passes; suppressed() is what was tried before it. Inputs that
+// were not finished stay in the vector.
+// Cost: a retry_scope per input and part. Threads: one; without a task_thread the body runs, and errors pass.
+// Source: Spark-RAPIDS' RmmRapidsRetryIterator, 2022.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/retry_error.hpp>
+#include <allot/core/text.hpp>
+#include <allot/oom/retry_scope.hpp>
+#include <allot/spill/spillable.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+/// A body was rolled back after it had changed its inputs: it cannot be begun again.
+class inputs_changed : public memory_error {
+  public:
+    using memory_error::memory_error;
+    const char* what() const noexcept override {
+        return "allot: rolled back after the inputs were changed, so the work cannot be begun again";
+    }
+};
+
+/// What the last retry scope of this thread that ended with another exception had tried before.
+struct suppressed_errors {
+    std::uint32_t attempts = 0; // that were rolled back or split
+    charge_status last;         // of the last one
+};
+namespace detail {
+
+inline constinit thread_local suppressed_errors last_suppressed{};
+
+// The verdict in the exception that is being handled, or in one of its causes; null: none.
+inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdict_error& copy) noexcept {
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const verdict_error& e) {
+        return copy = e, &copy;
+    } catch (const std::nested_exception& e) {
+        return e.nested_ptr() != nullptr ? find_verdict(e.nested_ptr(), copy) : nullptr;
+    } catch (...) {
+        return nullptr;
+    }
+}
+
+[[noreturn]] ALLOT_COLD inline void give_up(const charge_status& why, const char* what, const retry_scope& scope) {
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    charge_status refusal = why; // before the arbiter's verdict
+    if (is_verdict(refusal.outcome)) refusal.outcome = charge_outcome::over_limit;
+    text.put("allot: out of memory: ").put(what).put("; attempts: ").number(scope.attempts());
+    text.put("; the last one requested ").bytes(why.requested).put(": ");
+    write(text, refusal);
+    const auto write_page = [&](text_writer& out) {
+        out.put(text.view()).newline();
+        scope.write_tasks(out);
+    };
+    allot::raise(out_of_memory(text.view(), write_page, why));
+}
+
+// Runs one attempt after the other. on_split() makes the input smaller.
+template <class Body, class OnSplit> void retry(retry_scope& scope, Body body, OnSplit on_split) {
+    for (;;) {
+        verdict_error why{{}, memory_kind::host};
+        try {
+            return body();
+        } catch (...) {
+            if (scope.attempts() == 0) last_suppressed = {};
+            last_suppressed.attempts = scope.attempts();
+            if (find_verdict(std::current_exception(), why) == nullptr) throw;
+            if (why.why().outcome == charge_outcome::removed || !scope.is_active()) throw;
+            last_suppressed.last = why.why();
+        } // what the attempt took is free now
+        if (scope.has_changed_inputs()) throw inputs_changed(why.why());
+        switch (scope.wait(why.why())) {
+        case verdict::split: on_split(why); break;
+        case verdict::removed: throw task_removed(why.why(), why.kind());
+        case verdict::refused: give_up(why.why(), "the arbiter refuses more attempts", scope);
+        default: break;
+        }
+    }
+}
+
+// The parts of an input; running out of memory here is final.
+template <class Input, class Split>
+std::vector<Input> split_input(Input& whole, Split& split, const retry_scope& scope) {
+    try {
+        return split(whole);
+    } catch (const verdict_error& e) {
+        give_up(e.why(), "an input could not be split, since that needs memory too", scope);
+    }
+}
+
+} // namespace detail
+
+inline const suppressed_errors& suppressed() noexcept { return detail::last_suppressed; }
+
+/// Runs body(input) for each input. `split(input)` returns its parts as a vector, in order; an input that cannot be
+/// split comes back as no part or one, which is final: out_of_memory.
+/// Effects: each input is destroyed when its body has succeeded. Returns: the results in order, as a vector, or void.
+template <spillable Input, class Split, class Body>
+auto with_retry(std::vector<Input>& inputs, Split split, Body body) {
+    using result = std::invoke_result_t<Body&, Input&>;
+    constexpr bool returns = !std::is_void_v<result>;
+    std::vector<std::conditional_t<returns, result, char>> results;
+    std::vector<Input> stack(std::make_move_iterator(inputs.rbegin()), std::make_move_iterator(inputs.rend()));
+    inputs.clear();
+    struct put_back {
+        ~put_back() { to.assign(std::make_move_iterator(from.rbegin()), std::make_move_iterator(from.rend())); }
+        std::vector<Input>&from, &to;
+    } const rest{stack, inputs};
+    while (!stack.empty()) {
+        retry_scope scope;
+        detail::retry(
+            scope,
+            [&] {
+                if constexpr (returns) results.push_back(body(stack.back()));
+                else body(stack.back());
+            },
+            [&](const verdict_error& why) {
+                std::vector<Input> parts = detail::split_input(stack.back(), split, scope);
+                if (parts.size() < 2) detail::give_up(why.why(), "an input cannot be split further", scope);
+                const std::size_t all = stack.size() + parts.size();
+                stack.reserve(all);
+                inputs.reserve(all); // whatever is thrown later, the rest is put back
+                stack.pop_back();
+                stack.insert(stack.end(), std::make_move_iterator(parts.rbegin()),
+                             std::make_move_iterator(parts.rend()));
+            });
+        stack.pop_back();
+        scope.done();
+    }
+    if constexpr (returns) return results;
+}
+
+/// Runs body(), which has no input that could be split. Returns: its result. Throws: out_of_memory where a split is
+/// asked for.
+template <class Body> auto with_retry_no_split(Body body) {
+    retry_scope scope;
+    const auto no_split = [&](const verdict_error& why) {
+        detail::give_up(why.why(), "the work needs more memory than there is, and has no input to split", scope);
+    };
+    if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
+        detail::retry(scope, body, no_split);
+        scope.done();
+    } else {
+        std::optional<std::invoke_result_t<Body&>> result;
+        detail::retry(scope, [&] { result.emplace(body()); }, no_split);
+        scope.done();
+        return *std::move(result);
+    }
+}
+
+/// Inside a body: runs body(), and returns `state` to how it was before where the attempt is to be begun again:
+/// state.checkpoint() is called first, state.restore() then.
+template <class State, class Body> decltype(auto) with_restore(State& state, Body body) {
+    state.checkpoint();
+    try {
+        return body();
+    } catch (...) {
+        verdict_error why{{}, memory_kind::host};
+        if (detail::find_verdict(std::current_exception(), why) != nullptr) state.restore();
+        throw;
+    }
+}
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

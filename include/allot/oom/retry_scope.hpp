@@ -1,0 +1,105 @@
+// A part of a thread's work that may be rolled back and begun again.
+//
+// with_retry() (oom/retry.hpp) does this; by hand, for code without exceptions:
+//
+//     allot::oom::retry_scope scope;
+//     for (;;) {
+//         allot::charge_status why;
+//         if (attempt(input, why)) break;                     // its requests may wait, and pass on why they failed
+//         if (!allot::is_verdict(why.outcome)) return why;    // another refusal
+//         input.make_spillable();
+//         const allot::verdict next = scope.wait(why);
+//         if (next == allot::verdict::split) input = halve(input);
+//         else if (next != allot::verdict::try_again) return why; // removed, or refused for good
+//     }
+//     scope.done();
+//
+// Cost: 40 bytes; the arbiter's lock at begin and end. Threads: that of its construction. Without a task_thread it does
+// nothing.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/retry_error.hpp>
+#include <allot/core/text.hpp>
+#include <allot/oom/task.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+class retry_scope {
+  public:
+    retry_scope() noexcept : here_(task_thread::now()) {
+        if (here_ == nullptr) return;
+        innermost = this;
+        here_->enter_scope();
+        here_->begin_attempt();
+    }
+    retry_scope(const retry_scope&) = delete;
+    retry_scope& operator=(const retry_scope&) = delete;
+    ~retry_scope() { leave(false); }
+
+    /// Whether the thread works for a task, and the scope has not ended.
+    bool is_active() const noexcept { return here_ != nullptr; }
+    /// After an attempt that ended with this verdict, whose memory has been freed: sleeps until the next may begin.
+    /// Returns: try_again; split: with a smaller input; removed or refused: the work is to be given up.
+    verdict wait(const charge_status& why) noexcept {
+        if (here_ == nullptr) return verdict::refused;
+        verdict next = why.outcome == charge_outcome::split ? verdict::split : verdict::removed;
+        if (why.outcome == charge_outcome::rolled_back) next = here_->wait_until_ready();
+        ++attempts_;
+        here_->begin_attempt();
+        return next == verdict::none ? verdict::removed : next;
+    }
+    /// The part is finished: this is progress, for which others may be woken.
+    void done() noexcept { leave(true); }
+
+    /// The body of an attempt has changed its inputs: it cannot be begun again.
+    void note_inputs_changed() noexcept { inputs_changed_ = true; }
+    bool has_changed_inputs() const noexcept { return inputs_changed_; }
+    /// Attempts that were rolled back or split, so far.
+    std::uint32_t attempts() const noexcept { return attempts_; }
+    /// For reports: the tasks of the arbiter.
+    void write_tasks(text_writer& out) const noexcept {
+        if (here_ != nullptr) here_->by().write_tasks(out);
+    }
+    /// The innermost scope of the calling thread; null: none.
+    static retry_scope* now() noexcept { return innermost; }
+
+  private:
+    void leave(bool done) noexcept {
+        if (here_ == nullptr) return;
+        innermost = outer_;
+        here_->leave_scope(done, SIZE_MAX);
+        here_ = nullptr;
+    }
+
+    static inline constinit thread_local retry_scope* innermost = nullptr;
+
+    task_thread* here_;
+    retry_scope* const outer_ = innermost;
+    std::uint32_t attempts_ = 0;
+    bool inputs_changed_ = false;
+};
+
+/// The calling thread must not be rolled back, from construction to destruction: inside a capture of a device's stream,
+/// say, which could not be begun again. Its requests wait; where none can go on, they are refused.
+class no_rollback {
+  public:
+    no_rollback() noexcept { note(true); }
+    no_rollback(const no_rollback&) = delete;
+    no_rollback& operator=(const no_rollback&) = delete;
+    ~no_rollback() { note(false); }
+
+  private:
+    void note(bool now) noexcept {
+        if (here_ != nullptr) here_->by().act({.op = operation::bar, .detail = now, .thread = here_->id()});
+    }
+    task_thread* const here_ = task_thread::now();
+};
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,62 @@
+// The rules by which the machine decides: whose task is first, when a task counts as blocked, who splits, who is woken.
+//
+// Spark-RAPIDS' document and its code differ in three of them; the values are named after who has the rule. What each
+// costs, and where one makes no progress, is in docs/oom.md; tests/model/oom.cpp has the cases.
+// Cost: values. Threads: values.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+/// Which of several rolled back threads makes its input smaller.
+enum class splits : std::uint8_t {
+    highest, // the code's; that task ends first, and all others have its memory then
+    lowest,  // the document's
+};
+
+/// Which event wakes threads that are rolled back.
+enum class wakes : std::uint8_t {
+    at_task_end,  // the code's: all, when a task ends and no thread waits for memory
+    at_scope_end, // also the first that may fit, when another thread has finished a part of its work
+    at_free,      // the document's: the first, whenever memory becomes free; makes no progress in some cases
+};
+
+/// When a task with several dedicated threads counts as blocked.
+enum class blocks : std::uint8_t {
+    any, // the document's: one of them is
+    all,
+};
+
+struct rules {
+    splits first_to_split = splits::highest;
+    wakes rolled_back_wakes = wakes::at_task_end;
+    blocks task_is_blocked = blocks::any;
+    /// Whether the last thread that waits tries once more before it is rolled back, and a thread before it splits,
+    /// while all others are rolled back. The code has the first; the document neither.
+    bool tries_alone = true;
+    /// Rollbacks and splits of a thread since it last finished a part of its work, before its request is refused for
+    /// good. The code counts them over the thread's whole life.
+    std::uint32_t most_attempts = 500;
+};
+
+/// The place of a task: a larger number is first, then the task that came first.
+struct priority {
+    std::int64_t number = 0; // of the query or tenant; the user's
+    std::uint64_t order = 0; // of arrival; or of the task's id, by the document's rule
+
+    friend constexpr bool operator==(const priority&, const priority&) = default;
+};
+
+/// The only comparator of priorities: whether `a` is first.
+constexpr bool is_before(const priority& a, const priority& b) noexcept {
+    return a.number != b.number ? a.number > b.number : a.order < b.order;
+}
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

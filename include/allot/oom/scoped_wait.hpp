@@ -1,0 +1,90 @@
+// Waits that are not for memory: the arbiter must know them, or it cannot see that no task can go on.
+//
+//     allot::oom::resource permits{tasks, "permits"};
+//     {
+//         allot::oom::scoped_wait w{permits};    // this thread waits for those that hold permits
+//         semaphore.acquire();
+//     }
+//     allot::oom::resource::holder mine{permits}; // its task holds one from now on
+//     ...
+//     { allot::oom::scoped_wait w{other_task};           result.get(); }
+//     { allot::oom::scoped_wait w{allot::oom::for_pool}; pool_done.wait(); } // for pool threads that work for its task
+//     { allot::oom::scoped_wait w{allot::oom::outside};  ::read(...); }       // for a disk: it ends by itself
+//
+// A thread without a task_thread waits unknown, and these do nothing.
+// Cost: the arbiter's lock at begin and end. Threads: one each, but resource: any.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/oom/arbiter.hpp>
+#include <allot/oom/task.hpp>
+
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+/// What tasks hold and others wait for: a semaphore, a pool of buffers, a lock that is held while memory is requested.
+class resource {
+  public:
+    /// Requires: it outlives its holders and waits; the arbiter outlives it. Throws: std::bad_alloc.
+    explicit resource(arbiter& by) : by_(by), id_(by.act({.op = operation::add_resource})) {}
+    resource(const resource&) = delete;
+    resource& operator=(const resource&) = delete;
+    ~resource() { by_.act({.op = operation::end_resource, .on = id_}); }
+
+    /// The task of the calling thread holds the resource, from construction to destruction, on any thread.
+    class holder {
+      public:
+        explicit holder(resource& r) : of_(r) {
+            if (const task_thread* const here = task_thread::now(); here != nullptr && &here->by() == &r.by_)
+                task_ = here->task_now();
+            if (task_ != no_id) r.by_.act({.op = operation::hold, .on = r.id_, .number = task_});
+        }
+        holder(const holder&) = delete;
+        holder& operator=(const holder&) = delete;
+        ~holder() {
+            if (task_ != no_id) of_.by_.act({.op = operation::let_go, .on = of_.id_, .number = task_});
+        }
+
+      private:
+        resource& of_;
+        task_id task_ = no_id;
+    };
+
+  private:
+    friend class scoped_wait;
+
+    arbiter& by_;
+    const resource_id id_;
+};
+
+struct for_pool_t {};
+struct outside_t {};
+inline constexpr for_pool_t for_pool{};
+inline constexpr outside_t outside{};
+
+/// The calling thread waits, from construction to destruction. Waits are not nested.
+class scoped_wait {
+  public:
+    explicit scoped_wait(const resource& r) noexcept : scoped_wait(waits_for::resource, r.id_) {}
+    explicit scoped_wait(const task& t) noexcept : scoped_wait(waits_for::task, t.id()) {}
+    explicit scoped_wait(for_pool_t) noexcept : scoped_wait(waits_for::pool, no_id) {}
+    explicit scoped_wait(outside_t) noexcept : scoped_wait(waits_for::outside, no_id) {}
+    scoped_wait(const scoped_wait&) = delete;
+    scoped_wait& operator=(const scoped_wait&) = delete;
+    ~scoped_wait() { note(waits_for::nothing, no_id); }
+
+  private:
+    scoped_wait(waits_for what, std::uint32_t on) noexcept { note(what, on); }
+    void note(waits_for what, std::uint32_t on) noexcept {
+        if (here_ != nullptr)
+            here_->by().act(
+                {.op = operation::wait, .detail = static_cast<std::uint8_t>(what), .thread = here_->id(), .on = on});
+    }
+
+    task_thread* const here_ = task_thread::now();
+};
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,195 @@
+// Which threads work for which tasks, in which states, and what each waits for: what the machine decides over.
+//
+// A thread is stuck while it waits for memory, is rolled back, or waits for a task, a pool or a resource that tasks
+// hold: explicit edges, no samples. A task is blocked if one of its dedicated threads is stuck (rules: or all), and
+// each pool thread that works for it is.
+// Invariant: valid(). Cost: 104 bytes per thread, 24 per task. Threads: as any value.
+// Source: the any/all rule is Spark-RAPIDS', 2022.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/memory_kind.hpp>
+#include <allot/oom/rules.hpp>
+#include <allot/oom/thread_state.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+/// How a thread works for tasks.
+enum class thread_kind : std::uint8_t {
+    dedicated, // for one task
+    pool,      // for several, one after the other; its place is that of its first task
+    shuffle,   // for several at once; is before all others
+};
+
+/// What a thread waits for, other than memory.
+enum class waits_for : std::uint8_t {
+    nothing,
+    outside,  // what no task holds back: a disk, a network
+    task,     // another task's result or end
+    pool,     // pool threads that work for its task
+    resource, // what tasks hold: a semaphore, a buffer of a pool
+};
+
+using task_id = std::uint32_t;
+using thread_id = std::uint32_t;
+using resource_id = std::uint32_t;
+inline constexpr std::uint32_t no_id = UINT32_MAX;
+
+class situation {
+  public:
+    struct thread {
+        thread_state state = thread_state::unknown;
+        thread_kind kind = thread_kind::dedicated;
+        memory_kind memory = memory_kind::host; // of its last request
+        waits_for waits = waits_for::nothing;
+        bool used = false;             // false: the id is free
+        bool alone = false;            // tries once more while all others are rolled back
+        bool refused = false;          // its request is to fail
+        bool has_split = false;        // since its last progress, for a wait that took too long
+        std::uint8_t bypasses = 0;     // others that were woken before it, though it is first
+        std::uint32_t barred = 0;      // no_rollback tokens; while it has one, it must not be rolled back
+        std::uint32_t scopes = 0;      // retry scopes that it is in; 0: it must not be rolled back
+        std::uint32_t attempts = 0;    // rollbacks and splits since its last progress
+        std::uint32_t on = no_id;      // the task or resource that it waits for
+        task_id task = no_id;          // that it works for, the first one
+        std::uint64_t tried_alone = 0; // in this epoch its attempt alone failed; 0: none
+        std::size_t bytes = 0;         // of its last request
+        std::vector<task_id> others;   // further tasks of a pool thread
+
+        friend bool operator==(const thread&, const thread&) = default;
+    };
+    struct task {
+        bool used = false;
+        priority place;
+
+        friend bool operator==(const task&, const task&) = default;
+    };
+
+    struct resource {
+        bool used = false;
+        std::vector<task_id> holders; // once for each time that they hold it
+
+        friend bool operator==(const resource&, const resource&) = default;
+    };
+
+    explicit situation(const oom::rules& r) noexcept : rules_(r) {}
+
+    const oom::rules& rules() const noexcept { return rules_; }
+    const thread& operator[](thread_id id) const noexcept { return threads_[id]; }
+    const std::vector<thread>& threads() const noexcept { return threads_; }
+    const std::vector<task>& tasks() const noexcept { return tasks_; }
+    const std::vector<resource>& resources() const noexcept { return resources_; }
+    const std::vector<task_id>& holders(resource_id id) const noexcept { return resources_[id].holders; }
+
+    /// Whether the thread runs on only when others do something.
+    bool is_stuck(const thread& t) const noexcept {
+        if (t.state == thread_state::blocked || t.state == thread_state::bufn) return true;
+        switch (t.waits) {
+        case waits_for::nothing:
+        case waits_for::outside: return false;
+        case waits_for::task: return t.on < tasks_.size() && tasks_[t.on].used;
+        case waits_for::pool: return true;
+        case waits_for::resource: return !resources_[t.on].holders.empty();
+        }
+        return false;
+    }
+    /// Whether a request of the thread may end by a rollback or a split.
+    static bool may_be_rolled_back(const thread& t) noexcept { return t.scopes != 0 && t.barred == 0; }
+    /// Whether each task that has threads is blocked.
+    bool is_deadlocked() const noexcept {
+        bool any = false;
+        for (const thread& t : threads_) {
+            if (!takes_part(t)) continue;
+            any = true;
+            if (is_stuck(t)) continue;
+            if (t.kind != thread_kind::dedicated || rules_.task_is_blocked == blocks::all) return false;
+            if (!has_stuck_thread(t.task)) return false;
+        }
+        return any;
+    }
+    /// Whether all others are rolled back, or wait for other things than memory.
+    bool is_alone(thread_id id) const noexcept {
+        for (const thread& t : threads_)
+            if (&t != &threads_[id] && takes_part(t) && (!is_stuck(t) || t.state == thread_state::blocked))
+                return false;
+        return true;
+    }
+    /// Whether its attempt alone has failed, and there was no progress since.
+    bool has_tried_alone(thread_id id) const noexcept { return threads_[id].tried_alone == epoch_; }
+    /// Whether thread `a` is before thread `b`.
+    bool goes_before(thread_id a, thread_id b) const noexcept {
+        const thread &l = threads_[a], &r = threads_[b];
+        const bool shuffles = l.kind == thread_kind::shuffle;
+        if (shuffles != (r.kind == thread_kind::shuffle)) return shuffles;
+        const priority p = place_of(l), q = place_of(r);
+        return p == q ? a < b : is_before(p, q);
+    }
+    bool valid() const noexcept {
+        for (const thread& t : threads_) {
+            if (!t.used) continue;
+            if (t.alone && t.state != thread_state::running && t.state != thread_state::alloc &&
+                t.state != thread_state::alloc_free)
+                return false;
+            if (t.kind == thread_kind::dedicated && (t.task == no_id || !t.others.empty())) return false;
+            if (t.task != no_id && !tasks_[t.task].used) return false;
+            for (const task_id id : t.others)
+                if (!tasks_[id].used) return false;
+        }
+        return true;
+    }
+    friend bool operator==(const situation& a, const situation& b) noexcept {
+        return a.threads_ == b.threads_ && a.tasks_ == b.tasks_ && a.resources_ == b.resources_;
+    }
+
+  protected:
+    static bool takes_part(const thread& t) noexcept {
+        return t.used && t.state != thread_state::unknown && t.task != no_id;
+    }
+    bool has_stuck_thread(task_id id) const noexcept {
+        for (const thread& t : threads_)
+            if (takes_part(t) && t.kind == thread_kind::dedicated && t.task == id && is_stuck(t)) return true;
+        return false;
+    }
+    bool any_in(thread_state s) const noexcept {
+        for (const thread& t : threads_)
+            if (t.used && t.state == s) return true;
+        return false;
+    }
+    // Of the threads that this holds for, the first in order, or the last.
+    template <class Holds> thread_id find(bool first, Holds holds) const noexcept {
+        thread_id found = no_id;
+        for (thread_id id = 0; id != threads_.size(); ++id)
+            if (threads_[id].used && holds(threads_[id]) && (found == no_id || goes_before(id, found) == first))
+                found = id;
+        return found;
+    }
+    template <class Slot> static std::uint32_t free_id(std::vector<Slot>& slots) {
+        for (std::uint32_t id = 0; id != slots.size(); ++id)
+            if (!slots[id].used) return id;
+        slots.emplace_back();
+        return static_cast<std::uint32_t>(slots.size() - 1);
+    }
+
+    oom::rules rules_;
+    std::uint64_t epoch_ = 1; // of progress: attempts alone of earlier ones say nothing
+    std::vector<thread> threads_;
+    std::vector<task> tasks_;
+    std::vector<resource> resources_;
+
+  private:
+    priority place_of(const thread& t) const noexcept {
+        priority first = t.task != no_id ? tasks_[t.task].place : priority{INT64_MIN, UINT64_MAX};
+        for (const task_id id : t.others)
+            if (is_before(tasks_[id].place, first)) first = tasks_[id].place;
+        return first;
+    }
+};
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

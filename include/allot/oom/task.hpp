@@ -1,0 +1,174 @@
+// Tasks, and the threads that work for them: tokens on their stacks.
+//
+//     allot::oom::task query{tasks, "query 7"};          // tasks: an arbiter
+//     allot::oom::task_thread here{query};               // this thread works for it until `here` ends
+//
+// Cost: 32 bytes; the arbiter's lock at begin and end. Threads: a task_thread is used by its thread alone.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/oom/arbiter.hpp>
+#include <allot/sync/lock_guard.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+/// Work that ends as a whole: a query, or a part of one. Its memory is returned before it ends: then others go on.
+class task {
+  public:
+    /// `number`: a task with a larger one is first; among equals, the one that came first. Requires: the name and the
+    /// account outlive the task. `memory`: what the task holds is charged there, for statistics and reports.
+    /// Throws: std::bad_alloc.
+    explicit task(arbiter& by, const char* name = "", std::int64_t number = 0, const account* memory = nullptr)
+        : by_(by), memory_(memory) {
+        const allot::detail::lock_guard reports_wait(by.tasks_lock_);
+        const allot::detail::lock_guard hold(by.lock_);
+        const std::uint64_t order = ++by.tasks_so_far_;
+        if (by.tasks_.size() == by.machine_.tasks().size()) by.tasks_.emplace_back();
+        id_ = by.call({.op = operation::add_task, .number = number, .free = order});
+        by.tasks_[id_] = {name, memory, {}, order};
+    }
+    task(const task&) = delete;
+    task& operator=(const task&) = delete;
+    /// Requires: no thread works for it.
+    ~task() {
+        {
+            task_stats last = stats();
+            last.bytes = 0;
+            const allot::detail::lock_guard reports_wait(by_.tasks_lock_);
+            const allot::detail::lock_guard hold(by_.lock_);
+            by_.ended_ += last;
+            by_.call({.op = operation::end_task, .on = id_});
+        }
+        by_.deliver();
+    }
+
+    /// Aborts the task, from any thread: waits of its threads end, and their next requests that are refused throw
+    /// task_removed; so do those of threads that begin later. Pool threads go on with other tasks.
+    void remove() noexcept {
+        {
+            const allot::detail::lock_guard hold(by_.lock_);
+            removed_ = true;
+            const auto& threads = by_.machine_.threads();
+            for (thread_id t = 0; t != threads.size(); ++t)
+                if (threads[t].used && threads[t].kind == thread_kind::dedicated && threads[t].task == id_)
+                    by_.step(t, event::removed);
+        }
+        by_.deliver();
+    }
+    task_stats stats() const noexcept {
+        task_stats now;
+        {
+            const allot::detail::lock_guard hold(by_.lock_);
+            now = by_.tasks_[id_].stats;
+        }
+        if (memory_ != nullptr) now.bytes = memory_->used(), now.peak = memory_->peak();
+        return now;
+    }
+    arbiter& by() const noexcept { return by_; }
+    task_id id() const noexcept { return id_; }
+
+  private:
+    friend task_thread;
+
+    arbiter& by_;
+    task_id id_ = no_id;
+    const account* const memory_;
+    bool removed_ = false; // requires the arbiter's lock
+};
+
+/// The calling thread works for a task, from construction to destruction. Tokens of one thread are nested.
+class task_thread {
+  public:
+    /// Throws: std::bad_alloc.
+    explicit task_thread(task& of, thread_kind kind = thread_kind::dedicated) : by_(of.by()) {
+        const allot::detail::lock_guard hold(by_.lock_);
+        const std::size_t ids = by_.machine_.threads().size();
+        if (by_.threads_.size() == ids) by_.threads_.emplace_back(by_, static_cast<thread_id>(ids));
+        id_ = by_.call({.op = operation::add_thread, .detail = static_cast<std::uint8_t>(kind), .on = of.id()});
+        record_ = &by_.threads_[id_]; // it stays there
+        detail::thread_record& r = *record_;
+        r.number = ++by_.threads_so_far_;
+        r.slept_at = r.attempt_at = r.slept_in_attempt = 0;
+        r.to_signal = false;
+        r.injected = charge_outcome::fits;
+        if (of.removed_ && kind == thread_kind::dedicated) by_.step(id_, event::removed);
+        innermost = this;
+    }
+    task_thread(const task_thread&) = delete;
+    task_thread& operator=(const task_thread&) = delete;
+    ~task_thread() {
+        innermost = outer_;
+        {
+            const allot::detail::lock_guard hold(by_.lock_);
+            if (by_.state_of(id_) != thread_state::unknown) by_.step(id_, event::ended);
+            by_.call({.op = operation::forget_thread, .thread = id_});
+        }
+        by_.deliver();
+    }
+
+    /// For threads of a pool: the thread works for this task too, or no longer. Throws: std::bad_alloc.
+    void begin(const task& more) { by_.act({.op = operation::work_on, .thread = id_, .on = more.id()}); }
+    void end(const task& done) noexcept { by_.act({.op = operation::finish, .thread = id_, .on = done.id()}); }
+
+    thread_state state() const noexcept {
+        const allot::detail::lock_guard hold(by_.lock_);
+        return by_.state_of(id_);
+    }
+    bool is_in_scope() const noexcept {
+        const allot::detail::lock_guard hold(by_.lock_);
+        return by_.machine_[id_].scopes != 0;
+    }
+    // For injection: how its next request fails.
+    void inject(charge_outcome as) noexcept { record_->injected = as; }
+    bool is_injected() const noexcept { return record_->injected != charge_outcome::fits; }
+    /// The task that it works for, the first one; no_id: none.
+    task_id task_now() const noexcept {
+        const allot::detail::lock_guard hold(by_.lock_);
+        return by_.machine_[id_].task;
+    }
+    arbiter& by() const noexcept { return by_; }
+    thread_id id() const noexcept { return id_; }
+    /// The innermost token of the calling thread; null: none.
+    static task_thread* now() noexcept { return innermost; }
+
+    // For retry scopes.
+    void enter_scope() noexcept { by_.act({.op = operation::enter_scope, .thread = id_}); }
+    void leave_scope(bool done, std::size_t free) noexcept {
+        by_.act({.op = operation::leave_scope, .detail = done, .thread = id_, .free = free});
+    }
+    void begin_attempt() noexcept {
+        const allot::detail::lock_guard hold(by_.lock_);
+        record_->attempt_at = sys::fine_clock::now();
+        record_->slept_in_attempt = 0;
+    }
+    /// Sleeps until the thread may begin its attempt again. Returns: try_again, or how the wait ended; split: with a
+    /// smaller input.
+    verdict wait_until_ready() noexcept {
+        const verdict v = record_->wait_until_ready();
+        if (v > verdict::try_again) record_->accept();
+        return v;
+    }
+
+  private:
+    friend arbiter;
+
+    static inline constinit thread_local task_thread* innermost = nullptr;
+
+    arbiter& by_;
+    thread_id id_ = no_id;
+    detail::thread_record* record_ = nullptr;
+    task_thread* const outer_ = innermost;
+};
+
+inline allot::detail::judged_thread* arbiter::this_thread() noexcept {
+    task_thread* t = task_thread::now();
+    while (t != nullptr && &t->by() != this) t = t->outer_;
+    return t != nullptr && t->task_now() != no_id ? t->record_ : nullptr; // a pool thread may work for no task
+}
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

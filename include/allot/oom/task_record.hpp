@@ -1,0 +1,93 @@
+// What an arbiter keeps of a task and of a thread, beside the machine's state. Part of arbiter.hpp.
+//
+// Cost: 120 bytes a task, 160 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/memory_kind.hpp>
+#include <allot/oom/situation.hpp>
+#include <allot/reclaim/judge.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+class account;
+
+namespace oom {
+
+class arbiter;
+
+/// Times and counts of what a task, or all of them, lost and waited for. The sums over the tasks are those of the
+/// whole.
+struct task_stats {
+    std::uint64_t rollbacks = 0;  // retry_out_of_memory that were thrown
+    std::uint64_t splits = 0;     // split_and_retry_out_of_memory that were thrown
+    std::uint64_t refused = 0;    // requests that ended without memory by a decision
+    std::uint64_t waits = 0;      // requests that slept
+    std::uint64_t outside = 0;    // requests that were refused first outside any retry scope
+    std::uint64_t blocked_ns = 0; // time asleep, for memory or rolled back
+    std::uint64_t lost_ns = 0;    // time awake of attempts that were rolled back or split
+    std::uint64_t bytes = 0;      // charged to the task's account now
+    std::uint64_t peak = 0;       // the most that was; of several tasks the sum
+
+    task_stats& operator+=(const task_stats& o) noexcept {
+        rollbacks += o.rollbacks, splits += o.splits, refused += o.refused, waits += o.waits, outside += o.outside;
+        blocked_ns += o.blocked_ns, lost_ns += o.lost_ns, bytes += o.bytes, peak += o.peak;
+        return *this;
+    }
+    friend bool operator==(const task_stats&, const task_stats&) = default;
+};
+
+namespace detail {
+
+struct task_record {
+    const char* name = "";
+    const account* memory = nullptr; // what the task holds is charged there; null: not known
+    task_stats stats;
+    std::uint64_t number = 0; // of all tasks of the arbiter, from 1
+};
+
+// A thread: the accounts call it while its request waits.
+class thread_record final : public allot::detail::judged_thread {
+  public:
+    thread_record(arbiter& by, thread_id id) noexcept : by_(by), id_(id) {}
+
+    verdict begin() noexcept override;
+    charge_outcome take_injected() noexcept override { return std::exchange(injected, charge_outcome::fits); }
+    verdict announce(memory_kind kind, std::size_t bytes) noexcept override;
+    verdict never_fits(memory_kind kind, std::size_t bytes) noexcept override;
+    void granted() noexcept override;
+    void give_up() noexcept override;
+    verdict look() noexcept override;
+    void accept() noexcept override;
+    bool goes_before(const judged_thread& other) const noexcept override;
+    bool may_try() noexcept override;
+    void fails() noexcept override;
+    void overdue() noexcept override;
+    std::uint64_t overdue_at() const noexcept override;
+
+    // Sleeps while it is rolled back.
+    verdict wait_until_ready() noexcept;
+
+    arbiter& by() const noexcept { return by_; }
+    thread_id id() const noexcept { return id_; }
+
+    std::uint64_t number = 0;     // of all threads of the arbiter, from 1: ids are used again
+    std::uint64_t slept_at = 0;   // on fine_clock; 0: it is awake
+    std::uint64_t attempt_at = 0; // its attempt began
+    std::uint64_t slept_in_attempt = 0;
+    bool to_signal = false;
+    charge_outcome injected = charge_outcome::fits; // its next request fails so
+
+  private:
+    arbiter& by_;
+    const thread_id id_;
+};
+
+} // namespace detail
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,68 @@
+// The states of a thread that requests memory, and the events that change them.
+//
+// Cost: 1 byte each. Threads: values.
+// Source: Spark-RAPIDS' SparkResourceAdaptor, 2022, whose names these are.
+#pragma once
+
+#include <allot/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+enum class thread_state : std::uint8_t {
+    unknown,      // works for no task
+    running,      // has all that it requested
+    alloc,        // a request was refused and is made again
+    alloc_free,   // the same, and memory may have become free since
+    blocked,      // sleeps until its request may fit
+    bufn_throw,   // is to be rolled back: its request throws retry_out_of_memory
+    bufn_wait,    // has thrown: it frees what it can
+    bufn,         // rolled back: sleeps until others have made progress (blocked until further notice)
+    split_throw,  // is to make its input smaller: it throws split_and_retry_out_of_memory
+    remove_throw, // was removed while it slept: its request is refused for good
+};
+inline constexpr std::size_t thread_states = 10;
+
+enum class event : std::uint8_t {
+    // from the thread
+    started,   // it works for a task from now on
+    announced, // its request was refused, and will be made again
+    granted,   // the request was, at last
+    failed,    // the request was refused again
+    given_up,  // the request ends without memory: by its deadline, a cancellation, or since it can never fit
+    thrown,    // the error has been thrown
+    ready,     // it has freed what it can
+    ended,     // it works for no task any more
+    // from others
+    freed,   // memory may have become free
+    may_fit, // the request may fit now
+    removed, // its task is aborted
+    // decided by the machine
+    woken,       // others have made progress
+    tries_alone, // it may try once more while all others are rolled back
+    rolled_back,
+    split,
+    refused, // it can be neither rolled back nor split
+};
+inline constexpr std::size_t events = 16;
+
+constexpr std::string_view text_of(thread_state s) noexcept {
+    constexpr std::string_view texts[] = {"unknown",    "running",   "alloc", "alloc_free",  "blocked",
+                                          "bufn_throw", "bufn_wait", "bufn",  "split_throw", "remove_throw"};
+    static_assert(std::size(texts) == thread_states);
+    return texts[static_cast<std::size_t>(s)];
+}
+constexpr std::string_view text_of(event e) noexcept {
+    constexpr std::string_view texts[] = {"started",     "announced",   "granted", "failed",  "given_up", "thrown",
+                                          "ready",       "ended",       "freed",   "may_fit", "removed",  "woken",
+                                          "tries_alone", "rolled_back", "split",   "refused"};
+    static_assert(std::size(texts) == events);
+    return texts[static_cast<std::size_t>(e)];
+}
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

@@ -1,0 +1,117 @@
+// The transitions of a thread: data, from which the machine steps and the diagram of docs/oom.md is drawn.
+//
+// Each event that a state does not name here is wrong in that state, and changes nothing.
+// Cost: 160 bytes, constant. Threads: any.
+// Source: the transitions of Spark-RAPIDS' SparkResourceAdaptor, as its code has them, 2026; `alloc` begins at the first
+// refusal here, not at each request.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/oom/thread_state.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+namespace oom {
+
+struct transition {
+    thread_state from;
+    event by;
+    thread_state to;
+};
+
+inline constexpr auto transitions = [] {
+    using enum thread_state;
+    using enum event;
+    return std::to_array<transition>({
+        {unknown, started, running},
+        // a request
+        {running, announced, alloc},
+        {alloc, freed, alloc_free},
+        {alloc_free, freed, alloc_free},
+        {alloc, granted, running},
+        {alloc_free, granted, running},
+        {alloc_free, failed, running}, // it is announced and made again at once
+        {alloc, failed, blocked},
+        {alloc, given_up, running},
+        {alloc_free, given_up, running},
+        {blocked, given_up, running},
+        // a sleeper
+        {blocked, may_fit, running},
+        {blocked, tries_alone, running},
+        {blocked, rolled_back, bufn_throw},
+        {blocked, split, split_throw},
+        {blocked, refused, running},
+        {blocked, removed, remove_throw},
+        // one that has tried alone
+        {alloc, rolled_back, bufn_throw},
+        {alloc, refused, running},
+        // one that can never fit
+        {alloc, split, split_throw},
+        {alloc_free, split, split_throw},
+        {alloc_free, refused, running},
+        // rolled back
+        {bufn_throw, thrown, bufn_wait},
+        {bufn_wait, ready, bufn},
+        {running, ready, running}, // it was woken meanwhile
+        {bufn, tries_alone, running},
+        {bufn, split, split_throw},
+        {bufn, refused, running},
+        {bufn, removed, remove_throw},
+        {bufn_throw, woken, running},
+        {bufn_wait, woken, running},
+        {bufn, woken, running},
+        {split_throw, thrown, running},
+        {remove_throw, thrown, unknown},
+        // removed while it is awake
+        {running, removed, remove_throw},
+        {alloc, removed, remove_throw},
+        {alloc_free, removed, remove_throw},
+        {bufn_throw, removed, remove_throw},
+        {bufn_wait, removed, remove_throw},
+        {split_throw, removed, remove_throw},
+        {remove_throw, removed, remove_throw},
+        // the end
+        {running, ended, unknown},
+        {alloc, ended, unknown},
+        {alloc_free, ended, unknown},
+        {blocked, ended, unknown},
+        {bufn_throw, ended, unknown},
+        {bufn_wait, ended, unknown},
+        {bufn, ended, unknown},
+        {split_throw, ended, unknown},
+        {remove_throw, ended, unknown},
+    });
+}();
+
+namespace detail {
+
+inline constexpr auto transition_matrix = [] {
+    struct cell {
+        bool legal = false;
+        thread_state to = thread_state::unknown;
+    };
+    std::array<std::array<cell, events>, thread_states> m{};
+    for (const transition& t : transitions) {
+        cell& c = m[static_cast<std::size_t>(t.from)][static_cast<std::size_t>(t.by)];
+        if (c.legal) throw "allot: two transitions of one state and event";
+        c = {true, t.to};
+    }
+    return m;
+}();
+
+} // namespace detail
+
+/// Whether the event may come to a thread in this state.
+constexpr bool is_legal(thread_state from, event by) noexcept {
+    return detail::transition_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)].legal;
+}
+/// The state behind the event; the same state if it is not legal.
+constexpr thread_state after(thread_state from, event by) noexcept {
+    const auto& c = detail::transition_matrix[static_cast<std::size_t>(from)][static_cast<std::size_t>(by)];
+    return c.legal ? c.to : from;
+}
+
+} // namespace oom
+} // namespace allot::inline ALLOT_ABI

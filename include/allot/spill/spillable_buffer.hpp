@@ -1,0 +1,177 @@
+// A buffer that leaves for memory of another account while it is not used, and comes back: a spillable input.
+//
+//     allot::spillable_buffer batch{std::move(b), near, far};   // homes: a memory and the account that it charges
+//     {
+//         const auto data = batch.pin();                        // back in near memory; it stays there
+//         data->set<int>(0, 42);
+//     }                                                         // may leave again
+//
+// It is a reclaimer of the near account: a request that is short there moves it to far memory, unless it is pinned.
+// Cost: one object of the host's heap, 160 bytes; a move copies the bytes. Threads: any; pins of several threads may
+// overlap. Source: Spark-RAPIDS' SpillableHandle, 2024.
+#pragma once
+
+#include <allot/buffer/buffer.hpp>
+#include <allot/buffer/buffer_allocate.hpp>
+#include <allot/buffer/buffer_memory.hpp>
+#include <allot/config.hpp>
+#include <allot/ledger/account.hpp>
+#include <allot/reclaim/reclaimer.hpp>
+#include <allot/spill/spillable.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Where a spillable buffer lives: a memory, and the account that it is charged to. Requires: both outlive the buffer.
+struct buffer_home {
+    buffer_memory& memory;
+    account& by;
+
+    /// Throws: as buffer_memory's allocate().
+    buffer allocate(std::size_t bytes) const { return memory.allocate(by, bytes); }
+};
+
+class spillable_buffer {
+    class handle;
+
+  public:
+    static constexpr std::uint32_t default_cost = 10;
+
+    /// The bytes of a buffer, which stay in near memory until this ends.
+    class pinned {
+      public:
+        pinned(pinned&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
+        pinned& operator=(pinned&&) = delete;
+        ~pinned() {
+            if (of_ != nullptr) of_->unpin();
+        }
+        std::span<std::byte> bytes() const noexcept { return of_->data().bytes(); }
+        /// The buffer itself. Requires: no view of it outlives this.
+        const buffer& operator*() const noexcept { return of_->data(); }
+        const buffer* operator->() const noexcept { return &of_->data(); }
+
+      private:
+        friend spillable_buffer;
+        explicit pinned(handle& of) noexcept : of_(&of) {}
+        handle* of_;
+    };
+
+    /// Takes a buffer that is near memory's, charged to its account, and its block's only view.
+    /// Throws: std::bad_alloc; the buffer is lost then only if it was moved from.
+    spillable_buffer(buffer&& b, buffer_home near, buffer_home far, std::uint32_t cost = default_cost)
+        : handle_(std::make_unique<handle>(near, far, cost)) {
+        handle_->begin(std::move(b));
+    }
+    spillable_buffer(spillable_buffer&&) noexcept = default;
+    spillable_buffer& operator=(spillable_buffer&&) noexcept = default;
+
+    /// Brings the bytes back, if they left. Throws: as a buffer_memory's allocate(); the bytes are where they were
+    /// then.
+    pinned pin() const { return handle_->pin(), pinned{*handle_}; }
+    /// Its bytes, which are charged near, or far while it is away.
+    std::size_t bytes() const noexcept { return handle_->size(); }
+    bool is_away() const noexcept { return handle_->is_away(); }
+    /// Lets it leave now. Returns: false if it is pinned, away, or far memory refuses.
+    bool spill() const noexcept { return handle_->leave(); }
+    /// Its bytes as two parts, cut at a multiple of `unit` bytes; none if it has less than two units. It leaves first,
+    /// so the parts need no near memory before they are pinned; far memory is returned when both have come back.
+    /// Requires: it is not pinned. Throws: std::bad_alloc, where far memory refuses it, or the host an object.
+    std::vector<spillable_buffer> halves(std::size_t unit = 1) const {
+        std::vector<spillable_buffer> parts;
+        if (bytes() / 2 < unit) return parts;
+        const std::size_t first = bytes() / 2 / unit * unit;
+        parts.reserve(2);
+        parts.push_back(handle_->part(0, first));
+        parts.push_back(handle_->part(first, bytes() - first));
+        return parts;
+    }
+
+  private:
+    explicit spillable_buffer(std::unique_ptr<handle> h) noexcept : handle_(std::move(h)) {}
+
+    class handle final : public reclaimer {
+      public:
+        handle(buffer_home near, buffer_home far, std::uint32_t cost) noexcept
+            : reclaimer("spillable buffers", cost), near_(near), far_(far) {}
+        ~handle() { near_.by.remove(*this); }
+        void begin(buffer&& b, bool away = false) noexcept {
+            data_ = std::move(b);
+            size_ = data_.size();
+            away_ = away;
+            near_.by.add(*this); // requests that wait may ask for it
+        }
+        spillable_buffer part(std::size_t from, std::size_t bytes) {
+            auto made = std::make_unique<handle>(near_, far_, cost());
+            const std::lock_guard hold(lock_);
+            if (!away_) leave_locked(far_.allocate(size_));
+            made->begin(data_.slice(from, bytes), true);
+            return spillable_buffer{std::move(made)};
+        }
+        std::size_t size() const noexcept { return size_; }
+        const buffer& data() const noexcept { return data_; }
+        bool is_away() const noexcept {
+            const std::lock_guard hold(lock_);
+            return away_;
+        }
+        void pin() {
+            buffer other; // ends without the lock
+            for (;;) {
+                {
+                    const std::lock_guard hold(lock_);
+                    if (away_ && other) {
+                        std::memcpy(other.data(), data_.data(), size_);
+                        std::swap(data_, other);
+                        away_ = false;
+                    }
+                    if (!away_) return void(++pins_);
+                }
+                other = near_.allocate(size_); // may wait: no other pin waits for the lock meanwhile
+            }
+        }
+        void unpin() noexcept {
+            {
+                const std::lock_guard hold(lock_);
+                if (--pins_ != 0) return;
+            }
+            near_.by.notify_unused(); // requests that wait may ask for it
+        }
+        bool leave() noexcept {
+            const std::unique_lock hold(lock_, std::try_to_lock);
+            if (!hold || away_ || pins_ != 0 || size_ == 0) return false;
+            buffer there = far_.memory.try_allocate(far_.by, size_);
+            if (!there) return false;
+            leave_locked(std::move(there));
+            return true;
+        }
+        bool reclaim(const shortage&) noexcept override { return leave(); }
+        std::size_t reclaimable() const noexcept override {
+            const std::unique_lock hold(lock_, std::try_to_lock);
+            return !hold || away_ || pins_ != 0 ? 0 : size_;
+        }
+
+      private:
+        void leave_locked(buffer there) noexcept {
+            std::memcpy(there.data(), data_.data(), size_);
+            data_ = std::move(there);
+            away_ = true;
+        }
+
+        const buffer_home near_, far_;
+        mutable std::mutex lock_;
+        buffer data_;
+        std::size_t size_ = 0;
+        unsigned pins_ = 0;
+        bool away_ = false;
+    };
+    std::unique_ptr<handle> handle_;
+};
+static_assert(spillable<spillable_buffer>);
+
+} // namespace allot::inline ALLOT_ABI

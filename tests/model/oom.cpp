@@ -1,0 +1,141 @@
+// All runs of small programs over the OOM state machine: each ends, and every decision is allowed.
+//
+//     oom "[exhaustive]"      three tasks of two threads: some minutes, 6 GB
+#include <support/catch.hpp>
+
+#include <model/oom_explorer.hpp>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+using namespace support;
+
+namespace {
+
+program same(unsigned tasks, unsigned threads, unsigned units, const std::vector<part>& parts, const rules& r = {}) {
+    program p;
+    p.units = units;
+    p.tasks.assign(tasks, std::vector<std::vector<part>>(threads, parts));
+    p.rules = r;
+    return p;
+}
+findings explore(const program& p) {
+    findings f = explorer(p).run();
+    UNSCOPED_INFO(f.states << " states, " << f.rollbacks << " rollbacks, " << f.splits << " splits");
+    f.wrong = f.wrong.substr(0, f.wrong.find('\n'));
+    return f;
+}
+const std::vector<part> large_and_small{{3, 0}, {2, 0}}, too_large{{5, 0}}, keeps_some{{3, 1}, {2, 0}},
+    in_no_scope{{3, 0}, {2, 0, false}};
+
+} // namespace
+
+TEST_CASE("two tasks of one thread: whatever they need and keep", "[oom]") {
+    for (const auto& parts : {large_and_small, too_large, keeps_some, in_no_scope}) {
+        const findings f = explore(same(2, 1, 3, parts));
+        CHECK(f.wrong == "");
+        CHECK(f.rollbacks != 0);
+    }
+    CHECK(explore(same(2, 1, 3, large_and_small)).splits == 0); // each fits alone
+    CHECK(explore(same(2, 1, 3, too_large)).splits != 0);
+    CHECK(explore(same(2, 1, 3, keeps_some)).splits != 0); // the other keeps a unit
+}
+
+TEST_CASE("two tasks of two threads", "[oom]") {
+    for (const auto& parts : {std::vector<part>{{3, 0}}, too_large}) CHECK(explore(same(2, 2, 3, parts)).wrong == "");
+}
+
+TEST_CASE("three tasks of one thread", "[oom]") {
+    for (const auto& parts : {large_and_small, too_large, in_no_scope})
+        CHECK(explore(same(3, 1, 3, parts)).wrong == "");
+}
+
+TEST_CASE("tasks that wait for a permit of others, too", "[oom]") {
+    const std::vector<part> waits_with_memory{{1, 1}, {2, 0, true, true}}, both{{2, 0, true, true}, {3, 0}};
+    CHECK(explore(same(2, 1, 3, waits_with_memory)).wrong == "");
+    CHECK(explore(same(3, 1, 4, waits_with_memory)).wrong == "");
+    CHECK(explore(same(3, 1, 3, both)).wrong == "");
+    CHECK(explore(same(2, 2, 3, {{3, 0, true, true}})).wrong == "");
+}
+
+TEST_CASE("a task that is aborted at any time leaves no other waiting", "[oom]") {
+    program p = same(2, 2, 3, {{3, 0}});
+    p.kills = true;
+    CHECK(explore(p).wrong == "");
+    p = same(3, 1, 3, large_and_small);
+    p.kills = true;
+    CHECK(explore(p).wrong == "");
+}
+
+// The first task keeps one of three units; all tasks need three at once then (docs/oom.md).
+TEST_CASE("where the rules of the document and of the code differ", "[oom]") {
+    program p = same(2, 1, 3, {{3, 0}});
+    p.tasks[0][0] = {{1, 1}, {3, 0}};
+    p.rules.rolled_back_wakes = wakes::at_scope_end;
+    SECTION("the highest splits: its task ends, and the others need no split") {
+        findings f = explore(p);
+        CHECK(f.wrong == "");
+        CHECK((f.most.splits == 1 && f.most.rollbacks == 2));
+        p.rules.first_to_split = splits::lowest;
+        f = explore(p);
+        CHECK(f.wrong == "");
+        CHECK((f.most.splits == 2 && f.most.rollbacks == 4));
+    }
+    SECTION("the same of three tasks") {
+        p.tasks.push_back(p.tasks[1]);
+        findings f = explore(p);
+        CHECK((f.most.splits == 1 && f.most.rollbacks == 5));
+        p.rules.first_to_split = splits::lowest;
+        f = explore(p);
+        CHECK(f.wrong == "");
+        CHECK((f.most.splits == 3 && f.most.rollbacks == 9));
+    }
+    SECTION("without attempts alone, one splits before it has tried with all memory that others can give") {
+        p.rules.tries_alone = false;
+        CHECK(explore(p).wrong == "a split before an attempt while all others were rolled back");
+    }
+    SECTION("memory that is freed wakes the thread that has just freed it: they never end") {
+        p.rules.rolled_back_wakes = wakes::at_free;
+        CHECK(explore(p).wrong == "a run that never ends");
+    }
+    SECTION("the code's: only the end of a task wakes") {
+        p.rules.rolled_back_wakes = wakes::at_task_end;
+        CHECK(explore(p).wrong == "");
+    }
+    SECTION("the any rule rolls back more often than the all rule") {
+        rules r;
+        const std::size_t any = explore(same(2, 2, 3, {{3, 0}}, r)).rollbacks;
+        r.task_is_blocked = blocks::all;
+        const findings all = explore(same(2, 2, 3, {{3, 0}}, r));
+        CHECK(all.wrong == "");
+        CHECK(all.rollbacks < any);
+    }
+}
+
+TEST_CASE("what is held in no scope is refused in the end, and does not wait for ever", "[oom]") {
+    const findings f = explore(same(2, 1, 3, {{3, 0, false}}));
+    CHECK(f.wrong == "");
+    CHECK(f.refusals != 0);
+}
+
+TEST_CASE("three tasks of two threads and four units", "[.][exhaustive]") {
+    for (const auto& parts : {std::vector<part>{{2, 0}}, std::vector<part>{{4, 0}}, std::vector<part>{{5, 0}}}) {
+        const findings f = explore(same(3, 2, 4, parts));
+        CHECK(f.wrong == "");
+        std::printf("needs %u: %zu states, %zu rollbacks, %zu splits\n", parts[0].needs, f.states, f.rollbacks,
+                    f.splits);
+    }
+}
+TEST_CASE("two tasks of two threads with several parts", "[.][exhaustive]") {
+    for (const auto& parts : {large_and_small, std::vector<part>{{2, 0}, {3, 0}}, keeps_some}) {
+        const findings f = explore(same(2, 2, 3, parts));
+        CHECK(f.wrong == "");
+        std::printf("%zu states, %zu rollbacks, %zu splits\n", f.states, f.rollbacks, f.splits);
+    }
+    program p = same(2, 2, 3, {{2, 0, true, true}, {3, 0}}); // with a permit, and tasks that are aborted
+    p.kills = true;
+    const findings f = explore(p);
+    CHECK(f.wrong == "");
+    std::printf("%zu states, %zu rollbacks, %zu splits\n", f.states, f.rollbacks, f.splits);
+}

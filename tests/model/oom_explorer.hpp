@@ -1,0 +1,405 @@
+// Explores all runs of small programs over oom::machine: the value itself, no copy of its rules.
+//
+// Threads of some tasks take units of one limit, one at a time, in retry scopes; a scope that is rolled back frees what
+// it took. Each step of a thread may come between any two of others; requests that wait are woken in the order of their
+// begin. A cycle of states is a run that never ends.
+#pragma once
+
+#include <allot/core/memory_kind.hpp>
+#include <allot/oom/machine.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace support {
+
+using namespace allot::oom;
+using allot::memory_kind;
+
+// A part of a thread's work: units that it needs at once, and units that it keeps behind it, to its end.
+struct part {
+    unsigned needs = 1;
+    unsigned keeps = 0;
+    bool in_scope = true;
+    bool permit = false; // it holds the only permit meanwhile, and waits for it first
+};
+struct program {
+    std::vector<std::vector<std::vector<part>>> tasks; // tasks, their threads, the parts of each
+    unsigned units = 2;
+    allot::oom::rules rules{};
+    bool kills = false; // any task may be aborted at any time, once
+};
+
+// Of one run.
+struct decisions {
+    std::size_t rollbacks = 0, splits = 0;
+};
+struct findings {
+    std::size_t states = 0;
+    std::size_t rollbacks = 0, splits = 0, refusals = 0; // transitions with such a decision
+    decisions most;                                      // of the runs, the most of each
+    std::string wrong;                                   // the first violation, with the run that leads to it
+};
+
+class explorer {
+  public:
+    explicit explorer(const program& p, std::size_t most_states = 50'000'000) : program_(p), most_(most_states) {}
+
+    findings run() {
+        moment s = first();
+        stack_.push_back({s, 0, 0, {}, {}});
+        colours_.try_emplace(key(s));
+        while (!stack_.empty() && found_.wrong.empty()) {
+            frame& top = stack_.back();
+            const unsigned choices = threads() + (program_.kills && !top.at.killed ? tasks() : 0);
+            if (top.next == choices) {
+                if (top.moves == 0 && !is_over(top.at)) report(top.at, "no thread can go on");
+                colours_[key(top.at)] = {closed, top.most};
+                found_.most = {top.before.rollbacks + top.most.rollbacks, top.before.splits + top.most.splits};
+                stack_.pop_back();
+                if (!stack_.empty()) stack_.back().note(found_.most);
+                continue;
+            }
+            const unsigned who = top.next++;
+            moment next = top.at;
+            const decisions before{found_.rollbacks, found_.splits};
+            if (!(who < threads() ? move(next, who) : kill(next, who - threads()))) continue;
+            ++stack_.back().moves;
+            if (!found_.wrong.empty()) break;
+            const decisions made{found_.rollbacks - before.rollbacks, found_.splits - before.splits};
+            const auto [it, fresh] = colours_.try_emplace(key(next));
+            if (!fresh) {
+                const auto& [its, most] = it->second;
+                if (its == open) report(next, "a run that never ends");
+                stack_.back().note({made.rollbacks + most.rollbacks, made.splits + most.splits});
+                continue;
+            }
+            if (colours_.size() > most_) report(next, "too many states");
+            stack_.push_back({std::move(next), 0, 0, made, {}});
+        }
+        found_.states = colours_.size();
+        return found_;
+    }
+
+  private:
+    enum class phase : std::uint8_t { runs, waits, requests, sleeps, frees, rolled_back, over };
+    struct worker {
+        phase at = phase::runs;
+        std::uint8_t part = 0, got = 0, kept = 0, pieces = 1, done = 0; // parts are cut into pieces
+        bool failed_alone = false; // its last request that was refused came while all others were rolled back
+        std::uint8_t place = 0;    // among those that wait; 0: none
+    };
+    struct moment {
+        machine all;
+        std::vector<worker> workers;
+        std::uint8_t free = 0;
+        std::uint8_t holder = none; // of the permit
+        bool killed = false;
+    };
+    struct frame {
+        moment at;
+        unsigned next;
+        unsigned moves;
+        decisions before, most; // in the step to it; behind it
+
+        void note(const decisions& d) {
+            most = {std::max(most.rollbacks, d.rollbacks), std::max(most.splits, d.splits)};
+        }
+    };
+    static constexpr std::uint8_t none = 255;
+    static constexpr resource_id permits = 0;
+    enum colour : std::uint8_t { open, closed };
+    struct visited {
+        colour its = open;
+        decisions most;
+    };
+
+    unsigned tasks() const { return static_cast<unsigned>(program_.tasks.size()); }
+    unsigned threads() const {
+        unsigned n = 0;
+        for (const auto& t : program_.tasks) n += static_cast<unsigned>(t.size());
+        return n;
+    }
+    const std::vector<part>& parts(unsigned who) const {
+        for (const auto& t : program_.tasks) {
+            if (who < t.size()) return t[who];
+            who -= static_cast<unsigned>(t.size());
+        }
+        return program_.tasks[0][0];
+    }
+    unsigned task_of(unsigned who) const {
+        unsigned t = 0;
+        while (who >= program_.tasks[t].size()) who -= static_cast<unsigned>(program_.tasks[t++].size());
+        return t;
+    }
+    moment first() const {
+        moment s{machine(program_.rules), std::vector<worker>(threads()), static_cast<std::uint8_t>(program_.units),
+                 none, false};
+        s.all.add_resource();
+        for (unsigned t = 0; t != tasks(); ++t) {
+            const task_id id = s.all.add_task({0, t});
+            for (std::size_t i = 0; i != program_.tasks[t].size(); ++i) s.all.add_thread(thread_kind::dedicated, id);
+        }
+        for (unsigned w = 0; w != threads(); ++w) begin_part(s, w);
+        return s;
+    }
+    bool is_over(const moment& s) const {
+        for (const worker& w : s.workers)
+            if (w.at != phase::over) return false;
+        return true;
+    }
+    // The states that differ in nothing but counters of attempts are one.
+    std::string key(const moment& s) const {
+        std::string k;
+        for (unsigned i = 0; i != threads(); ++i) {
+            const worker& w = s.workers[i];
+            const machine::thread& t = s.all[i];
+            for (const unsigned v : {static_cast<unsigned>(w.at), unsigned{w.part}, unsigned{w.got}, unsigned{w.kept},
+                                     unsigned{w.pieces}, unsigned{w.done}, unsigned{w.failed_alone}, unsigned{w.place},
+                                     static_cast<unsigned>(t.state), unsigned{t.used}, unsigned{t.alone},
+                                     unsigned{t.refused}, unsigned{t.bypasses}, unsigned{s.all.has_tried_alone(i)}})
+                k += static_cast<char>(v);
+        }
+        k += static_cast<char>(s.free);
+        k += static_cast<char>(s.holder);
+        k += static_cast<char>(s.killed);
+        return k;
+    }
+    void report(const moment& s, std::string_view what) {
+        if (!found_.wrong.empty()) return;
+        found_.wrong = std::string(what) + "\n";
+        for (const frame& f : stack_) found_.wrong += text(f.at);
+        found_.wrong += text(s);
+    }
+    std::string text(const moment& s) const {
+        std::string out;
+        for (unsigned i = 0; i != threads(); ++i) {
+            const worker& w = s.workers[i];
+            out += std::to_string(i) + ":" + std::string(text_of(s.all[i].state)) + (s.all[i].alone ? "(alone)" : "") +
+                   " part " + std::to_string(w.part) + " got " + std::to_string(w.got) + "; ";
+        }
+        return out + "free " + std::to_string(s.free) + "\n";
+    }
+
+    // ---- the sink of the machine -------------------------------------------------------------------------------
+
+    auto sink(moment& s) {
+        return [this, &s](const change& c) {
+            worker& w = s.workers[c.thread];
+            if (c.by == event::may_fit || c.by == event::tries_alone || c.by == event::woken) return;
+            if (c.by == event::split) {
+                ++found_.splits;
+                if (!w.failed_alone) report(s, "a split before an attempt while all others were rolled back");
+                if (needs(w, c.thread) == 1) report(s, "a split of what cannot be split");
+            }
+            if (c.by == event::refused) {
+                ++found_.refusals;
+                if (parts(c.thread)[w.part].in_scope) report(s, "a request is refused that could be rolled back");
+            }
+            if (c.by == event::rolled_back) {
+                ++found_.rollbacks;
+                for (unsigned o = 0; o != threads(); ++o)
+                    if (s.all[o].used && s.all[o].state == thread_state::blocked && s.all[o].scopes != 0 &&
+                        s.all.goes_before(c.thread, o))
+                        report(s, "a rollback of one that goes before another that waits");
+            }
+        };
+    }
+
+    // ---- what a thread does ------------------------------------------------------------------------------------
+
+    unsigned needs(const worker& w, unsigned who) const {
+        const unsigned all = parts(who)[w.part].needs, each = all / w.pieces;
+        return w.done + 1 == w.pieces ? all - each * (w.pieces - 1U) : each;
+    }
+    void begin_part(moment& s, unsigned who) const {
+        const worker& w = s.workers[who];
+        if (w.part < parts(who).size() && parts(who)[w.part].in_scope) s.all.enter_scope(who);
+    }
+    // The permit goes with the units of a piece.
+    void free(moment& s, unsigned who, unsigned units) {
+        if (s.holder == who) {
+            s.holder = none;
+            s.all.hold(permits, task_of(who), false, sink(s));
+        }
+        if (units == 0) return;
+        s.free = static_cast<std::uint8_t>(s.free + units);
+        if (s.free > program_.units) report(s, "more is freed than there is");
+        for (unsigned o = 0; o != threads(); ++o)
+            if (o != who && s.all[o].state == thread_state::alloc) s.all.step(o, event::freed, sink(s));
+        if (program_.rules.rolled_back_wakes == wakes::at_free) s.all.freed(allot::memory_kind::host, s.free, sink(s));
+        wake(s);
+    }
+    // As wait_list::wake(): each that fits, in the order of their begin.
+    void wake(moment& s) {
+        unsigned promised = 0;
+        for (unsigned place = 1; place <= threads(); ++place)
+            for (unsigned o = 0; o != threads(); ++o)
+                if (s.workers[o].place == place && s.all[o].state == thread_state::blocked && promised < s.free) {
+                    ++promised;
+                    s.all.step(o, event::may_fit, sink(s));
+                }
+    }
+    void leave_line(moment& s, unsigned who) {
+        const unsigned place = s.workers[who].place;
+        s.workers[who].place = 0;
+        for (worker& w : s.workers)
+            if (w.place > place && place != 0) --w.place;
+    }
+    void enter_line(moment& s, unsigned who) {
+        std::uint8_t last = 0;
+        for (const worker& w : s.workers) last = w.place > last ? w.place : last;
+        if (s.workers[who].place == 0) s.workers[who].place = static_cast<std::uint8_t>(last + 1);
+    }
+    void end(moment& s, unsigned who) {
+        worker& w = s.workers[who];
+        leave_line(s, who);
+        const unsigned units = w.got + w.kept;
+        w.got = w.kept = 0;
+        w.at = phase::over;
+        free(s, who, units);
+        if (s.all[who].state != thread_state::unknown) s.all.step(who, event::ended, sink(s));
+        s.all.forget_thread(who);
+        const unsigned t = task_of(who);
+        bool others = false;
+        for (unsigned o = 0; o != threads(); ++o)
+            others = others || (task_of(o) == t && s.workers[o].at != phase::over);
+        if (!others) s.all.end_task(t, sink(s));
+    }
+    void finish_piece(moment& s, unsigned who) {
+        worker& w = s.workers[who];
+        const part now = parts(who)[w.part];
+        const unsigned keeps = w.done + 1 == w.pieces ? now.keeps : 0,
+                       returned = w.got - (keeps < w.got ? keeps : w.got);
+        w.kept = static_cast<std::uint8_t>(w.kept + w.got - returned);
+        w.got = 0;
+        free(s, who, returned);
+        if (++w.done != w.pieces) return;
+        if (now.in_scope) s.all.leave_scope(who, true, s.free, sink(s));
+        w.done = 0, w.pieces = 1, w.failed_alone = false;
+        if (++w.part == parts(who).size()) return end(s, who);
+        begin_part(s, who);
+    }
+    // After the state of a thread that slept or was refused has changed.
+    void go_on(moment& s, unsigned who) {
+        worker& w = s.workers[who];
+        switch (s.all[who].state) {
+        case thread_state::running:
+            if (s.all.take_refusal(who)) return end(s, who);
+            w.at = w.at == phase::rolled_back ? phase::runs : phase::requests;
+            if (w.at == phase::requests) s.all.announce(who, allot::memory_kind::host, 1, sink(s));
+            return;
+        case thread_state::bufn_throw:
+            leave_line(s, who);
+            s.all.step(who, event::thrown, sink(s));
+            w.at = phase::frees;
+            return;
+        case thread_state::split_throw: {
+            leave_line(s, who);
+            s.all.step(who, event::thrown, sink(s));
+            const unsigned units = w.got;
+            w.got = 0;
+            const unsigned cut =
+                needs(w, who) > 1 ? 2 : 1; // pieces that are done stay done, as the first of their part
+            w.pieces = static_cast<std::uint8_t>(w.pieces * cut), w.done = static_cast<std::uint8_t>(w.done * cut);
+            w.failed_alone = false;
+            w.at = phase::runs;
+            return free(s, who, units);
+        }
+        case thread_state::remove_throw: s.all.step(who, event::thrown, sink(s)); return end(s, who);
+        default: w.at = w.at == phase::rolled_back ? phase::rolled_back : phase::sleeps;
+        }
+    }
+    // One step of a thread. False: it cannot go on now.
+    bool move(moment& s, unsigned who) {
+        worker& w = s.workers[who];
+        switch (w.at) {
+        case phase::over: return false;
+        case phase::runs:
+            if (parts(who)[w.part].permit && s.holder != who) return request_permit(s, who);
+            if (w.got == needs(w, who)) return finish_piece(s, who), true;
+            if (s.free != 0) return --s.free, ++w.got, true;
+            if (s.all[who].state == thread_state::remove_throw) return go_on(s, who), true;
+            s.all.announce(who, allot::memory_kind::host, 1, sink(s));
+            w.at = phase::requests;
+            return true;
+        case phase::waits:
+            if (s.holder != none) return false;
+            s.all.wait(who, waits_for::nothing, no_id, sink(s));
+            w.at = phase::runs;
+            return request_permit(s, who);
+        case phase::requests:
+            if (s.all[who].state == thread_state::remove_throw) return go_on(s, who), true;
+            if (s.free != 0) {
+                --s.free, ++w.got;
+                leave_line(s, who);
+                s.all.step(who, event::granted, sink(s));
+                w.at = phase::runs;
+                wake(s);
+                return true;
+            }
+            w.failed_alone = all_others_are_back(s, who);
+            enter_line(s, who);
+            w.at = phase::sleeps;
+            s.all.step(who, event::failed, sink(s));
+            if (s.all[who].state != thread_state::blocked) go_on(s, who);
+            return true;
+        case phase::sleeps:
+            if (s.all[who].state == thread_state::blocked) return false;
+            return go_on(s, who), true;
+        case phase::frees: {
+            const unsigned units = w.got;
+            w.got = 0;
+            free(s, who, units);
+            if (s.all[who].state == thread_state::remove_throw) return go_on(s, who), true;
+            w.at = phase::rolled_back;
+            s.all.step(who, event::ready, sink(s));
+            return true;
+        }
+        case phase::rolled_back:
+            if (s.all[who].state == thread_state::bufn) return false;
+            return go_on(s, who), true;
+        }
+        return false;
+    }
+    bool request_permit(moment& s, unsigned who) {
+        if (s.holder == none) {
+            s.holder = static_cast<std::uint8_t>(who);
+            s.all.hold(permits, task_of(who), true, sink(s));
+        } else {
+            s.workers[who].at = phase::waits;
+            s.all.wait(who, waits_for::resource, permits, sink(s));
+        }
+        return true;
+    }
+    bool all_others_are_back(const moment& s, unsigned who) const {
+        for (unsigned o = 0; o != threads(); ++o)
+            if (o != who && s.workers[o].at != phase::over && s.workers[o].at != phase::waits &&
+                s.all[o].state != thread_state::bufn)
+                return false;
+        return true;
+    }
+    bool kill(moment& s, unsigned task) {
+        bool any = false;
+        for (unsigned w = 0; w != threads(); ++w)
+            if (task_of(w) == task && s.workers[w].at != phase::over)
+                any = s.all.step(w, event::removed, sink(s)) || any;
+        s.killed = any;
+        return any;
+    }
+
+    const program program_;
+    const std::size_t most_;
+    std::vector<frame> stack_;
+    std::unordered_map<std::string, visited> colours_;
+    findings found_;
+};
+
+} // namespace support

@@ -1,0 +1,167 @@
+// Runs the roles of a play on threads, one at a time, in an order and a time that follow from a seed.
+//
+// Another role may go on at each point(), and where one sleeps or ends. Time passes at each point; where all sleep, it
+// goes to the first end of a sleep. Requires ALLOT_FAULTS, one stage at a time, and that a role holds no lock at a
+// point. Cost: two futex calls where another role goes on.
+#pragma once
+
+#include <soak/random.hpp>
+
+#include <allot/sys/fault.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#if !ALLOT_FAULTS
+#error "a stage needs ALLOT_FAULTS"
+#endif
+
+namespace support {
+
+class stage final : allot::sys::fault::stage {
+  public:
+    static constexpr std::uint64_t never = UINT64_MAX;
+
+    /// `stuck`: called where all roles sleep without end; returns whether it woke one. `step`: called at each point.
+    stage(std::uint64_t seed, std::function<bool()> stuck, std::function<void()> step)
+        : dice_(seed), stuck_(std::move(stuck)), step_(std::move(step)) {}
+
+    void add(std::function<void()> plays) { roles_.push_back({std::move(plays)}); }
+    /// Returns when all roles have ended.
+    void play() {
+        allot::sys::fault::director = this;
+        while (crew().size() < roles_.size()) crew().push_back(std::make_unique<hand>());
+        for (std::size_t i = 0; i != roles_.size(); ++i) crew()[i]->serves = this, crew()[i]->part = i;
+        over_.store(0, std::memory_order_relaxed);
+        let_go_on(choose());
+        over_.wait(0);
+        allot::sys::fault::director = nullptr;
+    }
+
+    // ---- of the role that runs ----------------------------------------------------------------------------------
+
+    /// Another role may go on.
+    void point() {
+        if (step_) step_();
+        time_ += 100 + dice_.below(20'000);
+        hand_over();
+    }
+    std::uint64_t now() noexcept override { return time_; }
+    void sleep(const void* at, std::uint64_t end) noexcept override {
+        role& r = roles_[now_];
+        r.at = at;
+        r.end = end;
+        hand_over();
+    }
+    void wake(const void* at) noexcept override {
+        for (role& r : roles_)
+            if (r.at == at) r.at = nullptr;
+    }
+    /// Sleeps until the condition holds; who changes it calls wake(at).
+    template <class Holds> void wait_until(const void* at, Holds holds) {
+        while (!holds()) sleep(at, never);
+    }
+
+    std::uint64_t steps() const noexcept { return steps_; }
+    /// The order in which the roles went on: equal for equal runs.
+    std::uint64_t trace() const noexcept { return trace_; }
+    soak::dice& dice() noexcept { return dice_; }
+
+  private:
+    struct role {
+        std::function<void()> plays;
+        const void* at = nullptr; // it sleeps there
+        std::uint64_t end = 0;
+        bool over = false;
+    };
+    // A thread that plays roles of one stage after the other.
+    struct hand {
+        std::atomic<int> goes{0};
+        stage* serves = nullptr;
+        std::size_t part = 0;
+        bool leaves = false;
+        std::thread thread{[this] { work(); }};
+
+        ~hand() {
+            leaves = true;
+            go();
+            thread.join();
+        }
+        void go() noexcept {
+            goes.store(1, std::memory_order_release);
+            goes.notify_one();
+        }
+        void wait() noexcept {
+            goes.wait(0, std::memory_order_acquire);
+            goes.store(0, std::memory_order_relaxed);
+        }
+        void work() {
+            for (wait(); !leaves; wait()) {
+                serves->roles_[part].plays();
+                serves->end_role(part);
+            }
+        }
+    };
+    static std::vector<std::unique_ptr<hand>>& crew() {
+        static std::vector<std::unique_ptr<hand>> all;
+        return all;
+    }
+    static constexpr std::size_t nobody = SIZE_MAX;
+
+    std::size_t choose() {
+        for (;;) {
+            std::size_t found = nobody, able = 0;
+            std::uint64_t first_end = never;
+            bool any = false;
+            for (std::size_t i = 0; i != roles_.size(); ++i) {
+                role& r = roles_[i];
+                if (r.over) continue;
+                any = true;
+                if (r.at == nullptr || r.end <= time_) {
+                    if (dice_.below(++able) == 0) found = i;
+                } else if (r.end < first_end) {
+                    first_end = r.end;
+                }
+            }
+            if (found != nobody || !any) {
+                ++steps_;
+                trace_ = soak::mix(trace_ ^ found);
+                return now_ = found;
+            }
+            if (first_end != never) time_ = first_end;
+            else if (!stuck_()) std::fputs("all roles sleep, and none can be woken\n", stderr), std::_Exit(1);
+        }
+    }
+    void let_go_on(std::size_t next) {
+        if (next != nobody) return roles_[next].at = nullptr, crew()[next]->go();
+        over_.store(1, std::memory_order_release);
+        over_.notify_one();
+    }
+    void hand_over() {
+        const std::size_t me = now_, next = choose();
+        if (next == me) return void(roles_[me].at = nullptr);
+        hand& mine = *crew()[me];
+        let_go_on(next);
+        mine.wait();
+    }
+    void end_role(std::size_t me) {
+        roles_[me].over = true;
+        let_go_on(choose());
+    }
+
+    soak::dice dice_;
+    std::function<bool()> stuck_;
+    std::function<void()> step_;
+    std::vector<role> roles_;
+    std::size_t now_ = nobody;
+    std::uint64_t time_ = 1'000'000, steps_ = 0, trace_ = 0;
+    std::atomic<int> over_{0};
+};
+
+} // namespace support

@@ -1,0 +1,378 @@
+// Real threads that wait: for a semaphore, a pool, another task, too long, or until their task is removed; and what
+// stats and the page of tasks say.
+#include <support/catch.hpp>
+#include <support/tasks.hpp>
+
+#include <allot/buffers.hpp>
+#include <allot/oom/scoped_wait.hpp>
+#include <allot/spill/spillable_buffer.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <optional>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace allot::literals;
+using namespace allot::oom;
+using allot::account;
+using allot::charge_outcome;
+using allot::limit;
+using allot::name;
+using support::charged;
+using support::part;
+using support::until;
+using support::until_any_in;
+
+namespace {
+
+std::string page_of(const arbiter& tasks) {
+    std::string text(8192, ' ');
+    allot::text_writer out{text.data(), text.size()};
+    tasks.write_tasks(out);
+    return std::string(out.view());
+}
+
+} // namespace
+
+TEST_CASE("a deadlock through a semaphore is seen by the edge alone, and resolved", "[oom]") {
+    const support::rescue ends{"a deadlock through a semaphore"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    resource permits{tasks};
+    std::binary_semaphore one{1};
+    std::atomic<bool> held{false}, waits{false};
+    task first{tasks, "first"}, second{tasks, "second"};
+    std::jthread a([&] {
+        task_thread here{first};
+        const charged mine{memory, 60}; // not in a scope: it keeps them while it waits
+        until([&] { return held.load(); });
+        {
+            const scoped_wait w{permits};
+            waits = true;
+            one.acquire();
+        }
+        one.release();
+    });
+    std::jthread b([&] {
+        task_thread here{second};
+        std::vector<part> inputs{{0, 80}};
+        one.acquire();
+        {
+            const resource::holder mine{permits};
+            held = true;
+            until([&] { return waits.load(); });
+            with_retry(inputs, support::halve, [&](const part& p) { const charged c{memory, p.bytes()}; });
+        }
+        one.release();
+    });
+    a.join(), b.join();
+    CHECK(second.stats().rollbacks == 1);
+    CHECK(second.stats().splits == 1); // 40 of 100 are free
+    CHECK(memory.used() == 0);
+}
+
+TEST_CASE("a task that waits for its pool is blocked when its pool threads are", "[oom]") {
+    const support::rescue ends{"a task that waits for its pool"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task query{tasks, "query"};
+    std::binary_semaphore done{0};
+    std::atomic<bool> held{false};
+    std::jthread pool([&] {
+        const task_thread here{query, thread_kind::pool};
+        until([&] { return held.load(); });
+        std::vector<part> inputs{{0, 80}};
+        with_retry(inputs, support::halve, [&](const part& p) { const charged c{memory, p.bytes()}; });
+        done.release();
+    });
+    {
+        task_thread here{query};
+        const charged mine{memory, 50};
+        held = true;
+        const scoped_wait w{for_pool};
+        done.acquire();
+    }
+    pool.join();
+    CHECK(query.stats().splits == 1);
+    CHECK(memory.used() == 0);
+}
+
+TEST_CASE("a wait for another task makes way, and ends with it", "[oom]") {
+    const support::rescue ends{"a task that waits for another"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    std::optional<task> producer{std::in_place, tasks, "producer"};
+    std::atomic<bool> there{false};
+    std::jthread a([&] {
+        const task_thread here{*producer};
+        until([&] { return there.load(); });
+        std::vector<part> inputs{{0, 80}};
+        with_retry(inputs, support::halve, [&](const part& p) { const charged c{memory, p.bytes()}; });
+    });
+    task consumer{tasks, "consumer"};
+    task_thread here{consumer};
+    const charged mine{memory, 50};
+    there = true;
+    {
+        const scoped_wait w{*producer};
+        a.join();
+    }
+    CHECK(producer->stats().splits == 1);
+    const scoped_wait w{*producer};
+    producer.reset();
+    CHECK_FALSE(tasks.now().is_deadlocked());
+}
+
+TEST_CASE("a removed task: its sleeper and its runner get task_removed, and others go on", "[oom]") {
+    const support::rescue ends{"a removed task"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task other{tasks, "other"};
+    task_thread here{other};
+    std::optional<charged> all{std::in_place, memory, 100U};
+    task query{tasks, "query"};
+    std::atomic<int> removed{0};
+    std::atomic<bool> go{false};
+    std::jthread sleeper([&] {
+        task_thread there{query};
+        try {
+            with_retry_no_split([&] { const charged c{memory, 10}; });
+        } catch (const allot::task_removed& e) {
+            removed += e.kind() == allot::memory_kind::host;
+        }
+    });
+    std::jthread runner([&] {
+        task_thread there{query};
+        until([&] { return go.load(); });
+        CHECK_THROWS_AS(with_retry_no_split([&] { const charged c{memory, 10}; }), allot::task_removed);
+        CHECK_THROWS_AS(memory.charge(10), allot::task_removed); // for good
+        ++removed;
+    });
+    until_any_in(tasks, thread_state::blocked);
+    query.remove();
+    go = true;
+    sleeper.join(), runner.join();
+    CHECK(removed == 2);
+    std::jthread([&] { // one that begins later
+        const task_thread there{query};
+        CHECK_THROWS_AS(memory.charge(10), allot::task_removed);
+    })
+        .join();
+    all.reset();
+    const charged again{memory, 100};
+}
+
+TEST_CASE("a task that is removed while it is rolled back ends", "[oom]") {
+    const support::rescue ends{"a removed task"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task first{tasks, "first"}, second{tasks, "second"};
+    task_thread here{first};
+    std::optional<charged> mine{std::in_place, memory, 60U};
+    std::atomic<int> removed{0};
+    std::jthread back([&] {
+        task_thread there{second};
+        std::vector<part> inputs{{0, 1}, {1, 2}};
+        try {
+            with_retry(inputs, support::halve, [&](part&) {
+                const charged c{memory, 30};
+                const charged d{memory, 20};
+            });
+        } catch (const allot::task_removed&) {
+            removed = static_cast<int>(inputs.size());
+        }
+    });
+    until_any_in(tasks, thread_state::blocked);
+    with_retry_no_split([&] { const charged c{memory, 30}; }); // both need the other's: the second is rolled back
+    std::optional<retry_scope> keeps_it_back{std::in_place};
+    while (removed == 0) {
+        second.remove(); // whatever state it is in
+        std::this_thread::yield();
+        if (tasks.now()[1].state == thread_state::unknown) break;
+    }
+    back.join();
+    CHECK(removed != 0);
+    CHECK(memory.used() == 60);
+}
+
+TEST_CASE("a wait that takes too long is split, and ends in a clear error", "[oom]") {
+    const support::rescue ends{"a wait that takes too long"};
+    arbiter tasks{{}, {}, 5_ms};
+    account memory{name{"engine"}, limit{100}, tasks};
+    task busy{tasks, "busy"}, query{tasks, "query"};
+    std::binary_semaphore held{0}, over{0};
+    std::jthread other([&] { // it runs, and does not end: no deadlock
+        task_thread there{busy};
+        const charged all{memory, 100};
+        held.release();
+        over.acquire();
+    });
+    held.acquire();
+    task_thread here{query};
+    std::vector<part> inputs{{0, 64}};
+    std::string said;
+    try {
+        with_retry(inputs, support::halve, [&](const part& p) { const charged c{memory, p.bytes()}; });
+    } catch (const allot::out_of_memory& e) {
+        said = e.what();
+    }
+    CHECK_THAT(said, ContainsSubstring("out of memory") && ContainsSubstring("engine uses 100 bytes of 100 bytes"));
+    CHECK(query.stats().splits == 1);
+    CHECK(query.stats().refused == 1);
+    CHECK(inputs == std::vector<part>{{0, 32}, {32, 64}});
+    CHECK_THROWS_AS(memory.charge(1), allot::out_of_memory); // outside a scope: refused
+    CHECK(query.stats().refused == 2);
+    over.release();
+}
+
+TEST_CASE("a pool thread that works for no task is as any thread without one", "[oom]") {
+    const support::rescue ends{"a pool thread of no task"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task query{tasks, "query"};
+    task_thread here{query, thread_kind::pool};
+    const charged all{memory, 100};
+    here.end(query);
+    CHECK_THROWS_AS(memory.charge(1), allot::out_of_memory);
+    CHECK(query.stats() == task_stats{});
+    here.begin(query);
+    CHECK_THROWS_AS(memory.charge(1), allot::out_of_memory);
+    CHECK(query.stats().refused == 1);
+}
+
+TEST_CASE("B11: the last of many deadlocked tasks resolves it by events alone", "[oom]") {
+    const support::rescue ends{"deadlocked tasks"};
+    constexpr int n = 12;
+    arbiter tasks;
+    account memory{name{"engine"}, limit{10 * n}, tasks};
+    std::atomic<int> here_now{0}, done{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t != n; ++t)
+        threads.emplace_back([&] {
+            task query{tasks, "query"};
+            task_thread here{query};
+            bool first = true;
+            with_retry_no_split([&] {
+                const charged mine{memory, 10};
+                if (std::exchange(first, false)) ++here_now;
+                until([&] { return here_now.load() == n; }); // all memory is held now
+                const charged more{memory, 10};
+            });
+            ++done;
+        });
+    threads.clear();
+    CHECK(done == n);
+    CHECK(memory.used() == 0);
+    CHECK(tasks.stats().splits == 0);
+    CHECK(tasks.stats().rollbacks >= 1);
+}
+
+TEST_CASE("B6: the stats of tasks add up to the whole, also of pool threads and behind the tasks' end", "[oom]") {
+    const support::rescue ends{"tasks that wait for ever"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{64}, tasks};
+    std::mutex lock;
+    task_stats sum;
+    std::vector<std::jthread> threads;
+    for (int t = 0; t != 4; ++t)
+        threads.emplace_back([&, t] {
+            task query{tasks, "query"};
+            {
+                task_thread here{query, t % 2 == 0 ? thread_kind::dedicated : thread_kind::pool};
+                std::vector<part> inputs(10, part{0, 100});
+                with_retry(inputs, support::halve, [&](const part& p) {
+                    std::vector<charged> all;
+                    for (int i = p.from; i < p.to; i += 4) {
+                        all.emplace_back(memory, 4);
+                        if (i % 8 == 0) std::this_thread::yield();
+                    }
+                });
+                if (t % 2 != 0) here.end(query);
+            }
+            const std::lock_guard hold(lock);
+            sum += query.stats();
+        });
+    threads.clear();
+    CHECK(tasks.stats() == sum);
+    CHECK(sum.splits >= 40);
+    CHECK(sum.rollbacks > 0);
+    CHECK(sum.waits > 0);
+    CHECK(sum.blocked_ns > 0);
+    CHECK(sum.lost_ns > 0);
+    CHECK(sum.refused == 0);
+    CHECK(sum.outside == 0);
+}
+
+TEST_CASE("the page of tasks: names, states, bytes held and spillable, and what each waits for", "[oom]") {
+    const support::rescue ends{"a page of tasks"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{1_MiB}, tasks}, far{name{"far"}};
+    account of_first{memory, name{"of first"}}, of_second{memory, name{"of second"}};
+    allot::heap_memory heap;
+    allot::buffer_memory bytes{heap};
+    resource permits{tasks};
+    task first{tasks, "first", 0, &of_first}, second{tasks, "second", 0, &of_second}, third{tasks};
+    const allot::spillable_buffer batch{bytes.allocate(of_second, 64_KiB), {bytes, of_second}, {bytes, far}};
+    const auto pin = std::make_optional(batch.pin());
+    const charged mine{of_first, 512_KiB};
+    task_thread here{first};
+    const resource::holder permit{permits};
+
+    std::binary_semaphore go{0};
+    std::jthread b([&] {
+        task_thread there{second};
+        const scoped_wait w{permits};
+        go.acquire();
+    });
+    until([&] { return tasks.now().threads().size() == 2 && tasks.now()[1].waits == waits_for::resource; });
+    std::jthread c([&] {
+        task_thread there{third};
+        CHECK_THROWS_AS(memory.charge(768_KiB), allot::out_of_memory);
+    });
+    until_any_in(tasks, thread_state::blocked);
+    const std::string now = page_of(tasks);
+    CHECK_THAT(now, ContainsSubstring("tasks: 3\n"));
+    CHECK_THAT(now, ContainsSubstring("first (1): 0 rollbacks, 0 splits, 512 KiB held, 0 bytes spillable"));
+    CHECK_THAT(now, ContainsSubstring("second (2): 0 rollbacks, 0 splits, 64 KiB held, 0 bytes spillable"));
+    CHECK_THAT(now, ContainsSubstring("a task (3): 0 rollbacks, 0 splits\n"));
+    CHECK_THAT(now, ContainsSubstring(": running, in no retry scope\n"));
+    CHECK_THAT(now, ContainsSubstring(": running, in no retry scope, waits for a resource of first\n"));
+    CHECK_THAT(now, ContainsSubstring(": blocked, waits for 768 KiB (host), in no retry scope\n"));
+    CHECK_THAT(now, !ContainsSubstring("none can go on"));
+
+    { // third waits for memory, and all others for it: its request is refused
+        const scoped_wait w{third};
+        c.join();
+    }
+    CHECK(third.stats().refused == 1);
+    { // a cycle of waits alone stays
+        const scoped_wait w{second};
+        const std::string cycle = page_of(tasks);
+        CHECK_THAT(cycle, ContainsSubstring("tasks: 3; none can go on: each waits for the next"));
+        CHECK_THAT(cycle, ContainsSubstring(", waits for second\n"));
+        CHECK_THAT(cycle, ContainsSubstring(", waits for a resource of first\n"));
+        go.release();
+        b.join();
+    }
+}
+
+TEST_CASE("the page of an out-of-memory error has the tasks", "[oom]") {
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task query{tasks, "query 7"};
+    std::vector<std::optional<task>> more(20);
+    for (auto& t : more) t.emplace(tasks, "another");
+    task_thread here{query};
+    const charged all{memory, 100};
+    std::string page;
+    try {
+        memory.charge(1);
+    } catch (const allot::out_of_memory& e) {
+        page = e.report();
+    }
+    CHECK_THAT(page, ContainsSubstring("tasks: 21") && ContainsSubstring("query 7 (1)"));
+    CHECK_THAT(page_of(tasks), ContainsSubstring("and 5 more tasks"));
+}

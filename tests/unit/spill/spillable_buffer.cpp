@@ -1,0 +1,201 @@
+// Buffers that leave for far memory where near memory is short, and come back.
+#include <support/catch.hpp>
+#include <support/tasks.hpp>
+
+#include <allot/spill/spillable_buffer.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace allot::literals;
+using allot::account;
+using allot::limit;
+using allot::name;
+using allot::spillable_buffer;
+using support::charged;
+using support::until;
+
+namespace {
+
+struct homes {
+    support::rescue ends{"a buffer that waits for ever"};
+    allot::oom::arbiter tasks;
+    account near{name{"near"}, limit{64_KiB}, tasks}, far{name{"far"}, limit{256_KiB}};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+
+    ~homes() {
+        CHECK(near.used() == 0);
+        CHECK(far.used() == 0);
+    }
+    spillable_buffer filled(std::size_t bytes, int with, std::uint32_t cost = spillable_buffer::default_cost) {
+        allot::buffer b = memory.allocate(near, bytes);
+        if (bytes != 0) std::memset(b.data(), with, bytes);
+        return {std::move(b), {memory, near}, {memory, far}, cost};
+    }
+};
+bool holds(const spillable_buffer& b, int with) {
+    const auto data = b.pin();
+    for (const std::byte x : data.bytes())
+        if (x != static_cast<std::byte>(with)) return false;
+    return data.bytes().size() == b.bytes();
+}
+
+} // namespace
+
+TEST_CASE("a buffer leaves where memory is short, and comes back when it is pinned", "[spill]") {
+    homes h;
+    spillable_buffer b = h.filled(16_KiB, 7);
+    CHECK((!b.is_away() && b.bytes() == 16_KiB && h.near.used() == 16_KiB && h.far.used() == 0));
+    {
+        const charged more{h.near, 64_KiB};
+        CHECK((b.is_away() && b.bytes() == 16_KiB && h.near.used() == 64_KiB && h.far.used() == 16_KiB));
+        CHECK_FALSE(b.spill()); // it is away
+        CHECK_THROWS_AS(b.pin(), allot::out_of_memory);
+        CHECK((b.is_away() && h.far.used() == 16_KiB)); // where it was
+    }
+    CHECK(b.is_away()); // it comes back when it is needed
+    CHECK(holds(b, 7));
+    CHECK((!b.is_away() && h.near.used() == 16_KiB && h.far.used() == 0));
+    CHECK(b.spill());
+    CHECK(b.is_away());
+    CHECK(holds(b, 7));
+}
+
+TEST_CASE("a pinned buffer stays, until its last pin ends", "[spill]") {
+    homes h;
+    spillable_buffer b = h.filled(16_KiB, 7);
+    std::optional first{b.pin()}, second{b.pin()};
+    CHECK_FALSE(b.spill());
+    CHECK_THROWS_AS(h.near.charge(64_KiB), allot::out_of_memory);
+    first.reset();
+    CHECK_FALSE(b.spill());
+    auto moved = std::move(*second);
+    second.reset(); // what was moved from holds nothing
+    CHECK_FALSE(b.spill());
+    {
+        const auto last = std::move(moved);
+    }
+    const charged all{h.near, 64_KiB};
+    CHECK(b.is_away());
+}
+
+TEST_CASE("where far memory refuses, a buffer stays, and the request is refused", "[spill]") {
+    homes h;
+    const charged full{h.far, 248_KiB};
+    spillable_buffer large = h.filled(16_KiB, 7), small = h.filled(4_KiB, 8);
+    CHECK_FALSE(large.spill());
+    CHECK_FALSE(large.is_away());
+    CHECK_THROWS_AS(h.near.charge(64_KiB), allot::out_of_memory);
+    CHECK(small.is_away()); // what could leave did
+    CHECK(holds(large, 7));
+    CHECK(holds(small, 8));
+}
+
+TEST_CASE("the cheapest buffers leave first, and no more than is needed", "[spill]") {
+    homes h;
+    spillable_buffer dear = h.filled(16_KiB, 1, 20), cheap = h.filled(16_KiB, 2, 5), same = h.filled(16_KiB, 3, 5);
+    {
+        const charged more{h.near, 32_KiB};
+        CHECK((!dear.is_away() && cheap.is_away() != same.is_away()));
+    }
+    const charged more{h.near, 48_KiB};
+    CHECK((!dear.is_away() && cheap.is_away() && same.is_away()));
+}
+
+TEST_CASE("a buffer is moved and ended, here and away", "[spill]") {
+    homes h;
+    std::vector<spillable_buffer> all;
+    for (int i = 0; i != 4; ++i) all.push_back(h.filled(16_KiB, i));
+    CHECK(all[1].spill());
+    CHECK(all[3].spill());
+    std::swap(all[0], all[1]);
+    CHECK((all[0].is_away() && !all[1].is_away()));
+    CHECK(holds(all[0], 1));
+    CHECK(all[0].spill());
+    all.erase(all.begin()); // away
+    CHECK(h.far.used() == 16_KiB);
+    all.erase(all.begin()); // here
+    CHECK((h.near.used() == 16_KiB && h.far.used() == 16_KiB));
+    all[0] = std::move(all[1]);
+    CHECK((h.near.used() == 0 && h.far.used() == 16_KiB));
+    CHECK(holds(all[0], 3));
+}
+
+TEST_CASE("an empty buffer never leaves", "[spill]") {
+    homes h;
+    spillable_buffer none = h.filled(0, 0);
+    CHECK_FALSE(none.spill());
+    CHECK(none.bytes() == 0);
+    CHECK(none.pin().bytes().empty());
+    CHECK_THROWS_AS(h.near.charge(65_KiB), allot::out_of_memory);
+    CHECK_FALSE(none.is_away());
+}
+
+TEST_CASE("a request that waits takes the memory of a buffer whose pin ends", "[spill]") {
+    homes h;
+    spillable_buffer b = h.filled(48_KiB, 7);
+    std::optional pin{b.pin()};
+    std::jthread waits([&] {
+        CHECK(h.near.charge_for(32_KiB, allot::forever));
+        h.near.refund(32_KiB);
+    });
+    until([&] { return h.near.stats().refused >= 2; });
+    pin.reset();
+    waits.join();
+    CHECK(b.is_away());
+    CHECK(holds(b, 7));
+}
+
+TEST_CASE("inputs of tasks that need all memory leave between attempts, and each keeps its bytes", "[spill]") {
+    homes h;
+    std::atomic<int> wrong{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t != 3; ++t)
+        threads.emplace_back([&, t] {
+            allot::oom::task query{h.tasks, "query"};
+            const allot::oom::task_thread here{query};
+            std::vector<spillable_buffer> inputs = allot::oom::with_retry_no_split([&] {
+                std::vector<spillable_buffer> all;
+                for (int i = 0; i != 3; ++i) all.push_back(h.filled(16_KiB, 10 * t + i));
+                return all;
+            });
+            const auto no_split = [](const spillable_buffer&) { return std::vector<spillable_buffer>(); };
+            int next = 10 * t;
+            allot::oom::with_retry(inputs, no_split, [&](spillable_buffer& b) {
+                const auto data = b.pin();
+                const charged result{h.near, 40_KiB};
+                for (const std::byte x : data.bytes()) wrong += x != static_cast<std::byte>(next);
+                ++next;
+            });
+        });
+    threads.clear();
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("two tasks pin one buffer that is away: no wait is hidden from the arbiter", "[spill]") {
+    homes h;
+    spillable_buffer shared = h.filled(32_KiB, 5);
+    CHECK(shared.spill());
+    std::atomic<int> here_now{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t != 2; ++t)
+        threads.emplace_back([&] {
+            allot::oom::task query{h.tasks, "query"};
+            const allot::oom::task_thread here{query};
+            bool first = true;
+            allot::oom::with_retry_no_split([&] {
+                const charged mine{h.near, 24_KiB}; // both, so 16 KiB are free
+                if (std::exchange(first, false)) ++here_now;
+                until([&] { return here_now.load() == 2; });
+                const auto data = shared.pin();
+            });
+        });
+    threads.clear();
+    CHECK(holds(shared, 5));
+}
