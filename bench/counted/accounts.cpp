@@ -3,6 +3,7 @@
 
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
+#include <allot/oom/arbiter.hpp>
 
 #include <array>
 #include <cstddef>
@@ -14,8 +15,11 @@ namespace measured {
 
 using namespace allot::literals;
 
-template <class... Values> struct charge_subject {
-    allot::account root{allot::name{"root"}, allot::limit{4_GiB}}, leaf{root, allot::name{"leaf"}, Values{}...};
+// Tasks: an arbiter, or none.
+template <class Tasks, class... Values> struct charge_subject {
+    Tasks tasks;
+    allot::account root{allot::name{"root"}, allot::limit{4_GiB}, static_cast<allot::judged_by&>(tasks)},
+        leaf{root, allot::name{"leaf"}, Values{}...};
 
     explicit charge_subject(const bench::job&) {}
     struct user {
@@ -103,9 +107,12 @@ struct makes {
 
 void counted::accounts() {
     using namespace measured;
-    count<15, charge_subject<allot::credit_step>>("charge_steps");
-    count<16, charge_subject<allot::credit_step, allot::one_thread>>("charge_one_thread");
-    count<17, charge_subject<>>("charge_exact");
+    using allot::judged_by, allot::credit_step, allot::oom::arbiter;
+    count<15, charge_subject<judged_by, credit_step>>("charge_steps");
+    count<16, charge_subject<judged_by, credit_step, allot::one_thread>>("charge_one_thread");
+    count<17, charge_subject<judged_by>>("charge_exact");
+    count<55, charge_subject<arbiter, credit_step>>("charge_steps_of_tasks");
+    count<56, charge_subject<arbiter>>("charge_exact_of_tasks");
     count<53, refused_subject>("charge_refused");
     count<54, registration_subject>("reclaimer_added");
     count<18, view_subject<slices>>("buffer_slice");

@@ -266,3 +266,4 @@ inline std::uint64_t thread_record::overdue_at() const noexcept { return wait_li
 } // namespace allot::inline ALLOT_ABI
 
 #include <allot/oom/arbiter_report.hpp>
+#include <allot/oom/task.hpp>

@@ -13,6 +13,11 @@
 #pragma once
 
 #include <allot/config.hpp>
+
+#if !ALLOT_EXCEPTIONS
+#error "allot: oom/retry.hpp needs exceptions; without them use allot::oom::retry_scope (oom/retry_scope.hpp)"
+#else
+
 #include <allot/core/error.hpp>
 #include <allot/core/retry_error.hpp>
 #include <allot/core/text.hpp>
@@ -185,3 +190,5 @@ template <class State, class Body> decltype(auto) with_restore(State& state, Bod
 
 } // namespace oom
 } // namespace allot::inline ALLOT_ABI
+
+#endif

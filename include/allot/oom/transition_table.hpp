@@ -87,19 +87,24 @@ inline constexpr auto transitions = [] {
 
 namespace detail {
 
+struct transition_cell {
+    bool legal = false;
+    thread_state to = thread_state::unknown;
+};
 inline constexpr auto transition_matrix = [] {
-    struct cell {
-        bool legal = false;
-        thread_state to = thread_state::unknown;
-    };
-    std::array<std::array<cell, events>, thread_states> m{};
-    for (const transition& t : transitions) {
-        cell& c = m[static_cast<std::size_t>(t.from)][static_cast<std::size_t>(t.by)];
-        if (c.legal) throw "allot: two transitions of one state and event";
-        c = {true, t.to};
-    }
+    std::array<std::array<transition_cell, events>, thread_states> m{};
+    for (const transition& t : transitions)
+        m[static_cast<std::size_t>(t.from)][static_cast<std::size_t>(t.by)] = {true, t.to};
     return m;
 }();
+static_assert(
+    [] {
+        std::size_t cells = 0;
+        for (const auto& of_state : transition_matrix)
+            for (const transition_cell& c : of_state) cells += c.legal;
+        return cells == transitions.size();
+    }(),
+    "allot: two transitions of one state and event");
 
 } // namespace detail
 
