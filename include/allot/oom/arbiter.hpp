@@ -38,6 +38,7 @@ namespace oom {
 
 class task;
 class task_thread;
+class scoped_wait;
 
 class arbiter : public judged_by, allot::detail::judge {
   public:
@@ -66,7 +67,13 @@ class arbiter : public judged_by, allot::detail::judge {
     /// Writes the tasks, what they hold, and what each thread waits for. Requires: the thread holds no lock of allot.
     void write_tasks(text_writer& out) const noexcept override;
 
-    // For the headers of this folder: calls of the machine, in the lock; deliver() follows.
+    // For the headers of this folder.
+    // Of all tasks so far; 0: none has this id now.
+    std::uint64_t number_of(task_id id) const noexcept {
+        const allot::detail::lock_guard hold(lock_);
+        return machine_.tasks()[id].used ? tasks_[id].number : 0;
+    }
+    // A call of the machine, in the lock; deliver() follows.
     std::uint32_t act(const command& c) {
         std::uint32_t result = 0;
         {

@@ -1,6 +1,6 @@
 // Waits that are not for memory: the arbiter must know them, or it cannot see that no task can go on.
 //
-//     allot::oom::resource permits{tasks, "permits"};
+//     allot::oom::resource permits{tasks};
 //     {
 //         allot::oom::scoped_wait w{permits};    // this thread waits for those that hold permits
 //         semaphore.acquire();
@@ -11,7 +11,7 @@
 //     { allot::oom::scoped_wait w{allot::oom::for_pool}; pool_done.wait(); } // for pool threads that work for its task
 //     { allot::oom::scoped_wait w{allot::oom::outside};  ::read(...); }       // for a disk: it ends by itself
 //
-// A thread without a task_thread waits unknown, and these do nothing.
+// On a thread without a task_thread these do nothing.
 // Cost: the arbiter's lock at begin and end. Threads: one each, but resource: any.
 #pragma once
 
@@ -20,6 +20,7 @@
 #include <allot/oom/task.hpp>
 
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace oom {
@@ -37,8 +38,7 @@ class resource {
     class holder {
       public:
         explicit holder(resource& r) : of_(r) {
-            if (const task_thread* const here = task_thread::now(); here != nullptr && &here->by() == &r.by_)
-                task_ = here->task_now();
+            if (const task_thread* const here = task_thread::now(r.by_)) task_ = here->task_now();
             if (task_ != no_id) r.by_.act({.op = operation::hold, .on = r.id_, .number = task_});
         }
         holder(const holder&) = delete;
@@ -64,26 +64,44 @@ struct outside_t {};
 inline constexpr for_pool_t for_pool{};
 inline constexpr outside_t outside{};
 
-/// The calling thread waits, from construction to destruction. Waits are not nested.
+/// The calling thread waits, from construction to destruction. One inside another is what it waits for meanwhile.
 class scoped_wait {
   public:
-    explicit scoped_wait(const resource& r) noexcept : scoped_wait(waits_for::resource, r.id_) {}
-    explicit scoped_wait(const task& t) noexcept : scoped_wait(waits_for::task, t.id()) {}
-    explicit scoped_wait(for_pool_t) noexcept : scoped_wait(waits_for::pool, no_id) {}
-    explicit scoped_wait(outside_t) noexcept : scoped_wait(waits_for::outside, no_id) {}
+    explicit scoped_wait(const resource& r) noexcept
+        : scoped_wait(task_thread::now(r.by_), waits_for::resource, r.id_) {}
+    explicit scoped_wait(const task& t) noexcept : scoped_wait(task_thread::now(t.by()), waits_for::task, t.id()) {}
+    explicit scoped_wait(for_pool_t) noexcept : scoped_wait(task_thread::now(), waits_for::pool, no_id) {}
+    explicit scoped_wait(outside_t) noexcept : scoped_wait(task_thread::now(), waits_for::outside, no_id) {}
     scoped_wait(const scoped_wait&) = delete;
     scoped_wait& operator=(const scoped_wait&) = delete;
-    ~scoped_wait() { note(waits_for::nothing, no_id); }
-
-  private:
-    scoped_wait(waits_for what, std::uint32_t on) noexcept { note(what, on); }
-    void note(waits_for what, std::uint32_t on) noexcept {
-        if (here_ != nullptr)
-            here_->by().act(
-                {.op = operation::wait, .detail = static_cast<std::uint8_t>(what), .thread = here_->id(), .on = on});
+    ~scoped_wait() {
+        if (here_ == nullptr) return;
+        here_->wait_ = outer_;
+        note(outer_);
     }
 
-    task_thread* const here_ = task_thread::now();
+  private:
+    scoped_wait(task_thread* here, waits_for what, std::uint32_t on) noexcept : here_(here), what_(what), on_(on) {
+        if (here_ == nullptr) return;
+        outer_ = std::exchange(here_->wait_, this);
+        if (what == waits_for::task) task_ = here_->by().number_of(on);
+        note(this);
+    }
+    // The thread waits for what `w` does; null, or a task that has ended: for nothing.
+    void note(const scoped_wait* w) const noexcept {
+        if (w != nullptr && w->what_ == waits_for::task && here_->by().number_of(w->on_) != w->task_) w = nullptr;
+        const waits_for what = w != nullptr ? w->what_ : waits_for::nothing;
+        here_->by().act({.op = operation::wait,
+                         .detail = static_cast<std::uint8_t>(what),
+                         .thread = here_->id(),
+                         .on = w != nullptr ? w->on_ : no_id});
+    }
+
+    task_thread* const here_;
+    scoped_wait* outer_ = nullptr;
+    const waits_for what_;
+    const std::uint32_t on_;
+    std::uint64_t task_ = 0; // its number: ids are used again
 };
 
 } // namespace oom

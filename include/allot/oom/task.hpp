@@ -134,6 +134,12 @@ class task_thread {
     thread_id id() const noexcept { return id_; }
     /// The innermost token of the calling thread; null: none.
     static task_thread* now() noexcept { return innermost; }
+    /// The innermost one for a task of this arbiter.
+    static task_thread* now(const arbiter& of) noexcept {
+        task_thread* t = innermost;
+        while (t != nullptr && &t->by_ != &of) t = t->outer_;
+        return t;
+    }
 
     // For retry scopes.
     void enter_scope() noexcept { by_.act({.op = operation::enter_scope, .thread = id_}); }
@@ -155,18 +161,19 @@ class task_thread {
 
   private:
     friend arbiter;
+    friend scoped_wait;
 
     static inline constinit thread_local task_thread* innermost = nullptr;
 
     arbiter& by_;
     thread_id id_ = no_id;
     detail::thread_record* record_ = nullptr;
+    scoped_wait* wait_ = nullptr; // the innermost
     task_thread* const outer_ = innermost;
 };
 
 inline allot::detail::judged_thread* arbiter::this_thread() noexcept {
-    task_thread* t = task_thread::now();
-    while (t != nullptr && &t->by() != this) t = t->outer_;
+    const task_thread* const t = task_thread::now(*this);
     return t != nullptr && t->task_now() != no_id ? t->record_ : nullptr; // a pool thread may work for no task
 }
 

@@ -126,6 +126,42 @@ TEST_CASE("a wait for another task makes way, and ends with it", "[oom]") {
     CHECK_FALSE(tasks.now().is_deadlocked());
 }
 
+TEST_CASE("a wait inside another is what the thread waits for meanwhile", "[oom]") {
+    arbiter tasks;
+    std::optional<task> first{std::in_place, tasks, "first"};
+    task mine{tasks, "mine"}, last{tasks, "last"};
+    const task_thread here{mine};
+    resource permits{tasks};
+    const auto now = [&] { return tasks.now()[here.id()]; };
+    const scoped_wait outer{*first};
+    {
+        const scoped_wait inner{permits};
+        CHECK(now().waits == waits_for::resource);
+    }
+    CHECK((now().waits == waits_for::task && now().on == first->id()));
+    {
+        const scoped_wait inner{for_pool};
+        first.reset();
+        const task next{tasks, "has its id"};
+    }
+    CHECK(now().waits == waits_for::nothing);
+}
+
+TEST_CASE("a wait and a hold are of the arbiter that their resource or task belongs to", "[oom]") {
+    arbiter outer, inner;
+    task mine{outer, "mine"}, its{inner, "its"}, other{outer, "other"};
+    const task_thread here{mine}, also{its};
+    resource permits{outer};
+    {
+        const resource::holder holds{permits};
+        const machine now = outer.now();
+        CHECK(now.holders(0) == std::vector<task_id>{mine.id()});
+    }
+    const scoped_wait w{other};
+    CHECK(outer.now()[here.id()].waits == waits_for::task);
+    CHECK(inner.now()[also.id()].waits == waits_for::nothing);
+}
+
 TEST_CASE("a removed task: its sleeper and its runner get task_removed, and others go on", "[oom]") {
     const support::rescue ends{"a removed task"};
     arbiter tasks;
