@@ -1,6 +1,6 @@
 // 8 threads run tasks that need several times the memory there is: rows, blocks, buffers and charges; spillable inputs;
-// a permit that is waited for; errors of their own; tasks that are removed. Each task ends, answers are right, the limit
-// is kept, all memory is refunded. ALLOT_STORM_SECONDS: how long, 1 by default.
+// a permit that is waited for; errors of their own; tasks that are removed. Each task ends, answers are right, the
+// limit is kept, all memory is refunded. ALLOT_STORM_SECONDS: how long, 1 by default.
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 

@@ -3,7 +3,8 @@
 //     allot::oom::event_log events{100'000};
 //     allot::oom::arbiter tasks{{}, events.sink()};
 //     ...
-//     assert(events.check(tasks.rules()) == allot::oom::event_log::consistent); // every state again, from the log alone
+//     assert(events.check(tasks.rules()) == allot::oom::event_log::consistent); // every state again, from the log
+//     alone
 //
 // It keeps the first `most` entries, and counts the others. An entry as a line of text:
 //     12 step failed thread 3 on - number 0 bytes 4096 free -

@@ -13,11 +13,6 @@
 #pragma once
 
 #include <allot/config.hpp>
-
-#if !ALLOT_EXCEPTIONS
-#error "allot: oom/retry.hpp needs exceptions; without them use allot::oom::retry_scope (oom/retry_scope.hpp)"
-#else
-
 #include <allot/core/error.hpp>
 #include <allot/core/retry_error.hpp>
 #include <allot/core/text.hpp>
@@ -36,6 +31,7 @@
 namespace allot::inline ALLOT_ABI {
 namespace oom {
 
+#if ALLOT_EXCEPTIONS
 /// A body was rolled back after it had changed its inputs: it cannot be begun again.
 class inputs_changed : public memory_error {
   public:
@@ -187,8 +183,14 @@ template <class State, class Body> decltype(auto) with_restore(State& state, Bod
         throw;
     }
 }
+#else
+template <class... Arguments> void with_retry(Arguments&&...) {
+    static_assert(sizeof...(Arguments) == SIZE_MAX,
+                  "allot: with_retry() needs exceptions; without them use a retry_scope (oom/retry_scope.hpp)");
+}
+template <class... Arguments> void with_retry_no_split(Arguments&&... all) { with_retry(all...); }
+template <class... Arguments> void with_restore(Arguments&&... all) { with_retry(all...); }
+#endif
 
 } // namespace oom
 } // namespace allot::inline ALLOT_ABI
-
-#endif

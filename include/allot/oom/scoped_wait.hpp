@@ -87,7 +87,7 @@ class scoped_wait {
         if (what == waits_for::task) task_ = here_->by().number_of(on);
         note(this);
     }
-    // The thread waits for what `w` does; null, or a task that has ended: for nothing.
+    // The thread waits for what `w` does; for nothing if that is null, or a task that has ended.
     void note(const scoped_wait* w) const noexcept {
         if (w != nullptr && w->what_ == waits_for::task && here_->by().number_of(w->on_) != w->task_) w = nullptr;
         const waits_for what = w != nullptr ? w->what_ : waits_for::nothing;

@@ -1,4 +1,4 @@
-// Makes the n-th system call fail, and stands in for the clock and for sleep, for tests built with ALLOT_FAULTS=1.
+// Makes the n-th system call fail, and replaces the clock and sleep, for tests built with ALLOT_FAULTS=1.
 // Empty otherwise.
 //
 //     for (n = 1;; ++n) { sys::fault::fail_nth(n); run(); if (!sys::fault::has_failed()) break; }
