@@ -39,8 +39,8 @@ BUGS = {
         "may_hold_credit()"),
     "waiter_announced_behind_its_request": bug(
         "unit/reclaim/waiting.cpp",
-        "bool granted = here.tries() && here.make(request, why), waits = true;",
-        "bool granted = false, waits = true;"),
+        "bool granted = here.tries() && here.make(request, why);",
+        "bool granted = false;"),
     "deferred_refund_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
         "tree().lock.lock(); const locked settles(*this, detail::adopt_lock, bytes, false);",
