@@ -38,7 +38,7 @@ CXX = os.environ.get("CXX", "g++")
 SMOKE = ["ledger_adds_then_checks", "cut_one_slot_too_many", "slot_given_back_twice", "listener_called_inside_a_call",
          "guests_come_in_without_asking", "event_stands_for_nothing", "buffer_charged_by_what_was_asked",
          "heap_not_noted_beside_held_slots", "pages_given_in_two_steps", "device_charge_is_asked_for_under_a_lock",
-         "double_release_not_seen", "stack_take_relaxed"]
+         "double_release_not_seen", "stack_take_relaxed", "victim_is_in_no_retry_scope", "pinned_buffer_leaves"]
 # Those that run longer than they compile, and one that counts instructions: -O0 would not pay.
 OPTIMISED = "bugs/", "model/", "threads/", "process/", "unit/buffer/owners.cpp"
 # Where things are that some tests need: a toolkit with CCCL for those of cuda/, relacy for model/relacy_*.

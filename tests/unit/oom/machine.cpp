@@ -267,6 +267,17 @@ TEST_CASE("a wait for a task ends with it, though the next task has its id", "[o
     CHECK(all.fails(1) == "");
 }
 
+TEST_CASE("a task that has ended holds no resource", "[oom]") {
+    tasks_of all{2};
+    const resource_id r = all.all.add_resource();
+    all.all.hold(r, all.tasks[1], true, all.sink());
+    all.waits(0, waits_for::resource, r);
+    CHECK(all.all.is_stuck(all.all[0]));
+    all.ends(1);
+    CHECK(all.all.holders(r).empty());
+    CHECK_FALSE(all.all.is_stuck(all.all[0]));
+}
+
 TEST_CASE("a cycle of waits alone is left as it is: no memory helps it", "[oom]") {
     tasks_of all{2};
     all.waits(0, waits_for::task, all.tasks[1]);
@@ -289,6 +300,18 @@ TEST_CASE("B12: a victim is in a retry scope, where one is; else the last reques
     for (int i = 0; i != 2; ++i) none.add_thread(none.add_task(), thread_kind::dedicated, false);
     none.fails(0);
     CHECK(none.fails(1) == "1 refused");
+}
+
+TEST_CASE("a thread that is barred is no victim, and is refused where it is the last", "[oom]") {
+    tasks_of all{2};
+    all.all.bar(1, true);
+    all.fails(0);
+    CHECK(all.fails(1) == "0 rolled_back"); // though it goes first
+    CHECK(all.sleeps(0) == "1 tries_alone");
+    CHECK(all.fails(1) == "1 refused");
+    CHECK(all.all.take_refusal(1));
+    all.all.bar(1, false);
+    CHECK(all.fails(1) == "1 rolled_back"); // it has tried alone
 }
 
 TEST_CASE("the budget of attempts ends a request, and is counted anew after a part that is finished", "[oom]") {

@@ -390,6 +390,18 @@ TEST_CASE("a scope that another exception leaves while its thread is rolled back
     CHECK(t.query.stats().outside == 1);
 }
 
+TEST_CASE("a thread that must not be rolled back is refused, as long as its token lives", "[oom]") {
+    one_task t;
+    const retry_scope scope;
+    {
+        const no_rollback barred;
+        const charged first = t.take(60);
+        CHECK_THROWS_AS(t.take(60), allot::out_of_memory);
+    }
+    const charged first = t.take(60);
+    CHECK_THROWS_AS(t.take(60), allot::retry_out_of_memory);
+}
+
 TEST_CASE("a request of a thread that was rolled back sleeps first, if its body goes on", "[oom]") {
     one_task t;
     const retry_scope scope;

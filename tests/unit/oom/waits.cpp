@@ -35,7 +35,112 @@ std::string page_of(const arbiter& tasks) {
     return std::string(out.view());
 }
 
+std::size_t count_in(const arbiter& tasks, thread_state s) {
+    std::size_t n = 0;
+    const machine now = tasks.now();
+    for (const auto& t : now.threads()) n += t.used && t.state == s;
+    return n;
+}
+
 } // namespace
+
+TEST_CASE("a wait is an edge from its begin to its end, and a resource is held as long as its holder lives", "[oom]") {
+    arbiter tasks;
+    task query{tasks, "query"}, other{tasks, "other"};
+    const task_thread here{query};
+    resource permits{tasks};
+    const auto waits = [&] { return tasks.now()[here.id()].waits; };
+    {
+        const scoped_wait w{permits};
+        CHECK(waits() == waits_for::resource);
+    }
+    CHECK(waits() == waits_for::nothing);
+    {
+        const scoped_wait w{other};
+        CHECK(waits() == waits_for::task);
+    }
+    CHECK(waits() == waits_for::nothing);
+    const auto holders = [&] { return tasks.now().resources()[0].holders.size(); };
+    {
+        const resource::holder mine{permits}, again{permits};
+        CHECK(holders() == 2);
+    }
+    CHECK(holders() == 0);
+}
+
+TEST_CASE("a request that is granted behind its wait leaves its thread running", "[oom]") {
+    const support::rescue ends{"a request that waits for ever"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task first{tasks, "first"}, query{tasks, "query"};
+    const task_thread here{first};
+    std::optional<charged> all{std::in_place, memory, 100U};
+    std::atomic<bool> runs{false};
+    std::jthread sleeper([&] {
+        const task_thread there{query};
+        const charged mine{memory, 10};
+        runs = there.state() == thread_state::running;
+    });
+    until_any_in(tasks, thread_state::blocked);
+    all.reset();
+    sleeper.join();
+    CHECK(runs);
+    CHECK(query.stats().waits == 1);
+}
+
+TEST_CASE("requests of tasks are granted in the order of the tasks, not as they came", "[oom]") {
+    const support::rescue ends{"requests that wait for ever"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task first{tasks, "first"}, low{tasks, "low", -1}, high{tasks, "high", 1};
+    const task_thread here{first};
+    std::optional<charged> all{std::in_place, memory, 100U};
+    std::atomic<int> granted{0}, low_at{0}, high_at{0};
+    const auto request = [&](task& of, std::atomic<int>& at) {
+        const task_thread there{of};
+        const charged mine{memory, 100};
+        at = ++granted;
+    };
+    std::jthread a([&] { request(low, low_at); });
+    until([&] { return count_in(tasks, thread_state::blocked) == 1; });
+    std::jthread b([&] { request(high, high_at); });
+    until([&] { return count_in(tasks, thread_state::blocked) == 2; });
+    all.reset();
+    a.join(), b.join();
+    CHECK((high_at == 1 && low_at == 2));
+}
+
+TEST_CASE("a part that is finished wakes one that is rolled back, where the rules say so", "[oom]") {
+    const support::rescue ends{"a task that is rolled back for ever"};
+    arbiter tasks{{.rolled_back_wakes = wakes::at_scope_end}};
+    account memory{name{"engine"}, limit{100}, tasks};
+    task first{tasks, "first"}, second{tasks, "second"};
+    std::optional<task_thread> here{first};
+    std::atomic<bool> other_holds{false}, holds{false};
+    std::jthread other([&] {
+        const task_thread there{second};
+        with_retry_no_split([&] {
+            const charged mine{memory, 50};
+            other_holds = true;
+            until([&] { return holds.load(); });
+            const charged more{memory, 50};
+        });
+    });
+    until([&] { return other_holds.load(); });
+    std::vector<part> inputs{{0, 50}, {50, 51}};
+    std::vector<bool> sleeps;
+    with_retry(inputs, support::halve, [&](const part& p) {
+        sleeps.push_back(tasks.now()[1].state == thread_state::bufn);
+        const charged mine{memory, p.bytes()};
+        if (p.from != 0) return;
+        holds = true;
+        const charged more{memory, 10}; // of the other's: it is rolled back
+        until_any_in(tasks, thread_state::bufn);
+    });
+    CHECK(sleeps == std::vector{false, false});
+    here.reset(); // at the latest now
+    other.join();
+}
 
 TEST_CASE("a deadlock through a semaphore is seen by the edge alone, and resolved", "[oom]") {
     const support::rescue ends{"a deadlock through a semaphore"};
@@ -234,6 +339,45 @@ TEST_CASE("a task that is removed while it is rolled back ends", "[oom]") {
     CHECK(memory.used() == 60);
 }
 
+TEST_CASE("a removal ends more waits than are signalled at once", "[oom]") {
+    const support::rescue ends{"a sleeper of a removed task"};
+    constexpr std::size_t n = 40;
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task other{tasks, "other"}, query{tasks, "query"};
+    const task_thread here{other};
+    const charged all{memory, 100};
+    std::atomic<std::size_t> removed{0};
+    std::vector<std::jthread> threads;
+    for (std::size_t t = 0; t != n; ++t)
+        threads.emplace_back([&] {
+            const task_thread there{query};
+            try {
+                memory.charge(1);
+            } catch (const allot::task_removed&) {
+                ++removed;
+            }
+        });
+    until([&] { return count_in(tasks, thread_state::blocked) == n; });
+    query.remove();
+    threads.clear();
+    CHECK(removed == n);
+}
+
+TEST_CASE("a pool thread goes on when a task that it works for is removed", "[oom]") {
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task query{tasks, "query"}, next{tasks, "next"};
+    task_thread here{query, thread_kind::pool};
+    query.remove();
+    CHECK(here.state() == thread_state::running);
+    here.end(query);
+    here.begin(next);
+    const charged mine{memory, 60};
+    CHECK_THROWS_AS(with_retry_no_split([&] { const charged more{memory, 60}; }), allot::out_of_memory);
+    CHECK(next.stats().rollbacks == 1);
+}
+
 TEST_CASE("a wait that takes too long is split, and ends in a clear error", "[oom]") {
     const support::rescue ends{"a wait that takes too long"};
     arbiter tasks{{}, {}, 5_ms};
@@ -340,6 +484,18 @@ TEST_CASE("B6: the stats of tasks add up to the whole, also of pool threads and 
     CHECK(sum.lost_ns > 0);
     CHECK(sum.refused == 0);
     CHECK(sum.outside == 0);
+}
+
+TEST_CASE("B9: what a task that has ended held is not counted; its peak is", "[oom]") {
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    const charged kept{memory, 40};
+    {
+        const task query{tasks, "query", 0, &memory};
+        CHECK(tasks.stats().bytes == 40);
+    }
+    CHECK(tasks.stats().bytes == 0);
+    CHECK(tasks.stats().peak == 40);
 }
 
 TEST_CASE("the page of tasks: names, states, bytes held and spillable, and what each waits for", "[oom]") {

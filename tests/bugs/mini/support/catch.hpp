@@ -46,8 +46,15 @@ template <class Run, class... Ts> bool add_each(const char* name, list<std::tupl
 }
 struct contains {
     std::string part;
-    bool operator()(const std::string& text) const { return text.find(part) != std::string::npos; }
+    bool wanted = true;
+    bool operator()(const std::string& text) const { return (text.find(part) != std::string::npos) == wanted; }
+    contains operator!() const { return {part, !wanted}; }
 };
+struct both {
+    contains first, second;
+    bool operator()(const std::string& text) const { return first(text) && second(text); }
+};
+inline both operator&&(contains first, contains second) { return {std::move(first), std::move(second)}; }
 
 } // namespace mini
 
@@ -99,10 +106,22 @@ inline mini::contains ContainsSubstring(std::string part) { return {std::move(pa
         }                                                                                                              \
         mini::check(mini_thrown, #expression " throws " #type, __FILE__, __LINE__);                                    \
     } while (false)
+#define CHECK_NOTHROW(...)                                                                                             \
+    do {                                                                                                               \
+        bool mini_thrown = false;                                                                                      \
+        try {                                                                                                          \
+            static_cast<void>(__VA_ARGS__);                                                                            \
+        } catch (...) {                                                                                                \
+            mini_thrown = true;                                                                                        \
+        }                                                                                                              \
+        mini::check(!mini_thrown, #__VA_ARGS__ " throws nothing", __FILE__, __LINE__);                                 \
+    } while (false)
 #define STATIC_REQUIRE(...) CHECK(__VA_ARGS__) // so that a bug turns it red, and not the compiler
 #define STATIC_REQUIRE_FALSE(...) CHECK_FALSE(__VA_ARGS__)
 #define SECTION(...) if (mini::section())
 #define INFO(...) static_cast<void>(0)
+#define UNSCOPED_INFO(...) static_cast<void>(0)
+#define CAPTURE(...) static_cast<void>(0)
 #define SUCCEED(...) static_cast<void>(0)
 #define FAIL_CHECK(...) mini::check(false, (std::ostringstream{} << __VA_ARGS__).str().c_str(), __FILE__, __LINE__)
 #define FAIL(...)                                                                                                      \

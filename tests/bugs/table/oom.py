@@ -1,0 +1,179 @@
+"""Bugs of the OOM state machine, of its arbiter, and of work that is rolled back."""
+from .bug import bug
+
+BUGS = {
+    # ---- the machine
+    "id_used_again_keeps_the_old_scopes": bug(
+        "unit/oom/machine.cpp",
+        "thread& t = threads_[id]; t = thread{}; t.used = true;",
+        "thread& t = threads_[id]; t.used = true;"),
+    "running_pool_thread_holds_nothing_back": bug(
+        "unit/oom/machine.cpp",
+        "if (t.kind != thread_kind::dedicated || rules_.task_is_blocked == blocks::all) return false;",
+        "if (t.kind != thread_kind::dedicated) continue; if (rules_.task_is_blocked == blocks::all) return false;"),
+    "attempts_are_counted_over_a_threads_life": bug(
+        "unit/oom/machine.cpp",
+        "t.attempts = 0; t.has_split = false;",
+        "t.has_split = false;"),
+    "one_that_frees_cannot_be_removed": bug(
+        "unit/oom/machine.cpp",
+        "{bufn_wait, removed, remove_throw},",
+        ""),
+    "end_of_a_task_wakes_nobody": bug(
+        "unit/oom/machine.cpp",
+        "if (!any_in(thread_state::blocked)) wake_all(sink);",
+        ""),
+    "place_of_a_pool_thread_is_that_of_its_smallest_id": bug(
+        "unit/oom/machine.cpp",
+        "if (is_before(tasks_[id].place, first)) first = tasks_[id].place;",
+        "if (id < t.task) first = tasks_[id].place;"),
+    "first_one_is_woken_whatever_its_size": bug(
+        "unit/oom/machine.cpp",
+        "if (t.bypasses >= most_bypasses && (due == no_id || goes_before(id, due))) due = id;",
+        "if (due == no_id || goes_before(id, due)) due = id;"),
+    "rolled_back_one_is_bypassed_for_ever": bug(
+        "unit/oom/machine.cpp",
+        "id != found && goes_before(id, found)) ++t.bypasses;",
+        "id != found && goes_before(id, found)) {}"),
+    "wait_that_completes_a_deadlock_is_not_seen": bug(
+        "unit/oom/machine.cpp",
+        "threads_[id].on = on; decide(sink);",
+        "threads_[id].on = on;"),
+    "victim_is_in_no_retry_scope": bug(
+        "unit/oom/machine.cpp",
+        "return sleeps(t) && may_be_rolled_back(t);",
+        "return sleeps(t);"),
+    "first_in_order_is_rolled_back": bug(
+        "unit/oom/machine.cpp",
+        "thread_id victim = find(false, may_go);",
+        "thread_id victim = find(true, may_go);"),
+    "split_before_an_attempt_alone": bug(
+        "model/oom.cpp",
+        "if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink); else split(chosen, sink);",
+        "split(chosen, sink);"),
+    "last_one_is_rolled_back_without_an_attempt_alone": bug(
+        "unit/oom/machine.cpp",
+        "if (waiting != 1 || !rules_.tries_alone || has_tried_alone(victim)) roll_back",
+        "if (true) roll_back"),
+    "attempt_is_alone_beside_one_that_runs": bug(
+        "unit/oom/machine.cpp",
+        "takes_part(t) && (!is_stuck(t) || t.state == thread_state::blocked))",
+        "takes_part(t) && t.state == thread_state::blocked)"),
+    "barred_thread_is_rolled_back": bug(
+        "unit/oom/machine.cpp",
+        "return t.scopes != 0 && t.barred == 0;",
+        "return t.scopes != 0;"),
+    "wait_for_a_task_outlives_it": bug(
+        "unit/oom/machine.cpp",
+        "if (t.waits == waits_for::task && t.on == id) t.waits = waits_for::nothing;",
+        ""),
+    "removed_one_waits_for_nothing": bug(
+        "unit/oom/machine_cases.cpp",
+        "if (by == event::ended) t.waits",
+        "if (by == event::ended || by == event::removed) t.waits"),
+    "task_that_has_ended_holds_a_resource": bug(
+        "unit/oom/machine.cpp",
+        "for (resource& r : resources_) std::erase(r.holders, id);",
+        ""),
+    "overdue_wait_is_split_for_ever": bug(
+        "unit/oom/machine.cpp",
+        "if (by == event::thrown && t.state == thread_state::split_throw) t.has_split = true;",
+        ""),
+    "thread_sleeps_outside_its_scope": bug(
+        "unit/oom/machine.cpp",
+        "if (--t.scopes == 0 && is_legal(t.state, event::woken)) wake(id, sink);",
+        "--t.scopes;"),
+    # ---- the arbiter
+    "rest_of_the_signals_is_lost": bug(
+        "unit/oom/waits.cpp",
+        "signals_due_.store(n == most, std::memory_order_relaxed);",
+        "signals_due_.store(false, std::memory_order_relaxed);"),
+    "decided_one_sleeps_on": bug(
+        "unit/oom/waits.cpp",
+        "if ((signals & detail::judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;",
+        ""),
+    "granted_request_is_not_reported": bug(
+        "unit/oom/waits.cpp",
+        "if (granted_ && judged_ != nullptr) judged_->granted();",
+        ""),
+    "request_that_is_given_up_is_not_reported": bug(
+        "unit/oom/scopes.cpp",
+        "if (is_legal(by_.state_of(id_), event::given_up)) by_.step(id_, event::given_up);",
+        ""),
+    "stats_end_with_their_task": bug(
+        "unit/oom/waits.cpp",
+        "by_.ended_ += last;",
+        ""),
+    "bytes_of_a_task_that_has_ended_are_counted": bug(
+        "unit/oom/waits.cpp",
+        "last.bytes = 0;",
+        ""),
+    "arbiter_signals_with_its_lock_held": bug(
+        "unit/oom/waits.cpp",
+        "result = call(c); } deliver(); return result;",
+        "result = call(c); deliver(); } return result;"),
+    "waiters_of_tasks_go_as_they_came": bug(
+        "unit/oom/waits.cpp",
+        "waiter* const behind = w.judged != nullptr ? first_behind(w) : nullptr;",
+        "waiter* const behind = nullptr;"),
+    "removal_ends_a_pool_thread": bug(
+        "unit/oom/waits.cpp",
+        "threads[t].kind == thread_kind::dedicated && threads[t].task == id_",
+        "threads[t].task == id_"),
+    "arbiters_share_a_hidden_count": bug(
+        "model/oom_monte_carlo.cpp",
+        "const std::uint64_t order = ++by.tasks_so_far_;",
+        "static std::uint64_t of_all = 0; const std::uint64_t order = ++by.tasks_so_far_ + of_all++;"),
+    # ---- the log
+    "change_in_a_log_is_not_compared": bug(
+        "unit/oom/event_log.cpp",
+        "!(changes[seen++] == e.became)",
+        "(++seen, false)"),
+    "value_out_of_range_is_replayed": bug(
+        "unit/oom/event_log.cpp",
+        "return has_thread && c.detail < events;",
+        "return has_thread;"),
+    # ---- waits for other things than memory
+    "edge_stays_behind_its_wait": bug(
+        "unit/oom/waits.cpp",
+        "~scoped_wait() { note(waits_for::nothing, no_id); }",
+        "~scoped_wait() {}"),
+    "resource_is_held_for_ever": bug(
+        "unit/oom/waits.cpp",
+        "if (task_ != no_id) of_.by_.act({.op = operation::let_go, .on = of_.id_, .number = task_});",
+        ""),
+    # ---- work that is begun again
+    "parts_come_backwards": bug(
+        "unit/oom/scopes.cpp",
+        "stack.insert(stack.end(), std::make_move_iterator(parts.rbegin()), std::make_move_iterator(parts.rend()));",
+        "stack.insert(stack.end(), std::make_move_iterator(parts.begin()), std::make_move_iterator(parts.end()));"),
+    "inputs_are_lost_behind_another_exception": bug(
+        "unit/oom/scopes.cpp",
+        "to.assign(std::make_move_iterator(from.rbegin()), std::make_move_iterator(from.rend()));",
+        ""),
+    "verdict_of_a_cause_is_not_seen": bug(
+        "unit/oom/scopes.cpp",
+        "return e.nested_ptr() != nullptr ? find_verdict(e.nested_ptr(), copy) : nullptr;",
+        "return nullptr;"),
+    "changed_inputs_are_used_again": bug(
+        "unit/oom/scopes.cpp",
+        "if (scope.has_changed_inputs()) throw inputs_changed(why.why());",
+        ""),
+    "finished_part_is_no_progress": bug(
+        "unit/oom/waits.cpp",
+        "stack.pop_back(); scope.done();",
+        "stack.pop_back();"),
+    "thread_stays_barred_behind_its_token": bug(
+        "unit/oom/scopes.cpp",
+        "~no_rollback() { note(false); }",
+        "~no_rollback() {}"),
+    # ---- faults on purpose
+    "requests_that_a_fault_skips_fail": bug(
+        "unit/oom/injection.cpp",
+        "if (f.skip != 0) { --f.skip; continue; }",
+        ""),
+    "fault_is_of_one_charge": bug(
+        "unit/oom/injection.cpp",
+        "if (fails_still(*here, by, bytes)) return false;",
+        ""),
+}
