@@ -149,7 +149,6 @@ class situation {
             by_.notify_unused();
         }
         bool reclaim(const allot::shortage& s) noexcept override {
-            if (in_.stage_.dice().one_in(4)) in_.tasks_by_.freed(allot::memory_kind::host); // as a release may say
             if (in_.plan_.kills > in_.kills_ && in_.stage_.dice().one_in(4)) in_.kill();
             const std::size_t freed = s.critical || s.missing() > held_ ? held_ : s.missing();
             held_ -= freed;

@@ -43,7 +43,8 @@ struct account_tree {
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list
-    bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait
+    bool acts_at_unlock = false; // a copy of the peak is kept, accounts have drained, or requests wait, or:
+    bool reports_frees = false;  // the judge sees refunds, since it rolled a thread back
     wait_list waiters;
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;

@@ -43,11 +43,14 @@ ALLOT_COLD inline void account::locked::act_and_unlock(const account& by, bool e
     account* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
     if (refunds != 0) tree.waiters.announce_pages();
     detail::waiter* const woken = tree.waiters.wake(levels{});
-    tree.acts_at_unlock = tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty();
-    detail::judge* const judge = tree.judged.by;
+    tree.acts_at_unlock =
+        tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
+    const judged_by judged = tree.judged;
+    const std::size_t free = refunds != 0 && tree.reports_frees ? by.root().tree_node::headroom() : 0;
     tree.lock.unlock();
     detail::wait_list::signal(woken);
-    if (judge != nullptr) judge->deliver();
+    if (free != 0) judged.by->freed(judged.kind, free);
+    else if (judged.by != nullptr) judged.by->deliver();
     end_drained(drained); // the last one may destroy the root
 }
 
@@ -103,6 +106,8 @@ class account::waiting_request {
         {
             const locked scope(in_);
             scope.tree.waiters.remove(w_);
+            if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_frees())
+                scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
         }
         if (&by_.root() != &in_) {
             const locked scope(by_.root(), false);

@@ -59,10 +59,6 @@ class arbiter : public judged_by, allot::detail::judge {
     const oom::rules& rules() const noexcept { return machine_.rules(); }
     /// Of all tasks, also those that have ended.
     task_stats stats() const noexcept;
-    /// Memory became free that no account shows, or can be reclaimed now: those that wait try again.
-    void freed(memory_kind whose, std::size_t free_bytes = SIZE_MAX) noexcept {
-        act({.op = operation::freed, .detail = static_cast<std::uint8_t>(whose), .free = free_bytes});
-    }
 
     /// Writes the tasks, what they hold, and what each thread waits for. Requires: the thread holds no lock of allot.
     void write_tasks(text_writer& out) const noexcept override;
@@ -90,6 +86,10 @@ class arbiter : public judged_by, allot::detail::judge {
     friend task_thread;
 
     allot::detail::judged_thread* this_thread() noexcept override;
+    bool sees_frees() const noexcept override { return machine_.rules().rolled_back_wakes == wakes::at_free; }
+    void freed(memory_kind whose, std::size_t free_bytes) noexcept override {
+        act({.op = operation::freed, .detail = static_cast<std::uint8_t>(whose), .free = free_bytes});
+    }
     void deliver() noexcept override {
         while (signals_due_.load(std::memory_order_relaxed)) {
             constexpr std::size_t most = 32;

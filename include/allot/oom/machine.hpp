@@ -147,7 +147,8 @@ class machine : public situation {
         }
         if (!done || t.scopes != 0) return;
         note_progress();
-        if (rules_.rolled_back_wakes == wakes::at_scope_end) wake_first_that_fits(free, sink);
+        if (rules_.rolled_back_wakes == wakes::at_scope_end)
+            wake_first_that_fits(free, [](const thread&) { return true; }, sink);
         decide(sink);
     }
     /// Bytes became free, or can be freed by reclaimers now, beside those that wait for memory.
@@ -156,7 +157,8 @@ class machine : public situation {
         for (thread_id id = 0; id != threads_.size(); ++id)
             if (threads_[id].used && threads_[id].memory == kind && threads_[id].state == thread_state::alloc)
                 set(id, event::freed, sink);
-        if (rules_.rolled_back_wakes == wakes::at_free) wake_first_that_fits(free, sink);
+        if (rules_.rolled_back_wakes == wakes::at_free)
+            wake_first_that_fits(free, [kind](const thread& t) { return t.memory == kind; }, sink);
     }
     /// A sleeper has waited as long as it may: it splits its input, or where it did or cannot, its request is refused.
     template <class Sink> void overdue(thread_id id, Sink sink) {
@@ -211,13 +213,14 @@ class machine : public situation {
         for (thread_id id = 0; id != threads_.size(); ++id)
             if (threads_[id].used && is_legal(threads_[id].state, event::woken)) wake(id, sink);
     }
-    // The first of the rolled back threads whose last request fits. Those that go before it are bypassed, each at most
-    // `most_bypasses` times.
-    template <class Sink> void wake_first_that_fits(std::size_t free, Sink& sink) {
+    // The first of the rolled back threads that this holds for, and whose last request fits. Those that go before it
+    // are bypassed, each at most `most_bypasses` times.
+    template <class Holds, class Sink> void wake_first_that_fits(std::size_t free, Holds holds, Sink& sink) {
+        const auto may_wake = [&](const thread& t) { return t.used && t.state == thread_state::bufn && holds(t); };
         thread_id found = no_id, due = no_id;
         for (thread_id id = 0; id != threads_.size(); ++id) {
             const thread& t = threads_[id];
-            if (!t.used || t.state != thread_state::bufn) continue;
+            if (!may_wake(t)) continue;
             if (t.bytes > free) {
                 if (t.bypasses >= most_bypasses && (due == no_id || goes_before(id, due))) due = id;
             } else if (found == no_id || goes_before(id, found)) {
@@ -226,9 +229,7 @@ class machine : public situation {
         }
         if (found == no_id || (due != no_id && goes_before(due, found))) return;
         for (thread_id id = 0; id != threads_.size(); ++id)
-            if (thread& t = threads_[id];
-                t.used && t.state == thread_state::bufn && id != found && goes_before(id, found))
-                ++t.bypasses;
+            if (may_wake(threads_[id]) && id != found && goes_before(id, found)) ++threads_[id].bypasses;
         wake(found, sink);
     }
     template <class Sink> void decide(Sink& sink) {

@@ -39,17 +39,21 @@ class resource {
       public:
         explicit holder(resource& r) : of_(r) {
             if (const task_thread* const here = task_thread::now(r.by_)) task_ = here->task_now();
-            if (task_ != no_id) r.by_.act({.op = operation::hold, .on = r.id_, .number = task_});
+            if (task_ == no_id) return;
+            number_ = r.by_.number_of(task_);
+            r.by_.act({.op = operation::hold, .on = r.id_, .number = task_});
         }
         holder(const holder&) = delete;
         holder& operator=(const holder&) = delete;
         ~holder() {
-            if (task_ != no_id) of_.by_.act({.op = operation::let_go, .on = of_.id_, .number = task_});
+            if (task_ != no_id && of_.by_.number_of(task_) == number_)
+                of_.by_.act({.op = operation::let_go, .on = of_.id_, .number = task_});
         }
 
       private:
         resource& of_;
         task_id task_ = no_id;
+        std::uint64_t number_ = 0; // its number: ids are used again, and a task's holds end with it
     };
 
   private:

@@ -75,6 +75,10 @@ class judge {
     virtual judged_thread* this_thread() noexcept = 0;
     // Signals the threads whose waits were ended in a tree's lock, which the caller has left.
     virtual void deliver() noexcept = 0;
+    // Whether freed() is to be called once a thread was rolled back: bytes were refunded, and this many are free at
+    // the root now. Requires that no lock of a tree is held.
+    virtual bool sees_frees() const noexcept = 0;
+    virtual void freed(memory_kind whose, std::size_t free_bytes) noexcept = 0;
     // For reports: the tasks, what they hold, and what each waits for. Requires: no lock of allot is held.
     virtual void write_tasks(text_writer& out) const noexcept = 0;
 

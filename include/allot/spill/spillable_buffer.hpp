@@ -109,10 +109,18 @@ class spillable_buffer {
         }
         spillable_buffer part(std::size_t from, std::size_t bytes) {
             auto made = std::make_unique<handle>(near_, far_, cost());
-            const std::lock_guard hold(lock_);
-            if (!away_) leave_locked(far_.allocate(size_));
-            made->begin(data_.slice(from, bytes), true);
-            return spillable_buffer{std::move(made)};
+            buffer there; // ends without the lock
+            for (;;) {
+                {
+                    const std::lock_guard hold(lock_);
+                    if (!away_ && there) leave_locked(std::move(there));
+                    if (away_) {
+                        made->begin(data_.slice(from, bytes), true);
+                        return spillable_buffer{std::move(made)};
+                    }
+                }
+                there = far_.allocate(size_); // may wait: no pin waits for the lock meanwhile
+            }
         }
         std::size_t size() const noexcept { return size_; }
         const buffer& data() const noexcept { return data_; }

@@ -33,8 +33,12 @@ BUGS = {
         "if (due == no_id || goes_before(id, due)) due = id;"),
     "rolled_back_one_is_bypassed_for_ever": bug(
         "unit/oom/machine.cpp",
-        "id != found && goes_before(id, found)) ++t.bypasses;",
+        "id != found && goes_before(id, found)) ++threads_[id].bypasses;",
         "id != found && goes_before(id, found)) {}"),
+    "memory_of_another_kind_wakes": bug(
+        "unit/oom/machine.cpp",
+        "return t.memory == kind;",
+        "return t.memory == kind || true;"),
     "wait_that_completes_a_deadlock_is_not_seen": bug(
         "unit/oom/machine.cpp",
         "threads_[id].on = on; decide(sink);",
@@ -136,12 +140,32 @@ BUGS = {
     # ---- waits for other things than memory
     "edge_stays_behind_its_wait": bug(
         "unit/oom/waits.cpp",
-        "~scoped_wait() { note(waits_for::nothing, no_id); }",
-        "~scoped_wait() {}"),
+        "here_->wait_ = outer_; note(outer_);",
+        "here_->wait_ = outer_;"),
+    "outer_wait_ends_with_the_inner_one": bug(
+        "unit/oom/waits.cpp",
+        "here_->wait_ = outer_; note(outer_);",
+        "here_->wait_ = outer_; note(nullptr);"),
+    "wait_is_for_the_next_task_of_that_id": bug(
+        "unit/oom/waits.cpp",
+        "if (w != nullptr && w->what_ == waits_for::task && here_->by().number_of(w->on_) != w->task_) w = nullptr;",
+        ""),
+    "wait_is_of_the_innermost_arbiter": bug(
+        "unit/oom/waits.cpp",
+        "scoped_wait(task_thread::now(t.by()), waits_for::task, t.id())",
+        "scoped_wait(task_thread::now(), waits_for::task, t.id())"),
+    "hold_of_the_next_task_of_that_id_ends": bug(
+        "unit/oom/waits.cpp",
+        "if (task_ != no_id && of_.by_.number_of(task_) == number_)",
+        "if (task_ != no_id)"),
+    "refunds_are_not_reported": bug(
+        "unit/oom/waits.cpp",
+        "scope.tree.acts_at_unlock = scope.tree.reports_frees = true;",
+        ";"),
     "resource_is_held_for_ever": bug(
         "unit/oom/waits.cpp",
-        "if (task_ != no_id) of_.by_.act({.op = operation::let_go, .on = of_.id_, .number = task_});",
-        ""),
+        "of_.by_.act({.op = operation::let_go, .on = of_.id_, .number = task_});",
+        "{}"),
     # ---- work that is begun again
     "parts_come_backwards": bug(
         "unit/oom/scopes.cpp",

@@ -2,6 +2,10 @@
 from .bug import bug
 
 BUGS = {
+    "halves_wait_for_far_memory_with_the_lock": bug(
+        "unit/spill/spillable_buffer.cpp",
+        "if (!away_ && there) leave_locked(std::move(there)); if (away_) {",
+        "if (!away_) leave_locked(far_.allocate(size_)); if (away_) {"),
     "bytes_stay_behind_when_a_buffer_leaves": bug(
         "unit/spill/spillable_buffer.cpp",
         "std::memcpy(there.data(), data_.data(), size_);",

@@ -402,6 +402,8 @@ TEST_CASE("rules: which event wakes those that are rolled back", "[oom]") {
         tasks_of all{3, rules{.rolled_back_wakes = rule}};
         for (const thread_id t : {1U, 2U}) all.fails(t, 10), all.step(t, event::rolled_back), all.sleeps(t);
         CHECK(all.finishes(0, 10) == (rule == wakes::at_scope_end ? "1 woken" : ""));
+        all.all.freed(memory_kind::device, 10, all.sink());
+        CHECK(all.decided() == ""); // of another kind
         all.all.freed(memory_kind::host, 10, all.sink());
         CHECK(all.decided() == (rule == wakes::at_free ? "1 woken" : ""));
     }

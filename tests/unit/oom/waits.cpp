@@ -267,6 +267,50 @@ TEST_CASE("a wait and a hold are of the arbiter that their resource or task belo
     CHECK(inner.now()[also.id()].waits == waits_for::nothing);
 }
 
+TEST_CASE("a hold that outlives its task ends with it, and no other's does", "[oom]") {
+    arbiter tasks;
+    resource permits{tasks};
+    std::optional<resource::holder> old;
+    {
+        task first{tasks, "first"};
+        const task_thread here{first};
+        old.emplace(permits);
+    }
+    task next{tasks, "has its id"};
+    const task_thread here{next};
+    const resource::holder mine{permits};
+    old.reset();
+    const machine now = tasks.now();
+    CHECK(now.holders(0).size() == 1);
+}
+
+TEST_CASE("wakes::at_free: memory that an account is refunded wakes one that is rolled back", "[oom]") {
+    const support::rescue ends{"a refund that wakes"};
+    arbiter tasks{{.rolled_back_wakes = wakes::at_free}};
+    account memory{name{"engine"}, limit{100}, tasks};
+    task first{tasks, "first"}, last{tasks, "last"};
+    const task_thread here{first};
+    std::optional<charged> most{std::in_place, memory, 60U};
+    std::atomic<int> attempts{0};
+    std::jthread other([&] {
+        const task_thread there{last};
+        with_retry_no_split([&] {
+            ++attempts;
+            const charged some{memory, 30};
+            const charged more{memory, 50}; // more than what it frees itself
+        });
+    });
+    until_any_in(tasks, thread_state::blocked);
+    {
+        const charged rest{memory, 30}; // the other is rolled back for it
+        until_any_in(tasks, thread_state::bufn);
+        CHECK(attempts == 1);
+    }
+    most.reset();
+    other.join();
+    CHECK(attempts == 2);
+}
+
 TEST_CASE("a removed task: its sleeper and its runner get task_removed, and others go on", "[oom]") {
     const support::rescue ends{"a removed task"};
     arbiter tasks;

@@ -199,3 +199,28 @@ TEST_CASE("two tasks pin one buffer that is away: no wait is hidden from the arb
     threads.clear();
     CHECK(holds(shared, 5));
 }
+
+TEST_CASE("halves wait for far memory without the buffer's lock: no wait is hidden from the arbiter", "[spill]") {
+    const support::rescue ends{"halves that wait for ever"};
+    allot::oom::arbiter tasks;
+    account near{name{"near"}, limit{64_KiB}, tasks.device()}, far{name{"far"}, limit{64_KiB}, tasks};
+    allot::heap_memory heap;
+    allot::buffer_memory memory{heap};
+    const spillable_buffer shared{memory.allocate(near, 32_KiB), {memory, near}, {memory, far}};
+    allot::oom::task first{tasks, "first"}, second{tasks, "second"};
+    std::atomic<bool> holds_far{false};
+    std::jthread other([&] {
+        const allot::oom::task_thread here{second};
+        allot::oom::with_retry_no_split([&] {
+            const charged mine{far, 48_KiB};
+            holds_far = true;
+            support::until_any_in(tasks, allot::oom::thread_state::blocked);
+            const auto data = shared.pin();
+        });
+    });
+    until([&] { return holds_far.load(); });
+    const allot::oom::task_thread here{first};
+    allot::oom::with_retry_no_split([&] { CHECK(shared.halves().size() == 2); });
+    other.join();
+    CHECK((near.used() == 0 && far.used() == 32_KiB));
+}
