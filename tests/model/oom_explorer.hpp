@@ -33,6 +33,7 @@ struct part {
 struct program {
     std::vector<std::vector<std::vector<part>>> tasks; // tasks, their threads, the parts of each
     unsigned units = 2;
+    unsigned own_units = 255; // that a task may have at once
     allot::oom::rules rules{};
     bool kills = false; // any task may be aborted at any time, once
 };
@@ -93,7 +94,9 @@ class explorer {
     struct worker {
         phase at = phase::runs;
         std::uint8_t part = 0, got = 0, kept = 0, pieces = 1, done = 0; // parts are cut into pieces
-        bool failed_alone = false; // its last request that was refused came while all others were rolled back
+        bool alone = false;        // its attempt was, from its beginning
+        bool failed_alone = false; // and its last request was refused so
+        bool own = false;          // by its task's own limit, so others are those of its task
         std::uint8_t place = 0;    // among those that wait; 0: none
     };
     struct moment {
@@ -162,9 +165,9 @@ class explorer {
             const worker& w = s.workers[i];
             const machine::thread& t = s.all[i];
             for (const unsigned v : {static_cast<unsigned>(w.at), unsigned{w.part}, unsigned{w.got}, unsigned{w.kept},
-                                     unsigned{w.pieces}, unsigned{w.done}, unsigned{w.failed_alone}, unsigned{w.place},
+                                     unsigned{w.pieces}, unsigned{w.done}, unsigned{w.alone} | unsigned{w.failed_alone} << 1 | unsigned{w.own} << 2, unsigned{w.place},
                                      static_cast<unsigned>(t.state), unsigned{t.used}, unsigned{t.alone},
-                                     unsigned{t.refused}, unsigned{t.bypasses}, unsigned{s.all.has_tried_alone(i)}})
+                                     unsigned{t.refused} | unsigned{t.own} << 1, unsigned{t.bypasses}, s.all.attempts_alone(i)})
                 k += static_cast<char>(v);
         }
         k += static_cast<char>(s.free);
@@ -207,7 +210,7 @@ class explorer {
                 ++found_.rollbacks;
                 for (unsigned o = 0; o != threads(); ++o)
                     if (s.all[o].used && s.all[o].state == thread_state::blocked && s.all[o].scopes != 0 &&
-                        s.all.goes_before(c.thread, o))
+                        (!w.own || task_of(o) == task_of(c.thread)) && s.all.goes_before(c.thread, o))
                         report(s, "a rollback of one that goes before another that waits");
             }
         };
@@ -242,7 +245,8 @@ class explorer {
         unsigned promised = 0;
         for (unsigned place = 1; place <= threads(); ++place)
             for (unsigned o = 0; o != threads(); ++o)
-                if (s.workers[o].place == place && s.all[o].state == thread_state::blocked && promised < s.free) {
+                if (s.workers[o].place == place && s.all[o].state == thread_state::blocked && promised < s.free &&
+                    !is_at_own_limit(s, o)) {
                     ++promised;
                     s.all.step(o, event::may_fit, sink(s));
                 }
@@ -293,6 +297,7 @@ class explorer {
         switch (s.all[who].state) {
         case thread_state::running:
             if (s.all.take_refusal(who)) return end(s, who);
+            if (w.at == phase::rolled_back) w.alone = all_others_are_back(s, who, w.own);
             w.at = w.at == phase::rolled_back ? phase::runs : phase::requests;
             if (w.at == phase::requests) s.all.announce(who, allot::memory_kind::host, 1, sink(s));
             return;
@@ -325,7 +330,7 @@ class explorer {
         case phase::runs:
             if (parts(who)[w.part].permit && s.holder != who) return request_permit(s, who);
             if (w.got == needs(w, who)) return finish_piece(s, who), true;
-            if (s.free != 0) return --s.free, ++w.got, true;
+            if (may_take(s, who)) return take(s, who), true;
             if (s.all[who].state == thread_state::remove_throw) return go_on(s, who), true;
             s.all.announce(who, allot::memory_kind::host, 1, sink(s));
             w.at = phase::requests;
@@ -337,18 +342,19 @@ class explorer {
             return request_permit(s, who);
         case phase::requests:
             if (s.all[who].state == thread_state::remove_throw) return go_on(s, who), true;
-            if (s.free != 0) {
-                --s.free, ++w.got;
+            if (may_take(s, who)) {
+                take(s, who);
                 leave_line(s, who);
                 s.all.step(who, event::granted, sink(s));
                 w.at = phase::runs;
                 wake(s);
                 return true;
             }
-            w.failed_alone = all_others_are_back(s, who);
+            w.own = is_at_own_limit(s, who);
+            w.failed_alone = w.alone && all_others_are_back(s, who, w.own);
             enter_line(s, who);
             w.at = phase::sleeps;
-            s.all.step(who, event::failed, sink(s));
+            s.all.fail(who, w.own, sink(s));
             if (s.all[who].state != thread_state::blocked) go_on(s, who);
             return true;
         case phase::sleeps:
@@ -379,9 +385,26 @@ class explorer {
         }
         return true;
     }
-    bool all_others_are_back(const moment& s, unsigned who) const {
+    unsigned had_by(const moment& s, unsigned task) const {
+        unsigned units = 0;
         for (unsigned o = 0; o != threads(); ++o)
-            if (o != who && s.workers[o].at != phase::over && s.workers[o].at != phase::waits &&
+            if (task_of(o) == task) units += s.workers[o].got + s.workers[o].kept;
+        return units;
+    }
+    bool is_at_own_limit(const moment& s, unsigned who) const {
+        return had_by(s, task_of(who)) >= program_.own_units;
+    }
+    bool may_take(const moment& s, unsigned who) const { return s.free != 0 && !is_at_own_limit(s, who); }
+    // Attempts of others that began alone are alone no more.
+    void take(moment& s, unsigned who) const {
+        --s.free, ++s.workers[who].got;
+        if (had_by(s, task_of(who)) > program_.own_units) std::abort();
+        for (unsigned o = 0; o != threads(); ++o)
+            if (o != who && (!s.workers[o].own || task_of(o) == task_of(who))) s.workers[o].alone = false;
+    }
+    bool all_others_are_back(const moment& s, unsigned who, bool of_task) const {
+        for (unsigned o = 0; o != threads(); ++o)
+            if (o != who && (!of_task || task_of(o) == task_of(who)) && s.workers[o].at != phase::over && s.workers[o].at != phase::waits &&
                 s.all[o].state != thread_state::bufn)
                 return false;
         return true;

@@ -81,7 +81,8 @@ class account::waiting_request {
 
     waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
                     bool charges_others) noexcept
-        : by_(by), in_(level(by, why).root()), judged_(in_.judged_thread()), cancelled_{wait.end, spot()}, end_(end) {
+        : by_(by), in_(level(by, why).root()), judged_(in_.judged_thread()),
+          task_(judged_ != nullptr ? judged_->memory_of_task() : nullptr), cancelled_{wait.end, spot()}, end_(end) {
         w_.by = &limited(by, why);
         w_.judged = judged_;
         w_.spot = &spot();
@@ -155,6 +156,7 @@ class account::waiting_request {
             w_.for_arena = is_arena(why);
             w_.bytes = why.requested;
             w_.also = {why.at, w_.undone_at(why.at)};
+            w_.own = task_ != nullptr && levels::is_below(w_.at, task_);
             scope.tree.waiters.sleep(w_);
         } // may wake it
         std::uint32_t signals = 0;
@@ -217,6 +219,7 @@ class account::waiting_request {
     const account& by_;
     account& in_; // the root
     detail::judged_thread* const judged_;
+    const account* const task_; // what the thread's task holds is charged there; null: not known
     detail::waiter w_;
     detail::closing_watch closed_{spot()}; // of by_, if that is in another tree
     const cancellation::sleeper cancelled_;

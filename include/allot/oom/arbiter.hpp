@@ -258,9 +258,14 @@ inline bool thread_record::may_try() noexcept {
     default: return false;
     }
 }
-inline void thread_record::fails() noexcept {
+inline const account* thread_record::memory_of_task() const noexcept {
     const allot::detail::lock_guard hold(by_.lock_);
-    if (is_legal(by_.state_of(id_), event::failed)) by_.step(id_, event::failed);
+    const machine::thread& t = by_.machine_[id_];
+    return t.task != no_id && t.others.empty() ? by_.tasks_[t.task].memory : nullptr;
+}
+inline void thread_record::fails(bool own) noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    if (is_legal(by_.state_of(id_), event::failed)) by_.call({.op = operation::fail, .detail = own, .thread = id_});
 }
 inline void thread_record::overdue() noexcept {
     const allot::detail::lock_guard hold(by_.lock_);

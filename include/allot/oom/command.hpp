@@ -18,6 +18,7 @@ enum class operation : std::uint8_t {
     end_task,
     add_thread, // detail: thread_kind
     forget_thread,
+    cover, // detail: 1 while it is covered
     work_on,
     finish,
     add_resource,
@@ -26,6 +27,7 @@ enum class operation : std::uint8_t {
     let_go,
     step,     // detail: event
     announce, // detail: memory_kind
+    fail,     // detail: 1 if a limit of its task alone refuses
     wait,     // detail: waits_for
     enter_scope,
     bar,         // detail: 1 while it must not be rolled back
@@ -38,9 +40,9 @@ enum class operation : std::uint8_t {
 
 constexpr std::string_view text_of(operation o) noexcept {
     constexpr std::string_view texts[] = {
-        "add_task",     "end_task",    "add_thread", "forget_thread", "work_on",    "finish",      "add_resource",
-        "end_resource", "hold",        "let_go",     "step",          "announce",   "wait",        "enter_scope",
-        "bar",          "leave_scope", "freed",      "overdue",       "never_fits", "take_refusal"};
+        "add_task",     "end_task", "add_thread",  "forget_thread", "cover",   "work_on",    "finish",      "add_resource",
+        "end_resource", "hold",     "let_go",      "step",          "announce", "fail",      "wait",        "enter_scope",
+        "bar",          "leave_scope", "freed",    "overdue",       "never_fits", "take_refusal"};
     static_assert(std::size(texts) == static_cast<std::size_t>(operation::take_refusal) + 1);
     return texts[static_cast<std::size_t>(o)];
 }
@@ -64,6 +66,7 @@ template <class Sink> std::uint32_t apply(machine& m, const command& c, Sink sin
     case operation::end_task: return m.end_task(c.on, sink), 1;
     case operation::add_thread: return m.add_thread(static_cast<thread_kind>(c.detail), c.on);
     case operation::forget_thread: return m.forget_thread(c.thread), 1;
+    case operation::cover: return m.cover(c.thread, c.detail != 0, sink), 1;
     case operation::work_on: return m.work_on(c.thread, c.on), 1;
     case operation::finish: return m.finish(c.thread, c.on, sink), 1;
     case operation::add_resource: return m.add_resource();
@@ -72,6 +75,7 @@ template <class Sink> std::uint32_t apply(machine& m, const command& c, Sink sin
     case operation::let_go: return m.hold(c.on, static_cast<task_id>(c.number), false, sink), 1;
     case operation::step: return m.step(c.thread, static_cast<event>(c.detail), sink);
     case operation::announce: return m.announce(c.thread, static_cast<memory_kind>(c.detail), c.bytes, sink);
+    case operation::fail: return m.fail(c.thread, c.detail != 0, sink);
     case operation::wait: return m.wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink), 1;
     case operation::enter_scope: return m.enter_scope(c.thread), 1;
     case operation::bar: return m.bar(c.thread, c.detail != 0), 1;

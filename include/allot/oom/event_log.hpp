@@ -126,7 +126,10 @@ class event_log {
                    (c.detail != static_cast<std::uint8_t>(waits_for::task) || has_task);
         case operation::leave_scope: return has_thread && m[c.thread].scopes != 0;
         case operation::bar: return has_thread && (c.detail != 0 || m[c.thread].barred != 0);
+        case operation::fail:
+            return has_thread && (c.detail == 0 || (m[c.thread].task != no_id && m[c.thread].others.empty()));
         case operation::forget_thread:
+        case operation::cover:
         case operation::enter_scope:
         case operation::overdue:
         case operation::never_fits:

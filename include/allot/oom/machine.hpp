@@ -59,7 +59,7 @@ class machine : public situation {
         for (thread& t : threads_)
             if (t.waits == waits_for::task && t.on == id) t.waits = waits_for::nothing; // the id may be used again
         note_progress();
-        if (!any_in(thread_state::blocked)) wake_all(sink);
+        if (!any_in(thread_state::blocked)) wake_first(rules_.most_woken, sink);
         decide(sink);
     }
     thread_id add_thread(thread_kind kind, task_id first) {
@@ -73,6 +73,11 @@ class machine : public situation {
         return id;
     }
     void forget_thread(thread_id id) noexcept { threads_[id].used = false; }
+    /// `now`: the same thread of the program works by another id, for another task, until this is called again.
+    template <class Sink> void cover(thread_id id, bool now, Sink sink) {
+        threads_[id].covered = now;
+        decide(sink);
+    }
     void work_on(thread_id id, task_id more) {
         thread& t = threads_[id];
         if (t.task == no_id) t.task = more;
@@ -111,11 +116,13 @@ class machine : public situation {
         thread& t = threads_[id];
         if (!is_legal(t.state, by)) return false;
         const bool alone = std::exchange(t.alone, t.alone && by == event::announced);
-        if (by == event::failed && alone && t.state == thread_state::alloc && is_alone(id)) {
-            t.tried_alone = epoch_;
+        if (by == event::failed && alone && t.state == thread_state::alloc && is_alone(id, scope_of(t))) {
+            alone_mark& mark = t.own ? t.alone_of_own : t.alone_of_all;
+            if (mark.began == epoch_of(t)) mark.tried = mark.began;
             roll_back(id, sink);
             return decide(sink), true;
         }
+        if (by == event::ready) note_others(id); // what it has freed was there while they tried
         if (by == event::ended) t.waits = waits_for::nothing; // one that is removed still waits
         if (by == event::thrown && t.state == thread_state::split_throw) t.has_split = true;
         set(id, by, sink);
@@ -127,6 +134,11 @@ class machine : public situation {
         threads_[id].memory = kind;
         threads_[id].bytes = bytes;
         return step(id, event::announced, sink);
+    }
+    /// The request was refused again. `own`: by a limit of the thread's task alone, so no other task's end helps it.
+    template <class Sink> bool fail(thread_id id, bool own, Sink sink) {
+        if (is_legal(threads_[id].state, event::failed)) threads_[id].own = own;
+        return step(id, event::failed, sink);
     }
     /// A wait for other things than memory begins; waits_for::nothing: it has ended.
     template <class Sink> void wait(thread_id id, waits_for what, std::uint32_t on, Sink sink) {
@@ -147,6 +159,7 @@ class machine : public situation {
         }
         if (!done || t.scopes != 0) return;
         note_progress();
+        if (t.task != no_id) ++tasks_[t.task].epoch;
         if (rules_.rolled_back_wakes == wakes::at_scope_end)
             wake_first_that_fits(free, [](const thread&) { return true; }, sink);
         decide(sink);
@@ -183,6 +196,7 @@ class machine : public situation {
     template <class Sink> void set(thread_id id, event by, Sink& sink) {
         thread& t = threads_[id];
         const thread_state from = std::exchange(t.state, after(t.state, by));
+        if (t.state == thread_state::running || t.state == thread_state::unknown) t.own = false;
         sink(change{id, from, by, t.state});
     }
     template <class Sink> void refuse(thread_id id, Sink& sink) {
@@ -201,17 +215,32 @@ class machine : public situation {
         ++t.attempts;
         set(id, event::split, sink);
     }
+    // Others' attempts were not alone from their beginning.
+    void note_others(thread_id id) noexcept {
+        for (thread& t : threads_)
+            if (&t != &threads_[id]) t.alone_of_all.began = t.alone_of_own.began = 0;
+    }
     template <class Sink> void try_alone(thread_id id, Sink& sink) {
-        threads_[id].alone = true;
+        thread& t = threads_[id];
+        t.alone = true;
+        if (t.state == thread_state::bufn) { // the whole attempt is
+            t.alone_of_all.began = is_alone(id) ? epoch_ : 0;
+            t.alone_of_own.began = is_alone(id, t.task) ? tasks_[t.task].epoch : 0;
+        }
         set(id, event::tries_alone, sink);
     }
     template <class Sink> void wake(thread_id id, Sink& sink) {
         threads_[id].bypasses = 0;
         set(id, event::woken, sink);
     }
-    template <class Sink> void wake_all(Sink& sink) {
-        for (thread_id id = 0; id != threads_.size(); ++id)
-            if (threads_[id].used && is_legal(threads_[id].state, event::woken)) wake(id, sink);
+    // Of those that are or will be rolled back the first `most`.
+    template <class Sink> void wake_first(std::uint32_t most, Sink& sink) {
+        const auto may_wake = [](const thread& t) { return is_legal(t.state, event::woken); };
+        for (; most != 0; --most) {
+            const thread_id id = find(true, may_wake);
+            if (id == no_id) return;
+            wake(id, sink);
+        }
     }
     // The first of the rolled back threads that this holds for, and whose last request fits. Those that go before it
     // are bypassed, each at most `most_bypasses` times.
@@ -233,24 +262,31 @@ class machine : public situation {
         wake(found, sink);
     }
     template <class Sink> void decide(Sink& sink) {
-        if (!is_deadlocked()) return;
+        for (const thread& t : threads_)
+            if (t.used && t.own && decide_among(t.task, sink)) return;
+        decide_among(no_id, sink);
+    }
+    // Of: the threads of one task; no_id: all. False: one of them can go on.
+    template <class Sink> bool decide_among(task_id of, Sink& sink) {
+        if (!is_deadlocked(of)) return false;
         unsigned waiting = 0;
-        for (const thread& t : threads_) waiting += t.used && t.state == thread_state::blocked;
+        for (const thread& t : threads_) waiting += takes_part(t, of) && t.state == thread_state::blocked;
         if (waiting != 0) {
-            const auto sleeps = [](const thread& t) { return t.state == thread_state::blocked; };
+            const auto sleeps = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::blocked; };
             const auto may_go = [&](const thread& t) { return sleeps(t) && may_be_rolled_back(t); };
             thread_id victim = find(false, may_go);
             if (victim == no_id) victim = find(false, sleeps);
-            if (waiting != 1 || !rules_.tries_alone || has_tried_alone(victim)) roll_back(victim, sink);
-            else if (is_alone(victim)) try_alone(victim, sink);
-            return;
+            if (waiting != 1 || !rules_.tries_alone) roll_back(victim, sink);
+            else if (is_alone(victim, of)) try_alone(victim, sink);
+            return true;
         }
-        const auto is_back = [](const thread& t) { return t.state == thread_state::bufn; };
+        const auto is_back = [of](const thread& t) { return takes_part(t, of) && t.state == thread_state::bufn; };
         const thread_id chosen = find(rules_.first_to_split == splits::highest, is_back);
-        if (chosen == no_id) return; // a cycle of waits for other things
-        if (rules_.tries_alone && !is_alone(chosen)) return;
+        if (chosen == no_id) return true; // a cycle of waits for other things
+        if (rules_.tries_alone && !is_alone(chosen, of)) return true;
         if (rules_.tries_alone && !has_tried_alone(chosen)) try_alone(chosen, sink);
         else split(chosen, sink);
+        return true;
     }
 };
 

@@ -22,7 +22,7 @@ enum class splits : std::uint8_t {
 
 /// Which event wakes threads that are rolled back.
 enum class wakes : std::uint8_t {
-    at_task_end,  // the code's: all, when a task ends and no thread waits for memory
+    at_task_end,  // when a task ends and no thread waits for memory: the first of them, see most_woken
     at_scope_end, // also the first that may fit, when another thread has finished a part of its work
     at_free,      // the document's: the first, whenever memory becomes free; makes no progress in some cases
 };
@@ -40,6 +40,9 @@ struct rules {
     /// Whether the last thread that waits tries once more before it is rolled back, and a thread before it splits,
     /// while all others are rolled back. The code has the first; the document neither.
     bool tries_alone = true;
+    /// Threads that are rolled back, woken by the end of a task. The code wakes all: most of them are rolled back again
+    /// then, so the work that N tasks redo grows with their square.
+    std::uint32_t most_woken = 2;
     /// Rollbacks and splits of a thread since it last finished a part of its work, before its request is refused for
     /// good. The code counts them over the thread's whole life.
     std::uint32_t most_attempts = 500;

@@ -1,9 +1,10 @@
 // Which threads work for which tasks, in which states, and what each waits for: what the machine decides over.
 //
 // A thread is stuck while it waits for memory, is rolled back, or waits for a task, a pool or a resource that tasks
-// hold: explicit edges, no samples. A task is blocked if one of its dedicated threads is stuck (rules: or all), and
-// each pool thread that works for it is.
-// Invariant: valid(). Cost: 104 bytes per thread, 24 per task. Threads: as any value.
+// hold: explicit edges, no samples. A task is blocked if one of its dedicated threads is held up by others (rules: or
+// all are), and each pool thread that works for it is. A request that a limit of its task alone refuses (`own`) waits for
+// no other task: then the threads of that task decide.
+// Invariant: valid(). Cost: 136 bytes per thread, 32 per task. Threads: as any value.
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
 
@@ -43,6 +44,13 @@ inline constexpr std::uint32_t no_id = UINT32_MAX;
 
 class situation {
   public:
+    // Epochs of progress; 0: none.
+    struct alone_mark {
+        std::uint64_t began = 0; // its attempt did, from its beginning while all others were rolled back
+        std::uint64_t tried = 0; // such an attempt failed
+
+        friend bool operator==(const alone_mark&, const alone_mark&) = default;
+    };
     struct thread {
         thread_state state = thread_state::unknown;
         thread_kind kind = thread_kind::dedicated;
@@ -52,13 +60,15 @@ class situation {
         bool alone = false;            // tries once more while all others are rolled back
         bool refused = false;          // its request is to fail
         bool has_split = false;        // since its last progress, for a wait that took too long
+        bool own = false;              // its request was refused by a limit of its task alone
+        bool covered = false;          // the same thread of the program works for another task now, by an inner token
         std::uint8_t bypasses = 0;     // others that were woken before it, though it is first
         std::uint32_t barred = 0;      // no_rollback tokens; while it has one, it must not be rolled back
         std::uint32_t scopes = 0;      // retry scopes that it is in; 0: it must not be rolled back
         std::uint32_t attempts = 0;    // rollbacks and splits since its last progress
         std::uint32_t on = no_id;      // the task or resource that it waits for
         task_id task = no_id;          // that it works for, the first one
-        std::uint64_t tried_alone = 0; // in this epoch its attempt alone failed; 0: none
+        alone_mark alone_of_all, alone_of_own; // among all threads; among those of its task
         std::size_t bytes = 0;         // of its last request
         std::vector<task_id> others;   // further tasks of a pool thread
 
@@ -67,6 +77,7 @@ class situation {
     struct task {
         bool used = false;
         priority place;
+        std::uint64_t epoch = 1; // of progress of its own threads
 
         friend bool operator==(const task&, const task&) = default;
     };
@@ -101,27 +112,41 @@ class situation {
     }
     /// Whether a request of the thread may end by a rollback or a split.
     static bool may_be_rolled_back(const thread& t) noexcept { return t.scopes != 0 && t.barred == 0; }
-    /// Whether each task that has threads is blocked.
-    bool is_deadlocked() const noexcept {
+    /// Whether each task that has threads is blocked; of one task: whether its threads wait for nothing that others
+    /// hold, and none of them can go on.
+    bool is_deadlocked(task_id of = no_id) const noexcept {
         bool any = false;
         for (const thread& t : threads_) {
-            if (!takes_part(t)) continue;
+            if (!takes_part(t, of)) continue;
             any = true;
+            if (of != no_id) {
+                if (is_stuck_by_itself(t, of)) continue;
+                return false;
+            }
             if (is_stuck(t)) continue;
             if (t.kind != thread_kind::dedicated || rules_.task_is_blocked == blocks::all) return false;
-            if (!has_stuck_thread(t.task)) return false;
+            if (!is_held_up(t.task)) return false;
         }
         return any;
     }
-    /// Whether all others are rolled back, or wait for other things than memory.
-    bool is_alone(thread_id id) const noexcept {
+    /// Whether all others, or those of one task, are rolled back, or wait for other things than memory.
+    bool is_alone(thread_id id, task_id of = no_id) const noexcept {
         for (const thread& t : threads_)
-            if (&t != &threads_[id] && takes_part(t) && (!is_stuck(t) || t.state == thread_state::blocked))
+            if (&t != &threads_[id] && takes_part(t, of) && (!is_stuck(t) || t.state == thread_state::blocked))
                 return false;
         return true;
     }
-    /// Whether its attempt alone has failed, and there was no progress since.
-    bool has_tried_alone(thread_id id) const noexcept { return threads_[id].tried_alone == epoch_; }
+    /// Whether an attempt that it began alone has failed, and there was no progress since.
+    bool has_tried_alone(thread_id id) const noexcept {
+        return mark_of(threads_[id]).tried == epoch_of(threads_[id]);
+    }
+    /// For tests: what its attempts alone say now, as bits; two situations that differ in nothing else go on alike.
+    unsigned attempts_alone(thread_id id) const noexcept {
+        const thread& t = threads_[id];
+        const std::uint64_t own = t.task != no_id ? tasks_[t.task].epoch : 0;
+        return (t.alone_of_all.began == epoch_ ? 1U : 0U) | (t.alone_of_all.tried == epoch_ ? 2U : 0U) |
+               (t.alone_of_own.began == own ? 4U : 0U) | (t.alone_of_own.tried == own ? 8U : 0U);
+    }
     /// Whether thread `a` is before thread `b`.
     bool goes_before(thread_id a, thread_id b) const noexcept {
         const thread &l = threads_[a], &r = threads_[b];
@@ -133,6 +158,7 @@ class situation {
     bool valid() const noexcept {
         for (const thread& t : threads_) {
             if (!t.used) continue;
+            if (t.own && (t.task == no_id || !t.others.empty())) return false;
             if (t.alone && t.state != thread_state::running && t.state != thread_state::alloc &&
                 t.state != thread_state::alloc_free)
                 return false;
@@ -148,14 +174,36 @@ class situation {
     }
 
   protected:
-    static bool takes_part(const thread& t) noexcept {
-        return t.used && t.state != thread_state::unknown && t.task != no_id;
+    // Of: one task; no_id: of any.
+    static bool takes_part(const thread& t, task_id of = no_id) noexcept {
+        if (!t.used || t.state == thread_state::unknown || t.task == no_id || t.covered) return false;
+        return of == no_id || t.task == of || std::find(t.others.begin(), t.others.end(), of) != t.others.end();
     }
-    bool has_stuck_thread(task_id id) const noexcept {
-        for (const thread& t : threads_)
-            if (takes_part(t) && t.kind == thread_kind::dedicated && t.task == id && is_stuck(t)) return true;
+    bool is_held_by_others(resource_id id, task_id than) const noexcept {
+        for (const task_id holder : resources_[id].holders)
+            if (holder != than) return true;
         return false;
     }
+    // Whether only threads of this task can let it run on.
+    bool is_stuck_by_itself(const thread& t, task_id of) const noexcept {
+        if (t.state == thread_state::blocked || t.state == thread_state::bufn) return t.own;
+        if (t.waits == waits_for::task) return t.on == of;
+        if (t.waits == waits_for::resource) return is_stuck(t) && !is_held_by_others(t.on, of);
+        return t.waits == waits_for::pool;
+    }
+    // Whether a dedicated thread of the task waits for memory, or for what others hold.
+    bool is_held_up(task_id id) const noexcept {
+        for (const thread& t : threads_) {
+            if (!takes_part(t) || t.kind != thread_kind::dedicated || t.task != id || !is_stuck(t)) continue;
+            if (t.state == thread_state::blocked || t.state == thread_state::bufn || !is_stuck_by_itself(t, id))
+                return true;
+        }
+        return false;
+    }
+    const alone_mark& mark_of(const thread& t) const noexcept { return t.own ? t.alone_of_own : t.alone_of_all; }
+    std::uint64_t epoch_of(const thread& t) const noexcept { return t.own ? tasks_[t.task].epoch : epoch_; }
+    // The tasks that a thread's decision concerns.
+    static task_id scope_of(const thread& t) noexcept { return t.own ? t.task : no_id; }
     bool any_in(thread_state s) const noexcept {
         for (const thread& t : threads_)
             if (t.used && t.state == s) return true;

@@ -96,6 +96,7 @@ class task_thread {
         r.to_signal = false;
         r.injected = charge_outcome::fits;
         if (of.removed_ && kind == thread_kind::dedicated) by_.step(id_, event::removed);
+        cover_outer(true);
         innermost = this;
     }
     task_thread(const task_thread&) = delete;
@@ -106,6 +107,7 @@ class task_thread {
             const allot::detail::lock_guard hold(by_.lock_);
             if (by_.state_of(id_) != thread_state::unknown) by_.step(id_, event::ended);
             by_.call({.op = operation::forget_thread, .thread = id_});
+            cover_outer(false);
         }
         by_.deliver();
     }
@@ -162,6 +164,13 @@ class task_thread {
   private:
     friend arbiter;
     friend scoped_wait;
+
+    // While this token lives, the outer one of the same arbiter does nothing. Requires the arbiter's lock.
+    void cover_outer(bool now) noexcept {
+        const task_thread* outer = outer_;
+        while (outer != nullptr && &outer->by_ != &by_) outer = outer->outer_;
+        if (outer != nullptr) by_.call({.op = operation::cover, .detail = now, .thread = outer->id_});
+    }
 
     static inline constinit thread_local task_thread* innermost = nullptr;
 

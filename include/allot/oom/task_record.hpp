@@ -66,7 +66,8 @@ class thread_record final : public allot::detail::judged_thread {
     void accept() noexcept override;
     bool goes_before(const judged_thread& other) const noexcept override;
     bool may_try() noexcept override;
-    void fails() noexcept override;
+    const account* memory_of_task() const noexcept override;
+    void fails(bool own) noexcept override;
     void overdue() noexcept override;
     std::uint64_t overdue_at() const noexcept override;
 

@@ -17,6 +17,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
+class account;
+
 /// What becomes of a request that was refused.
 enum class verdict : std::uint8_t {
     none,      // the thread is not known: the request is refused
@@ -57,8 +59,11 @@ class judged_thread {
     virtual bool goes_before(const judged_thread& other) const noexcept = 0;
     // The same: its request may fit, or memory was announced. False: it was ended otherwise.
     virtual bool may_try() noexcept = 0;
-    // The same: its request was refused again, and there is no memory for it.
-    virtual void fails() noexcept = 0;
+    // The account of its only task; null: not known.
+    virtual const account* memory_of_task() const noexcept = 0;
+    // Any thread, in the tree's lock: its request was refused again, and there is no memory for it. `own`: by a limit
+    // at or below the account of its task.
+    virtual void fails(bool own) noexcept = 0;
     // It has slept since fails() as long as it may, by overdue_at(), on fine_clock.
     virtual void overdue() noexcept = 0;
     virtual std::uint64_t overdue_at() const noexcept = 0;

@@ -54,6 +54,7 @@ struct waiter {
     waiter* next_woken = nullptr;
     judged_thread* judged = nullptr; // null: no arbiter knows it
     bool asks = false;               // judged, and to be said that its last try failed
+    bool own = false;                // `at` is at or below the account of the thread's task
     sys::parking own_spot;
     sys::parking* spot = &own_spot;
 };
@@ -163,7 +164,7 @@ class wait_list {
             }
         });
         each([](waiter& w) {
-            if (!w.trying && std::exchange(w.asks, false)) w.judged->fails(); // once those are chosen that may try
+            if (!w.trying && std::exchange(w.asks, false)) w.judged->fails(w.own); // once those are chosen that may try
         });
         return woken;
     }
