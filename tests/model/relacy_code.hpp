@@ -5,10 +5,13 @@
 //     #include <allot/ledger/account.hpp>      the header that is shipped
 //
 // Every header of the standard library that they use is included here first, since `atomic` is a macro after it.
-// Limits: atomics live for one run, so objects are made in before() and end in after(). Mutexes are the system's, so
-// only before() and after() may take one. All simulated threads have the same sys::thread_token().
+// A mutex is relacy's, too. Each simulated thread has its own thread_local variables, except those that templates
+// declare, and may throw.
+// Limits: atomics and mutexes live for one run, so objects are made in before() and end in after(), or earlier. All
+// simulated threads have the same sys::thread_token().
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -21,6 +24,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <cxxabi.h>
+#include <deque>
 #include <exception>
 #include <limits>
 #include <linux/futex.h>
@@ -28,6 +33,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <pthread.h>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -36,8 +42,65 @@
 #include <type_traits>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
+#include <relacy/platform.hpp>
+
+// Bounds of the section that has all thread_local variables: those of the simulated thread that runs.
+extern "C" char __start_model_locals[] __attribute__((weak)), __stop_model_locals[] __attribute__((weak));
+
+namespace model {
+
+// The variables of a simulated thread, and the exceptions that it handles, while others run: from construction to
+// destruction.
+class kept_locals {
+  public:
+    kept_locals() : at_(section()), exceptions_(*handled_) {
+        std::memcpy(kept_, at_, bytes());
+        std::memcpy(at_, initial.data(), bytes());
+        *handled_ = {};
+    }
+    kept_locals(const kept_locals&) = delete;
+    kept_locals& operator=(const kept_locals&) = delete;
+    ~kept_locals() {
+        std::memcpy(at_, kept_, bytes());
+        *handled_ = exceptions_;
+    }
+
+  private:
+    struct exceptions { // the head of abi::__cxa_eh_globals
+        void* caught = nullptr;
+        unsigned uncaught = 0;
+    };
+    // Hidden from the compiler: the copies change variables that it knows by their names.
+    static char* section() {
+        char* at = __start_model_locals;
+        asm volatile("" : "+r"(at) : : "memory");
+        return at;
+    }
+    static std::size_t bytes() { return static_cast<std::size_t>(__stop_model_locals - __start_model_locals); }
+
+    static constexpr std::size_t most = 1024;
+    static inline const std::vector<char> initial = [] {
+        if (bytes() > most) std::abort();
+        return std::vector<char>(section(), section() + bytes());
+    }();
+    static inline exceptions* const handled_ = reinterpret_cast<exceptions*>(abi::__cxa_get_globals());
+
+    char* const at_;
+    const exceptions exceptions_;
+    char kept_[most];
+};
+
+} // namespace model
+
+inline void switch_with_locals(fiber_t& to, fiber_t& from) {
+    const model::kept_locals mine;
+    switch_to_fiber(to, from);
+}
+#define switch_to_fiber switch_with_locals
 #include "relacy_common.hpp"
+#undef switch_to_fiber
 
 #undef memory_order_relaxed
 #undef memory_order_consume
@@ -123,6 +186,44 @@ inline void relacy_fence(memory_order order) { rl::atomic_thread_fence(model::or
 } // namespace std
 #define atomic relacy_atomic
 #define atomic_thread_fence relacy_fence
+
+// Relacy replaces new, and delete without a size.
+void operator delete(void* p, std::size_t) noexcept { ::operator delete(p); }
+
+#define thread_local __attribute__((section("model_locals")))
+
+namespace model {
+
+// In the place of pthread_mutex_t. One that is a constant is not made, and must not be locked.
+class mutex {
+  public:
+    constexpr mutex() {
+        if (!std::is_constant_evaluated()) data_ = rl::ctx().mutex_ctor(false, false, false, false);
+    }
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+    constexpr ~mutex() {
+        if (data_ != nullptr) rl::ctx().mutex_dtor(data_);
+    }
+    rl::generic_mutex_data* operator->() const { return data_; }
+
+  private:
+    rl::generic_mutex_data* data_ = nullptr;
+};
+
+} // namespace model
+
+inline void relacy_mutex_lock(model::mutex* m) { (*m)->lock_exclusive(false, $); }
+inline int relacy_mutex_trylock(model::mutex* m) { return (*m)->try_lock_exclusive($) ? 0 : EBUSY; }
+inline void relacy_mutex_unlock(model::mutex* m) { (*m)->unlock_exclusive($); }
+#define pthread_mutex_t model::mutex
+#define pthread_mutex_lock relacy_mutex_lock
+#define pthread_mutex_trylock relacy_mutex_trylock
+#define pthread_mutex_unlock relacy_mutex_unlock
+#undef PTHREAD_MUTEX_INITIALIZER
+#define PTHREAD_MUTEX_INITIALIZER                                                                                      \
+    {                                                                                                                  \
+    }
 
 // A futex sleeps while others run: its caller looks again.
 template <class... Ignored> long relacy_syscall(Ignored...) { return rl::yield(1, $), 0; }

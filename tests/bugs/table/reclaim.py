@@ -63,6 +63,18 @@ BUGS = {
         "model/relacy_accounts.cpp",
         "scope.tree.waiters.sleep(w_); } // may wake it",
         "} w_.trying = false;"),
+    "decision_at_an_unlock_is_not_delivered": bug(
+        "model/relacy_tasks.cpp",
+        "->deliver(); end_drained(drained);",
+        "; end_drained(drained);"),
+    "sleeper_is_not_reported": bug(
+        "model/relacy_tasks.cpp",
+        "w.asks = w.judged != nullptr;",
+        ""),
+    "wake_up_comes_to_a_later_request": bug(
+        "model/relacy_tasks.cpp",
+        "while (tries_ && (signals & detail::waiter::try_again) == 0) signals |= spot().wait_until(sys::parking::never);",
+        ""),
     "woken_one_ends_and_wakes_nobody": bug(
         "unit/reclaim/waiting.cpp",
         "scope.tree.waiters.remove(w_);",
