@@ -68,6 +68,19 @@ TEST_CASE("a task that is aborted at any time leaves no other waiting", "[oom]")
     CHECK(explore(p).wrong == "");
 }
 
+TEST_CASE("tasks that have limits of their own: a task at its limit decides among its threads", "[oom]") {
+    for (const auto& parts : {large_and_small, too_large, keeps_some, in_no_scope})
+        for (const unsigned own : {2U, 3U}) {
+            for (program p : {same(1, 2, 4, parts), same(2, 1, 4, parts)}) {
+                p.own_units = own;
+                CHECK(explore(p).wrong == "");
+            }
+        }
+    program p = same(2, 2, 4, too_large);
+    p.own_units = 2;
+    CHECK(explore(p).wrong == "");
+}
+
 // The first task keeps one of three units; all tasks need three at once then (docs/oom.md).
 TEST_CASE("where the rules of the document and of the code differ", "[oom]") {
     program p = same(2, 1, 3, {{3, 0}});
@@ -76,20 +89,20 @@ TEST_CASE("where the rules of the document and of the code differ", "[oom]") {
     SECTION("the highest splits: its task ends, and the others need no split") {
         findings f = explore(p);
         CHECK(f.wrong == "");
-        CHECK((f.most.splits == 1 && f.most.rollbacks == 2));
+        CHECK((f.most.splits == 1 && f.most.rollbacks == 3));
         p.rules.first_to_split = splits::lowest;
         f = explore(p);
         CHECK(f.wrong == "");
-        CHECK((f.most.splits == 2 && f.most.rollbacks == 4));
+        CHECK((f.most.splits == 2 && f.most.rollbacks == 5));
     }
     SECTION("the same of three tasks") {
         p.tasks.push_back(p.tasks[1]);
         findings f = explore(p);
-        CHECK((f.most.splits == 1 && f.most.rollbacks == 5));
+        CHECK((f.most.splits == 1 && f.most.rollbacks == 6));
         p.rules.first_to_split = splits::lowest;
         f = explore(p);
         CHECK(f.wrong == "");
-        CHECK((f.most.splits == 3 && f.most.rollbacks == 9));
+        CHECK((f.most.splits == 3 && f.most.rollbacks == 10));
     }
     SECTION("without attempts alone, one splits before it has tried with all memory that others can give") {
         p.rules.tries_alone = false;
@@ -126,6 +139,16 @@ TEST_CASE("three tasks of two threads and four units", "[.][exhaustive]") {
         std::printf("needs %u: %zu states, %zu rollbacks, %zu splits\n", parts[0].needs, f.states, f.rollbacks,
                     f.splits);
     }
+}
+TEST_CASE("three tasks with limits of their own", "[.][exhaustive]") {
+    for (const auto& parts : {large_and_small, too_large, keeps_some})
+        for (const unsigned own : {2U, 3U}) {
+            program p = same(3, 1, 4, parts);
+            p.own_units = own;
+            const findings f = explore(p);
+            CHECK(f.wrong == "");
+            std::printf("own limit %u: %zu states, %zu rollbacks, %zu splits\n", own, f.states, f.rollbacks, f.splits);
+        }
 }
 TEST_CASE("two tasks of two threads with several parts", "[.][exhaustive]") {
     for (const auto& parts : {large_and_small, std::vector<part>{{2, 0}, {3, 0}}, keeps_some}) {

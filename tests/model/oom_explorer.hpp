@@ -95,8 +95,10 @@ class explorer {
         phase at = phase::runs;
         std::uint8_t part = 0, got = 0, kept = 0, pieces = 1, done = 0; // parts are cut into pieces
         bool alone = false;        // its attempt was, from its beginning
-        bool failed_alone = false; // and its last request was refused so
-        bool own = false;          // by its task's own limit, so others are those of its task
+        bool alone_of_own = false; // the same beside the threads of its task
+        bool failed_alone = false; // such an attempt was refused, and there was no progress since
+        bool failed_of_own = false;
+        bool own = false; // its task's own limit refused last, so others are those of its task
         std::uint8_t place = 0;    // among those that wait; 0: none
     };
     struct moment {
@@ -165,7 +167,7 @@ class explorer {
             const worker& w = s.workers[i];
             const machine::thread& t = s.all[i];
             for (const unsigned v : {static_cast<unsigned>(w.at), unsigned{w.part}, unsigned{w.got}, unsigned{w.kept},
-                                     unsigned{w.pieces}, unsigned{w.done}, unsigned{w.alone} | unsigned{w.failed_alone} << 1 | unsigned{w.own} << 2, unsigned{w.place},
+                                     unsigned{w.pieces}, unsigned{w.done}, unsigned{w.alone} | unsigned{w.failed_alone} << 1 | unsigned{w.own} << 2 | unsigned{w.alone_of_own} << 3 | unsigned{w.failed_of_own} << 4, unsigned{w.place},
                                      static_cast<unsigned>(t.state), unsigned{t.used}, unsigned{t.alone},
                                      unsigned{t.refused} | unsigned{t.own} << 1, unsigned{t.bypasses}, s.all.attempts_alone(i)})
                 k += static_cast<char>(v);
@@ -199,7 +201,7 @@ class explorer {
             if (c.by == event::may_fit || c.by == event::tries_alone || c.by == event::woken) return;
             if (c.by == event::split) {
                 ++found_.splits;
-                if (!w.failed_alone) report(s, "a split before an attempt while all others were rolled back");
+                if (!(w.own ? w.failed_of_own : w.failed_alone)) report(s, "a split before an attempt while all others were rolled back");
                 if (needs(w, c.thread) == 1) report(s, "a split of what cannot be split");
             }
             if (c.by == event::refused) {
@@ -222,8 +224,13 @@ class explorer {
         const unsigned all = parts(who)[w.part].needs, each = all / w.pieces;
         return w.done + 1 == w.pieces ? all - each * (w.pieces - 1U) : each;
     }
+    void begin_attempt(moment& s, unsigned who) const {
+        s.workers[who].alone = all_others_are_back(s, who, false);
+        s.workers[who].alone_of_own = all_others_are_back(s, who, true);
+    }
     void begin_part(moment& s, unsigned who) const {
         const worker& w = s.workers[who];
+        begin_attempt(s, who);
         if (w.part < parts(who).size() && parts(who)[w.part].in_scope) s.all.enter_scope(who);
     }
     // The permit goes with the units of a piece.
@@ -237,7 +244,7 @@ class explorer {
         if (s.free > program_.units) report(s, "more is freed than there is");
         for (unsigned o = 0; o != threads(); ++o)
             if (o != who && s.all[o].state == thread_state::alloc) s.all.step(o, event::freed, sink(s));
-        if (program_.rules.rolled_back_wakes == wakes::at_free) s.all.freed(allot::memory_kind::host, s.free, sink(s));
+        if (program_.rules.rolled_back_wakes == wakes::at_free) note_progress(s), s.all.freed(allot::memory_kind::host, s.free, sink(s));
         wake(s);
     }
     // As wait_list::wake(): each that fits, in the order of their begin.
@@ -275,7 +282,12 @@ class explorer {
         bool others = false;
         for (unsigned o = 0; o != threads(); ++o)
             others = others || (task_of(o) == t && s.workers[o].at != phase::over);
-        if (!others) s.all.end_task(t, sink(s));
+        if (others) return;
+        note_progress(s);
+        s.all.end_task(t, sink(s));
+    }
+    static void note_progress(moment& s) {
+        for (worker& w : s.workers) w.failed_alone = false;
     }
     void finish_piece(moment& s, unsigned who) {
         worker& w = s.workers[who];
@@ -286,8 +298,13 @@ class explorer {
         w.got = 0;
         free(s, who, returned);
         if (++w.done != w.pieces) return;
-        if (now.in_scope) s.all.leave_scope(who, true, s.free, sink(s));
-        w.done = 0, w.pieces = 1, w.failed_alone = false;
+        if (now.in_scope) {
+            note_progress(s);
+            for (unsigned o = 0; o != threads(); ++o)
+                if (task_of(o) == task_of(who)) s.workers[o].failed_of_own = false;
+            s.all.leave_scope(who, true, s.free, sink(s));
+        }
+        w.done = 0, w.pieces = 1;
         if (++w.part == parts(who).size()) return end(s, who);
         begin_part(s, who);
     }
@@ -297,7 +314,7 @@ class explorer {
         switch (s.all[who].state) {
         case thread_state::running:
             if (s.all.take_refusal(who)) return end(s, who);
-            if (w.at == phase::rolled_back) w.alone = all_others_are_back(s, who, w.own);
+            if (w.at == phase::rolled_back) begin_attempt(s, who);
             w.at = w.at == phase::rolled_back ? phase::runs : phase::requests;
             if (w.at == phase::requests) s.all.announce(who, allot::memory_kind::host, 1, sink(s));
             return;
@@ -314,8 +331,9 @@ class explorer {
             const unsigned cut =
                 needs(w, who) > 1 ? 2 : 1; // pieces that are done stay done, as the first of their part
             w.pieces = static_cast<std::uint8_t>(w.pieces * cut), w.done = static_cast<std::uint8_t>(w.done * cut);
-            w.failed_alone = false;
+            w.failed_alone = w.failed_of_own = false;
             w.at = phase::runs;
+            begin_attempt(s, who);
             return free(s, who, units);
         }
         case thread_state::remove_throw: s.all.step(who, event::thrown, sink(s)); return end(s, who);
@@ -351,7 +369,10 @@ class explorer {
                 return true;
             }
             w.own = is_at_own_limit(s, who);
-            w.failed_alone = w.alone && all_others_are_back(s, who, w.own);
+            if (all_others_are_back(s, who, w.own)) {
+                if (w.own) w.failed_of_own = w.failed_of_own || w.alone_of_own;
+                else w.failed_alone = w.failed_alone || w.alone;
+            }
             enter_line(s, who);
             w.at = phase::sleeps;
             s.all.fail(who, w.own, sink(s));
@@ -400,7 +421,10 @@ class explorer {
         --s.free, ++s.workers[who].got;
         if (had_by(s, task_of(who)) > program_.own_units) std::abort();
         for (unsigned o = 0; o != threads(); ++o)
-            if (o != who && (!s.workers[o].own || task_of(o) == task_of(who))) s.workers[o].alone = false;
+            if (o != who) {
+                s.workers[o].alone = false;
+                s.workers[o].alone_of_own = s.workers[o].alone_of_own && task_of(o) != task_of(who);
+            }
     }
     bool all_others_are_back(const moment& s, unsigned who, bool of_task) const {
         for (unsigned o = 0; o != threads(); ++o)

@@ -67,11 +67,12 @@ TEST_CASE("the default rules redo less work than the document's and than to abor
          by({.first_to_split = oom::splits::lowest, .rolled_back_wakes = oom::wakes::at_free, .tries_alone = false})},
         {"abort the youngest", by({.tries_alone = false, .most_attempts = 0}, true)},
         {"splits::lowest", by({.first_to_split = oom::splits::lowest})},
-        {"wakes::at_task_end", by({.rolled_back_wakes = oom::wakes::at_task_end})},
+        {"most_woken = 1", by({.most_woken = 1})},
+        {"most_woken: all (code's)", by({.most_woken = UINT32_MAX})},
+        {"wakes::at_scope_end", by({.rolled_back_wakes = oom::wakes::at_scope_end})},
         {"wakes::at_free", by({.rolled_back_wakes = oom::wakes::at_free})},
         {"blocks::all", by({.task_is_blocked = oom::blocks::all})},
         {"tries_alone = false", by({.tries_alone = false})},
-        {"the code's", by({.first_to_split = oom::splits::highest, .rolled_back_wakes = oom::wakes::at_task_end})},
     };
     const std::uint64_t first = number("ALLOT_SEED", 1), many = number("ALLOT_TABLE", 60);
     std::vector<double> means;

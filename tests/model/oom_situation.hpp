@@ -336,7 +336,8 @@ class situation {
             w.refused = true;
             w.task->remove();
             w.killed = true; // the other threads are
-        } else if (plan_.all_finish && by_.rules.tries_alone && !given_up_) {
+        } else if (plan_.all_finish && by_.rules.tries_alone && by_.rules.rolled_back_wakes != oom::wakes::at_free &&
+                   !given_up_) {
             complain(std::string("a well-behaved task was refused: ") + why);
         }
     }

@@ -70,6 +70,7 @@ class machine : public situation {
         t.kind = kind;
         t.task = first;
         t.state = after(thread_state::unknown, event::started);
+        note_others(id);
         return id;
     }
     void forget_thread(thread_id id) noexcept { threads_[id].used = false; }
@@ -126,6 +127,7 @@ class machine : public situation {
         if (by == event::ended) t.waits = waits_for::nothing; // one that is removed still waits
         if (by == event::thrown && t.state == thread_state::split_throw) t.has_split = true;
         set(id, by, sink);
+        if (by == event::thrown && t.state == thread_state::running) begin_attempt(id);
         if (by == event::failed || by == event::ready || by == event::ended || by == event::thrown) decide(sink);
         return true;
     }
@@ -146,7 +148,9 @@ class machine : public situation {
         threads_[id].on = on;
         decide(sink);
     }
-    void enter_scope(thread_id id) noexcept { ++threads_[id].scopes; }
+    void enter_scope(thread_id id) noexcept {
+        if (threads_[id].scopes++ == 0) begin_attempt(id);
+    }
     /// While `now`, the thread must not be rolled back, though it is in a scope.
     void bar(thread_id id, bool now) noexcept { threads_[id].barred += now ? 1U : UINT32_MAX; }
     /// `done`: a part of the work is finished, which is progress; `free`: bytes of this kind that are free now.
@@ -213,24 +217,31 @@ class machine : public situation {
         thread& t = threads_[id];
         if (is_spent(t)) return refuse(id, sink);
         ++t.attempts;
+        t.alone_of_all = t.alone_of_own = {}; // of the input as it was
         set(id, event::split, sink);
     }
     // Others' attempts were not alone from their beginning.
     void note_others(thread_id id) noexcept {
-        for (thread& t : threads_)
-            if (&t != &threads_[id]) t.alone_of_all.began = t.alone_of_own.began = 0;
+        for (thread& t : threads_) {
+            if (&t == &threads_[id]) continue;
+            t.alone_of_all.began = 0;
+            if (t.task != no_id && takes_part(threads_[id], t.task)) t.alone_of_own.began = 0;
+        }
+    }
+    void begin_attempt(thread_id id) noexcept {
+        thread& t = threads_[id];
+        if (t.task == no_id) return;
+        t.alone_of_all.began = is_alone(id) ? epoch_ : 0;
+        t.alone_of_own.began = is_alone(id, t.task) ? tasks_[t.task].epoch : 0;
     }
     template <class Sink> void try_alone(thread_id id, Sink& sink) {
-        thread& t = threads_[id];
-        t.alone = true;
-        if (t.state == thread_state::bufn) { // the whole attempt is
-            t.alone_of_all.began = is_alone(id) ? epoch_ : 0;
-            t.alone_of_own.began = is_alone(id, t.task) ? tasks_[t.task].epoch : 0;
-        }
+        threads_[id].alone = true;
+        if (threads_[id].state == thread_state::bufn) begin_attempt(id);
         set(id, event::tries_alone, sink);
     }
     template <class Sink> void wake(thread_id id, Sink& sink) {
         threads_[id].bypasses = 0;
+        if (threads_[id].state == thread_state::bufn) begin_attempt(id);
         set(id, event::woken, sink);
     }
     // Of those that are or will be rolled back the first `most`.

@@ -21,7 +21,7 @@ BUGS = {
         ""),
     "end_of_a_task_wakes_nobody": bug(
         "unit/oom/machine.cpp",
-        "if (!any_in(thread_state::blocked)) wake_all(sink);",
+        "if (!any_in(thread_state::blocked)) wake_first(rules_.most_woken, sink);",
         ""),
     "place_of_a_pool_thread_is_that_of_its_smallest_id": bug(
         "unit/oom/machine.cpp",
@@ -57,12 +57,48 @@ BUGS = {
         "split(chosen, sink);"),
     "last_one_is_rolled_back_without_an_attempt_alone": bug(
         "unit/oom/machine.cpp",
-        "if (waiting != 1 || !rules_.tries_alone || has_tried_alone(victim)) roll_back",
+        "if (waiting != 1 || !rules_.tries_alone) roll_back",
         "if (true) roll_back"),
     "attempt_is_alone_beside_one_that_runs": bug(
         "unit/oom/machine.cpp",
-        "takes_part(t) && (!is_stuck(t) || t.state == thread_state::blocked))",
-        "takes_part(t) && t.state == thread_state::blocked)"),
+        "takes_part(t, of) && (!is_stuck(t) || t.state == thread_state::blocked))",
+        "takes_part(t, of) && t.state == thread_state::blocked)"),
+    "part_of_an_attempt_alone_is_enough_to_split": bug(
+        "model/oom.cpp",
+        "if (mark.began == epoch_of(t)) mark.tried = mark.began;",
+        "mark.tried = epoch_of(t);"),
+    "attempt_alone_of_the_whole_input_is_its_parts": bug(
+        "model/oom.cpp",
+        "t.alone_of_all = t.alone_of_own = {}; // of the input as it was",
+        ""),
+    "rollbacks_of_other_tasks_spoil_attempts_at_an_own_limit": bug(
+        "model/oom.cpp",
+        "if (t.task != no_id && takes_part(threads_[id], t.task)) t.alone_of_own.began = 0;",
+        "t.alone_of_own.began = 0;"),
+    "progress_of_others_is_that_of_a_task_at_its_limit": bug(
+        "unit/oom/machine.cpp",
+        "return t.own ? tasks_[t.task].epoch : epoch_;",
+        "return epoch_;"),
+    "task_at_its_own_limit_waits_for_others": bug(
+        "unit/oom/machine.cpp",
+        "if (t.used && t.own && decide_among(t.task, sink)) return;",
+        ""),
+    "own_limit_is_not_known": bug(
+        "unit/oom/waits.cpp",
+        "w_.own = task_ != nullptr && levels::is_below(w_.at, task_);",
+        ""),
+    "idle_helper_blocks_its_task": bug(
+        "unit/oom/machine.cpp",
+        "if (t.state == thread_state::blocked || t.state == thread_state::bufn || !is_stuck_by_itself(t, id))",
+        "if (true)"),
+    "outer_token_counts_as_running": bug(
+        "unit/oom/waits.cpp",
+        "t.task == no_id || t.covered) return false;",
+        "t.task == no_id) return false;"),
+    "end_of_a_task_wakes_all": bug(
+        "unit/oom/machine.cpp",
+        "wake_first(rules_.most_woken, sink);",
+        "wake_first(UINT32_MAX, sink);"),
     "barred_thread_is_rolled_back": bug(
         "unit/oom/machine.cpp",
         "return t.scopes != 0 && t.barred == 0;",
@@ -200,4 +236,41 @@ BUGS = {
         "unit/oom/injection.cpp",
         "if (fails_still(*here, by, bytes)) return false;",
         ""),
+    # ---- waking, as a model of the code itself
+    "decision_signals_no_thread": bug(
+        "model/relacy_tasks.cpp",
+        "for (std::size_t i = 0; i != n; ++i) due[i]->spot.signal(allot::detail::judged_thread::decided);",
+        ""),
+    "removed_one_sleeps_on": bug(
+        "model/relacy_tasks.cpp",
+        "made.by != event::given_up && made.by != event::ended) {",
+        "made.by != event::given_up && made.by != event::ended && made.by != event::removed) {"),
+    "one_that_tries_alone_sleeps_on": bug(
+        "model/relacy_tasks.cpp",
+        "made.by != event::given_up && made.by != event::ended) {",
+        "made.by != event::given_up && made.by != event::ended && made.by != event::tries_alone) {"),
+    "split_one_sleeps_on": bug(
+        "model/relacy_tasks.cpp",
+        "made.by != event::given_up && made.by != event::ended) {",
+        "made.by != event::given_up && made.by != event::ended && made.by != event::split) {"),
+    "signals_due_are_cleared_behind_the_lock": bug(
+        "model/relacy_tasks.cpp",
+        "signals_due_.store(n == most, std::memory_order_relaxed); }",
+        "} signals_due_.store(n == most, std::memory_order_relaxed);"),
+    "ready_thread_delivers_no_decision": bug(
+        "model/relacy_tasks.cpp",
+        "by_.step(id_, event::ready); } by_.deliver();",
+        "by_.step(id_, event::ready); }"),
+    "begin_of_a_wait_delivers_no_decision": bug(
+        "model/relacy_tasks.cpp",
+        "result = call(c); } deliver();",
+        "result = call(c); }"),
+    "end_of_a_thread_delivers_no_decision": bug(
+        "model/relacy_tasks.cpp",
+        "cover_outer(false); } by_.deliver();",
+        "cover_outer(false); }"),
+    "removal_delivers_no_decision": bug(
+        "model/relacy_tasks.cpp",
+        "by_.step(t, event::removed); } by_.deliver();",
+        "by_.step(t, event::removed); }"),
 }
