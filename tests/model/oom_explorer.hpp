@@ -94,12 +94,12 @@ class explorer {
     struct worker {
         phase at = phase::runs;
         std::uint8_t part = 0, got = 0, kept = 0, pieces = 1, done = 0; // parts are cut into pieces
-        bool alone = false;        // its attempt was, from its beginning
-        bool alone_of_own = false; // the same beside the threads of its task
+        bool alone = false;                                             // its attempt was, from its beginning
+        bool alone_of_own = false;                                      // the same beside the threads of its task
         bool failed_alone = false; // such an attempt was refused, and there was no progress since
         bool failed_of_own = false;
-        bool own = false; // its task's own limit refused last, so others are those of its task
-        std::uint8_t place = 0;    // among those that wait; 0: none
+        bool own = false;       // its task's own limit refused last, so others are those of its task
+        std::uint8_t place = 0; // among those that wait; 0: none
     };
     struct moment {
         machine all;
@@ -166,10 +166,13 @@ class explorer {
         for (unsigned i = 0; i != threads(); ++i) {
             const worker& w = s.workers[i];
             const machine::thread& t = s.all[i];
-            for (const unsigned v : {static_cast<unsigned>(w.at), unsigned{w.part}, unsigned{w.got}, unsigned{w.kept},
-                                     unsigned{w.pieces}, unsigned{w.done}, unsigned{w.alone} | unsigned{w.failed_alone} << 1 | unsigned{w.own} << 2 | unsigned{w.alone_of_own} << 3 | unsigned{w.failed_of_own} << 4, unsigned{w.place},
-                                     static_cast<unsigned>(t.state), unsigned{t.used}, unsigned{t.alone},
-                                     unsigned{t.refused} | unsigned{t.own} << 1, unsigned{t.bypasses}, s.all.attempts_alone(i)})
+            for (const unsigned v :
+                 {static_cast<unsigned>(w.at), unsigned{w.part}, unsigned{w.got}, unsigned{w.kept}, unsigned{w.pieces},
+                  unsigned{w.done},
+                  unsigned{w.alone} | unsigned{w.failed_alone} << 1 | unsigned{w.own} << 2 |
+                      unsigned{w.alone_of_own} << 3 | unsigned{w.failed_of_own} << 4,
+                  unsigned{w.place}, static_cast<unsigned>(t.state), unsigned{t.used}, unsigned{t.alone},
+                  unsigned{t.refused} | unsigned{t.own} << 1, unsigned{t.bypasses}, s.all.attempts_alone(i)})
                 k += static_cast<char>(v);
         }
         k += static_cast<char>(s.free);
@@ -201,7 +204,8 @@ class explorer {
             if (c.by == event::may_fit || c.by == event::tries_alone || c.by == event::woken) return;
             if (c.by == event::split) {
                 ++found_.splits;
-                if (!(w.own ? w.failed_of_own : w.failed_alone)) report(s, "a split before an attempt while all others were rolled back");
+                if (!(w.own ? w.failed_of_own : w.failed_alone))
+                    report(s, "a split before an attempt while all others were rolled back");
                 if (needs(w, c.thread) == 1) report(s, "a split of what cannot be split");
             }
             if (c.by == event::refused) {
@@ -244,7 +248,8 @@ class explorer {
         if (s.free > program_.units) report(s, "more is freed than there is");
         for (unsigned o = 0; o != threads(); ++o)
             if (o != who && s.all[o].state == thread_state::alloc) s.all.step(o, event::freed, sink(s));
-        if (program_.rules.rolled_back_wakes == wakes::at_free) note_progress(s), s.all.freed(allot::memory_kind::host, s.free, sink(s));
+        if (program_.rules.rolled_back_wakes == wakes::at_free)
+            note_progress(s), s.all.freed(allot::memory_kind::host, s.free, sink(s));
         wake(s);
     }
     // As wait_list::wake(): each that fits, in the order of their begin.
@@ -412,9 +417,7 @@ class explorer {
             if (task_of(o) == task) units += s.workers[o].got + s.workers[o].kept;
         return units;
     }
-    bool is_at_own_limit(const moment& s, unsigned who) const {
-        return had_by(s, task_of(who)) >= program_.own_units;
-    }
+    bool is_at_own_limit(const moment& s, unsigned who) const { return had_by(s, task_of(who)) >= program_.own_units; }
     bool may_take(const moment& s, unsigned who) const { return s.free != 0 && !is_at_own_limit(s, who); }
     // Attempts of others that began alone are alone no more.
     void take(moment& s, unsigned who) const {
@@ -428,8 +431,8 @@ class explorer {
     }
     bool all_others_are_back(const moment& s, unsigned who, bool of_task) const {
         for (unsigned o = 0; o != threads(); ++o)
-            if (o != who && (!of_task || task_of(o) == task_of(who)) && s.workers[o].at != phase::over && s.workers[o].at != phase::waits &&
-                s.all[o].state != thread_state::bufn)
+            if (o != who && (!of_task || task_of(o) == task_of(who)) && s.workers[o].at != phase::over &&
+                s.workers[o].at != phase::waits && s.all[o].state != thread_state::bufn)
                 return false;
         return true;
     }

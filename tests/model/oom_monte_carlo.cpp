@@ -50,7 +50,8 @@ TEST_CASE("random situations of tasks end, and all memory is refunded", "[oom][m
     if (many < 1000) return;
     for (std::size_t s = 1; s != oom::thread_states; ++s) {
         INFO("killed in " << text_of(static_cast<oom::thread_state>(s)));
-        CHECK((all.killed_in[s] || s == 9));
+        const auto state = static_cast<oom::thread_state>(s); // alloc_free is left in the step that enters it
+        CHECK((all.killed_in[s] || state == oom::thread_state::remove_throw || state == oom::thread_state::alloc_free));
     }
 }
 

@@ -321,7 +321,7 @@ class alignas(64) account : detail::tree_node {
     class waiting_request;
     detail::judged_thread* judged_thread() const noexcept; // the calling one, if the root's arbiter knows it
     charge_status charge_judged(std::size_t bytes, charge_status s);
-    bool is_ended_at_once(charge_status& why) const noexcept;
+    bool is_ended_at_once(charge_status& why, bool first) const noexcept;
     static bool ended_by(charge_status& why, verdict v) noexcept;
     void announce_unused() noexcept;
     std::uint32_t count_sleeping() const noexcept;

@@ -242,7 +242,7 @@ template <class Request>
 ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Request request,
                                   bool charges_others) noexcept {
     const std::uint64_t end = wait.deadline();
-    if (is_ended_at_once(why)) return false;
+    if (is_ended_at_once(why, true)) return false;
     bool waits = true;
     while (waits && waiting_request::is_possible(*this, why)) {
         waiting_request here{*this, why, wait, end, charges_others};
@@ -255,19 +255,19 @@ ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Re
         if (ended_by(why, here.ended_by())) return false;
         if (here.is_cancelled()) why.outcome = charge_outcome::cancelled;
     }
-    if (waits && is_ended_at_once(why)) return false; // made again, it needs more than the limit
+    if (waits && is_ended_at_once(why, false)) return false; // made again, it needs more than the limit
     if (why.outcome == charge_outcome::over_limit && !is_open()) why = why_closed(why.requested);
     return false;
 }
 // Whether the arbiter ends the request before its wait. One that can never fit is split.
-inline bool account::is_ended_at_once(charge_status& why) const noexcept {
+inline bool account::is_ended_at_once(charge_status& why, bool first) const noexcept {
     const account& at = why.at != nullptr ? *why.at : *this;
     detail::judged_thread* const mine = at.judged_thread();
     if (mine == nullptr) return false;
     if (why.outcome == charge_outcome::vetoed)
         if (const charge_outcome as = mine->take_injected(); as != charge_outcome::fits) return why.outcome = as, true;
     if (!waiting_request::is_at_limit(*this, why)) return false;
-    verdict v = mine->begin();
+    verdict v = mine->begin(first);
     if (v <= verdict::try_again && !waiting_request::is_possible(*this, why))
         v = mine->never_fits(why.at->tree().judged.kind, why.requested);
     if (v > verdict::try_again) mine->accept();

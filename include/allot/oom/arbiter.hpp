@@ -196,8 +196,13 @@ inline verdict thread_record::wait_until_ready() noexcept {
     }
     return v;
 }
-inline verdict thread_record::begin() noexcept {
-    const verdict v = look();
+inline verdict thread_record::begin(bool first) noexcept {
+    verdict v = verdict::sleep;
+    {
+        const allot::detail::lock_guard hold(by_.lock_);
+        if (first && by_.machine_[id_].scopes == 0) ++by_.stats_of(id_).outside;
+        v = by_.verdict_for(id_);
+    }
     return v == verdict::roll_back ? wait_until_ready() : v;
 }
 inline verdict thread_record::announce(memory_kind kind, std::size_t bytes) noexcept {
@@ -205,7 +210,6 @@ inline verdict thread_record::announce(memory_kind kind, std::size_t bytes) noex
     const machine::thread& t = by_.machine_[id_];
     if (t.state == thread_state::running) {
         if (t.refused) by_.call({.op = operation::take_refusal, .thread = id_});
-        if (t.scopes == 0) ++by_.stats_of(id_).outside;
         by_.call({.op = operation::announce, .detail = static_cast<std::uint8_t>(kind), .thread = id_, .bytes = bytes});
     }
     return by_.verdict_for(id_);

@@ -39,10 +39,11 @@ enum class operation : std::uint8_t {
 };
 
 constexpr std::string_view text_of(operation o) noexcept {
-    constexpr std::string_view texts[] = {
-        "add_task",     "end_task", "add_thread",  "forget_thread", "cover",   "work_on",    "finish",      "add_resource",
-        "end_resource", "hold",     "let_go",      "step",          "announce", "fail",      "wait",        "enter_scope",
-        "bar",          "leave_scope", "freed",    "overdue",       "never_fits", "take_refusal"};
+    constexpr std::string_view texts[] = {"add_task",    "end_task",    "add_thread",   "forget_thread", "cover",
+                                          "work_on",     "finish",      "add_resource", "end_resource",  "hold",
+                                          "let_go",      "step",        "announce",     "fail",          "wait",
+                                          "enter_scope", "bar",         "leave_scope",  "freed",         "overdue",
+                                          "never_fits",  "take_refusal"};
     static_assert(std::size(texts) == static_cast<std::size_t>(operation::take_refusal) + 1);
     return texts[static_cast<std::size_t>(o)];
 }

@@ -123,7 +123,7 @@ class machine : public situation {
             roll_back(id, sink);
             return decide(sink), true;
         }
-        if (by == event::ready) note_others(id); // what it has freed was there while they tried
+        if (by == event::ready) note_others(id);              // what it has freed was there while they tried
         if (by == event::ended) t.waits = waits_for::nothing; // one that is removed still waits
         if (by == event::thrown && t.state == thread_state::split_throw) t.has_split = true;
         set(id, by, sink);

@@ -2,8 +2,8 @@
 //
 // A thread is stuck while it waits for memory, is rolled back, or waits for a task, a pool or a resource that tasks
 // hold: explicit edges, no samples. A task is blocked if one of its dedicated threads is held up by others (rules: or
-// all are), and each pool thread that works for it is. A request that a limit of its task alone refuses (`own`) waits for
-// no other task: then the threads of that task decide.
+// all are), and each pool thread that works for it is. A request that a limit of its task alone refuses (`own`) waits
+// for no other task: then the threads of that task decide.
 // Invariant: valid(). Cost: 136 bytes per thread, 32 per task. Threads: as any value.
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
@@ -56,21 +56,21 @@ class situation {
         thread_kind kind = thread_kind::dedicated;
         memory_kind memory = memory_kind::host; // of its last request
         waits_for waits = waits_for::nothing;
-        bool used = false;             // false: the id is free
-        bool alone = false;            // tries once more while all others are rolled back
-        bool refused = false;          // its request is to fail
-        bool has_split = false;        // since its last progress, for a wait that took too long
-        bool own = false;              // its request was refused by a limit of its task alone
-        bool covered = false;          // the same thread of the program works for another task now, by an inner token
-        std::uint8_t bypasses = 0;     // others that were woken before it, though it is first
-        std::uint32_t barred = 0;      // no_rollback tokens; while it has one, it must not be rolled back
-        std::uint32_t scopes = 0;      // retry scopes that it is in; 0: it must not be rolled back
-        std::uint32_t attempts = 0;    // rollbacks and splits since its last progress
-        std::uint32_t on = no_id;      // the task or resource that it waits for
-        task_id task = no_id;          // that it works for, the first one
+        bool used = false;          // false: the id is free
+        bool alone = false;         // tries once more while all others are rolled back
+        bool refused = false;       // its request is to fail
+        bool has_split = false;     // since its last progress, for a wait that took too long
+        bool own = false;           // its request was refused by a limit of its task alone
+        bool covered = false;       // the same thread of the program works for another task now, by an inner token
+        std::uint8_t bypasses = 0;  // others that were woken before it, though it is first
+        std::uint32_t barred = 0;   // no_rollback tokens; while it has one, it must not be rolled back
+        std::uint32_t scopes = 0;   // retry scopes that it is in; 0: it must not be rolled back
+        std::uint32_t attempts = 0; // rollbacks and splits since its last progress
+        std::uint32_t on = no_id;   // the task or resource that it waits for
+        task_id task = no_id;       // that it works for, the first one
         alone_mark alone_of_all, alone_of_own; // among all threads; among those of its task
-        std::size_t bytes = 0;         // of its last request
-        std::vector<task_id> others;   // further tasks of a pool thread
+        std::size_t bytes = 0;                 // of its last request
+        std::vector<task_id> others;           // further tasks of a pool thread
 
         friend bool operator==(const thread&, const thread&) = default;
     };
@@ -137,9 +137,7 @@ class situation {
         return true;
     }
     /// Whether an attempt that it began alone has failed, and there was no progress since.
-    bool has_tried_alone(thread_id id) const noexcept {
-        return mark_of(threads_[id]).tried == epoch_of(threads_[id]);
-    }
+    bool has_tried_alone(thread_id id) const noexcept { return mark_of(threads_[id]).tried == epoch_of(threads_[id]); }
     /// For tests: what its attempts alone say now, as bits; two situations that differ in nothing else go on alike.
     unsigned attempts_alone(thread_id id) const noexcept {
         const thread& t = threads_[id];

@@ -41,8 +41,9 @@ class judged_thread {
     judged_thread(const judged_thread&) = delete;
     judged_thread& operator=(const judged_thread&) = delete;
 
-    // Its request was refused: before its wait. One that was rolled back, and has not waited since, sleeps here.
-    virtual verdict begin() noexcept = 0;
+    // Its request was refused (`first`: for the first time), before its wait. One that was rolled back, and has not
+    // waited since, sleeps here.
+    virtual verdict begin(bool first) noexcept = 0;
     // How its request is to fail that was vetoed (oom/injection.hpp); fits: as it did.
     virtual charge_outcome take_injected() noexcept = 0;
     // Its request for these bytes was refused, and is made again now. sleep, try_again: it is; else how it ends.

@@ -91,12 +91,14 @@ TEST_CASE("the last one is rolled back first; the first one tries alone, and is 
     CHECK(all.fails(2) == "");
     CHECK(all.fails(0) == "2 rolled_back"); // by the event that completes the deadlock, not later: B11
     CHECK(all.sleeps(2) == "1 rolled_back");
-    CHECK(all.sleeps(1) == "0 tries_alone");
+    CHECK(all.sleeps(1) == "0 tries_alone"); // its request, beside what it has taken
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 tries_alone"); // its whole attempt
     CHECK(all.fails(0) == "0 rolled_back");
     CHECK(all.sleeps(0) == "0 split");
     CHECK(all.step(0, event::thrown) == "");
     CHECK(all.finishes(0) == "1 woken"); // one at a scope's end
-    CHECK(all.ends(0) == "2 woken");     // all others at a task's
+    CHECK(all.ends(0) == "2 woken");     // others at a task's
     CHECK(all.all[1].attempts == 1);
 }
 
@@ -108,8 +110,9 @@ TEST_CASE("an attempt alone that is granted is progress for the others", "[oom]"
     CHECK(all.step(0, event::granted) == "");
     CHECK(all.fails(0) == "0 tries_alone"); // its next request: a new attempt
     CHECK(all.fails(0) == "0 rolled_back");
-    all.sleeps(0);
-    CHECK(all[0] == split_throw);
+    CHECK(all.sleeps(0) == "0 tries_alone");
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 split");
     CHECK(all.step(0, event::thrown) == "");
     CHECK(all.finishes(0) == "1 woken");
     CHECK(all.fails(1) == "");
@@ -126,6 +129,79 @@ TEST_CASE("an attempt is alone only while all others are rolled back", "[oom]") 
     CHECK(all[0] == blocked);
     CHECK(all.fails(2) == "2 rolled_back");
     CHECK(all.sleeps(2) == "0 tries_alone");
+}
+
+TEST_CASE("an attempt that began beside others is made again alone before a split; one that began alone is not",
+          "[oom]") {
+    tasks_of one{1};
+    CHECK(one.fails(0) == "0 tries_alone");
+    CHECK(one.fails(0) == "0 rolled_back");
+    CHECK(one.sleeps(0) == "0 split");
+    CHECK(one.step(0, event::thrown) == ""); // its first part begins alone
+    CHECK(one.fails(0) == "0 tries_alone");
+    CHECK(one.fails(0) == "0 rolled_back");
+    one.add_thread(one.add_task()); // beside this one it did not
+    CHECK(one.fails(1) == "");
+    CHECK(one.sleeps(0) == "1 tries_alone");
+    CHECK(one.fails(1) == "1 rolled_back");
+    CHECK(one.sleeps(1) == "0 split"); // there was no progress since it tried
+}
+
+TEST_CASE("a request that a limit of its task alone refuses waits for no other task", "[oom]") {
+    tasks_of all{2, rules{}};
+    const auto fails_at_own_limit = [&](thread_id t) {
+        CHECK(all.all.announce(t, memory_kind::host, 1, all.sink()));
+        CHECK(all.all.fail(t, true, all.sink()));
+        return all.decided();
+    };
+    const thread_id helper = all.add_thread(all.tasks[1]);
+    CHECK(fails_at_own_limit(1) == "");                   // the other thread of its task runs
+    CHECK(fails_at_own_limit(helper) == "2 rolled_back"); // thread 0 runs, and is not asked
+    CHECK(all.sleeps(helper) == "1 tries_alone");
+    CHECK(fails_at_own_limit(1) == "1 rolled_back");
+    CHECK(all.sleeps(1) == "1 tries_alone");
+    CHECK(all.finishes(0) == ""); // progress of others says nothing
+    CHECK(fails_at_own_limit(1) == "1 rolled_back");
+    CHECK(all.finishes(0) == "");
+    CHECK(all.sleeps(1) == "1 split");
+    CHECK(all.step(1, event::thrown) == "");
+    CHECK(all.step(helper, event::woken) == "2 woken");
+    CHECK(all.waits(helper, waits_for::task, all.tasks[0]) == "");
+    CHECK(fails_at_own_limit(1) == ""); // others may end the helper's wait
+    CHECK(all.waits(helper, waits_for::pool) == "1 tries_alone");
+}
+
+TEST_CASE("a thread that waits for its own task holds up no other thread of it", "[oom]") {
+    for (const waits_for what : {waits_for::task, waits_for::pool, waits_for::resource}) {
+        CAPTURE(static_cast<int>(what));
+        tasks_of all{2};
+        const resource_id r = all.all.add_resource();
+        all.all.hold(r, all.tasks[1], true, all.sink());
+        const thread_id helper = all.add_thread(all.tasks[1]);
+        CHECK(all.waits(helper, what, what == waits_for::task ? all.tasks[1] : r) == "");
+        CHECK(all.fails(0) == ""); // thread 1 runs, and may free memory
+        CHECK(all.fails(1) == "1 rolled_back");
+    }
+}
+
+TEST_CASE("a thread that works for another task by an inner token is no thread of the outer one meanwhile", "[oom]") {
+    tasks_of all{3};
+    all.all.cover(0, true, all.sink());
+    CHECK(all.fails(1) == "");
+    CHECK(all.fails(2) == "2 rolled_back");
+    all.all.cover(0, false, all.sink());
+    CHECK(all.sleeps(2) == "");
+}
+
+TEST_CASE("the end of a task wakes as many as the rules say, the first in order", "[oom]") {
+    for (const std::uint32_t most : {0U, 1U, 2U, UINT32_MAX}) {
+        tasks_of all{5, rules{.most_woken = most}};
+        for (const thread_id t : {3U, 1U, 2U}) all.fails(t), all.step(t, event::rolled_back), all.sleeps(t);
+        CHECK(all.ends(0) == (most == 0   ? ""
+                              : most == 1 ? "1 woken"
+                              : most == 2 ? "1 woken, 2 woken"
+                                          : "1 woken, 2 woken, 3 woken"));
+    }
 }
 
 TEST_CASE("rules: who splits, and whether one tries alone", "[oom]") {
@@ -207,7 +283,9 @@ TEST_CASE("B3: a task of pool threads alone counts, and only while they work for
     CHECK(all.fails(0) == "0 rolled_back");
     const thread_id q = all.add_thread(pool_only, thread_kind::pool);
     CHECK(all.sleeps(0) == ""); // all dedicated threads are rolled back, but one of a pool runs: no split
-    CHECK(all.waits(q, waits_for::task, all.tasks[0]) == "0 split");
+    CHECK(all.waits(q, waits_for::task, all.tasks[0]) == "0 tries_alone");
+    CHECK(all.fails(0) == "0 rolled_back");
+    CHECK(all.sleeps(0) == "0 split");
 }
 
 TEST_CASE("waits for a task, a pool or a resource are edges; for the world outside are none", "[oom]") {
@@ -220,6 +298,8 @@ TEST_CASE("waits for a task, a pool or a resource are edges; for the world outsi
         CHECK(all.waits(0, what, what == waits_for::task ? all.tasks[1] : r) ==
               (what == waits_for::outside ? "" : "1 tries_alone")); // B11: at the wait's begin, no tick is waited for
         if (what == waits_for::outside) continue;
+        CHECK(all.fails(1) == "1 rolled_back");
+        CHECK(all.sleeps(1) == "1 tries_alone");
         CHECK(all.fails(1) == "1 rolled_back");
         CHECK(all.sleeps(1) == "1 split"); // 0 cannot go on, so more memory comes from no one
         CHECK(all.step(1, event::thrown) == "");
@@ -311,7 +391,8 @@ TEST_CASE("a thread that is barred is no victim, and is refused where it is the 
     CHECK(all.fails(1) == "1 refused");
     CHECK(all.all.take_refusal(1));
     all.all.bar(1, false);
-    CHECK(all.fails(1) == "1 rolled_back"); // it has tried alone
+    CHECK(all.fails(1) == "1 tries_alone");
+    CHECK(all.fails(1) == "1 rolled_back");
 }
 
 TEST_CASE("the budget of attempts ends a request, and is counted anew after a part that is finished", "[oom]") {
@@ -320,6 +401,7 @@ TEST_CASE("the budget of attempts ends a request, and is counted anew after a pa
     CHECK(all.fails(0) == "0 rolled_back");
     CHECK(all.sleeps(0) == "0 split");
     all.step(0, event::thrown);
+    CHECK(all.fails(0) == "0 tries_alone");
     CHECK(all.fails(0) == "0 refused");
     CHECK(all.all.take_refusal(0));
     // B4: of the thread's life, they are many.
@@ -382,7 +464,7 @@ TEST_CASE("a request that can never fit is split or refused, also while it tries
 
 TEST_CASE("the end of a task wakes all that are rolled back, if none waits", "[oom]") {
     for (const bool one_waits : {false, true}) {
-        tasks_of all{5};
+        tasks_of all{5, rules{.most_woken = UINT32_MAX}};
         for (const thread_id t : {1U, 2U, 3U}) all.fails(t);
         all.step(1, event::rolled_back);
         all.step(2, event::rolled_back), all.step(2, event::thrown);

@@ -267,6 +267,45 @@ TEST_CASE("a wait and a hold are of the arbiter that their resource or task belo
     CHECK(inner.now()[also.id()].waits == waits_for::nothing);
 }
 
+TEST_CASE("a query at its own limit is split though another task runs on", "[oom]") {
+    const support::rescue ends{"a query at its own limit"};
+    arbiter tasks;
+    account engine{name{"engine"}, limit{1000}, tasks}, mine{engine, name{"query"}, limit{100}};
+    account scan{mine, name{"scan"}};
+    task other{tasks, "runs on"}, query{tasks, "query", 0, &mine};
+    const task_thread runs{other};
+    std::jthread a([&] {
+        const task_thread here{query};
+        std::vector<part> inputs{{0, 80}};
+        with_retry(inputs, support::halve,
+                   [&](const part& p) { const charged half{scan, p.bytes()}, rest{mine, p.bytes()}; });
+    });
+    a.join();
+    CHECK((query.stats().splits == 1 && query.stats().rollbacks == 1));
+}
+
+TEST_CASE("an outer token of the same thread holds back no decision", "[oom]") {
+    const support::rescue ends{"nested tokens"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{3}, tasks};
+    std::atomic<int> here_now{0};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t != 2; ++t)
+        threads.emplace_back([&] {
+            task whole{tasks, "whole"}, piece{tasks, "part"};
+            const task_thread outer{whole}, inner{piece};
+            bool first = true;
+            with_retry_no_split([&] {
+                const charged one{memory, 1};
+                if (std::exchange(first, false)) ++here_now;
+                until([&] { return here_now.load() == 2; });
+                const charged two{memory, 2};
+            });
+        });
+    threads.clear();
+    CHECK(memory.used() == 0);
+}
+
 TEST_CASE("a hold that outlives its task ends with it, and no other's does", "[oom]") {
     arbiter tasks;
     resource permits{tasks};
