@@ -20,6 +20,10 @@ class memory_error : public std::bad_alloc {
     const char* what() const noexcept override { return "allot: memory was not granted"; }
     const charge_status& why() const noexcept { return why_; }
 
+  protected:
+    // The derived error has a copy of the name, as long as it lives.
+    void set_name(const char* name) noexcept { why_.name = name; }
+
   private:
     charge_status why_{.outcome = charge_outcome::no_memory};
 };

@@ -1,31 +1,51 @@
 // What a request throws that an arbiter ends: a rollback, a split, or the removal of its task.
 //
 // They are light: no text is written. Without exceptions the same verdicts come as charge_outcome.
-// Cost: 64 bytes. Threads: values. Host only. Source: Spark-RAPIDS' RetryOOM and SplitAndRetryOOM, 2022.
+// The account that refused may end while the error unwinds the stack: the error has a copy of its name, cut to 31
+// characters; why().at may dangle.
+// Cost: 96 bytes. Threads: values. Host only. Source: Spark-RAPIDS' RetryOOM and SplitAndRetryOOM, 2022.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/memory_error.hpp>
 #include <allot/core/memory_kind.hpp>
+#include <allot/core/text.hpp>
 
 namespace allot::inline ALLOT_ABI {
 
 /// The base of all three.
 class verdict_error : public memory_error {
   public:
-    verdict_error(const charge_status& why, memory_kind kind) noexcept : memory_error(why), kind_(kind) {}
+    verdict_error(const charge_status& why, memory_kind kind) noexcept : memory_error(why), kind_(kind) { copy_name(); }
+    verdict_error(const verdict_error& o) noexcept : memory_error(o), kind_(o.kind_) { copy_name(); }
+    verdict_error& operator=(const verdict_error& o) noexcept {
+        memory_error::operator=(o);
+        kind_ = o.kind_;
+        return copy_name(), *this;
+    }
+    ~verdict_error() override = default;
     memory_kind kind() const noexcept { return kind_; }
 
+  protected:
+    static charge_status with(charge_status why, charge_outcome outcome) noexcept { return why.outcome = outcome, why; }
+
   private:
+    void copy_name() noexcept {
+        text_writer{name_}.put(why().name);
+        set_name(name_);
+    }
+
     memory_kind kind_;
+    char name_[32];
 };
 
 /// The thread was rolled back: free what this attempt took, make the inputs spillable, wait, and begin it again.
 /// with_retry() does all that.
 class retry_out_of_memory : public verdict_error {
   public:
-    using verdict_error::verdict_error;
+    retry_out_of_memory(const charge_status& why, memory_kind kind) noexcept
+        : verdict_error(with(why, charge_outcome::rolled_back), kind) {}
     const char* what() const noexcept override {
         return kind() == memory_kind::host
                    ? "allot: rolled back: free what this attempt took, and try again"
@@ -36,7 +56,8 @@ class retry_out_of_memory : public verdict_error {
 /// The same, and the input must be made smaller: it does not fit though all others are rolled back.
 class split_and_retry_out_of_memory : public verdict_error {
   public:
-    using verdict_error::verdict_error;
+    split_and_retry_out_of_memory(const charge_status& why, memory_kind kind) noexcept
+        : verdict_error(with(why, charge_outcome::split), kind) {}
     const char* what() const noexcept override {
         return kind() == memory_kind::host ? "allot: the input needs more memory than there is: split it, and try again"
                                            : "allot: the input needs more device memory than there is: split it, and "
@@ -47,7 +68,8 @@ class split_and_retry_out_of_memory : public verdict_error {
 /// The task was removed: its requests are refused for good.
 class task_removed : public verdict_error {
   public:
-    using verdict_error::verdict_error;
+    task_removed(const charge_status& why, memory_kind kind) noexcept
+        : verdict_error(with(why, charge_outcome::removed), kind) {}
     const char* what() const noexcept override { return "allot: the task was removed while it requested memory"; }
 };
 

@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace oom {
@@ -204,6 +205,12 @@ inline verdict thread_record::begin(bool first) noexcept {
         v = by_.verdict_for(id_);
     }
     return v == verdict::roll_back ? wait_until_ready() : v;
+}
+inline charge_outcome thread_record::take_injected() noexcept {
+    const allot::detail::lock_guard hold(by_.lock_);
+    by_.stats_of(id_).rollbacks += injected == charge_outcome::rolled_back;
+    by_.stats_of(id_).splits += injected == charge_outcome::split;
+    return std::exchange(injected, charge_outcome::fits);
 }
 inline verdict thread_record::announce(memory_kind kind, std::size_t bytes) noexcept {
     const allot::detail::lock_guard hold(by_.lock_);

@@ -7,6 +7,8 @@
 // charge several times for one request, as after it emptied its caches: each of these charges is refused. A request by
 // a try_ function sees a refusal: vetoed. So do the next ones of its size, eight at most, until one that throws has
 // failed.
+// A rollback or split hits only requests that an arbiter may roll back: in a retry scope, under no no_rollback. It
+// counts in task_stats, and not among rules::most_attempts.
 // Cost: while it lives, leaves keep no credit and each request takes the tree's lock. Threads: any; add: before them.
 // Source: RmmSpark.forceRetryOOM, 2022.
 #pragma once
@@ -84,6 +86,8 @@ class injection final : account_listener {
         for (fault& f : faults_) {
             if (f.times == 0 || bytes < f.least_bytes || (f.task != no_id && f.task != mine)) continue;
             if (f.thread != no_id && f.thread != here->id()) continue;
+            const bool rolls_back = f.fails == charge_outcome::rolled_back || f.fails == charge_outcome::split;
+            if (rolls_back && !here->may_be_rolled_back()) continue;
             if (f.skip != 0) {
                 --f.skip;
                 continue;

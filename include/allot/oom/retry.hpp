@@ -49,6 +49,17 @@ struct suppressed_errors {
 namespace detail {
 
 inline constinit thread_local suppressed_errors last_suppressed{};
+inline constinit thread_local char last_name[32]{}; // of last_suppressed
+
+inline void note_suppressed(std::uint32_t attempts) noexcept {
+    if (attempts == 0) last_suppressed = {};
+    last_suppressed.attempts = attempts;
+}
+inline void note_suppressed(std::uint32_t attempts, const charge_status& last) noexcept {
+    text_writer{last_name}.put(last.name);
+    last_suppressed = {attempts, last};
+    last_suppressed.last.name = last_name;
+}
 
 // The verdict in the exception that is being handled, or in one of its causes; null: none.
 inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdict_error& copy) noexcept {
@@ -67,6 +78,7 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     charge_status refusal = why; // before the arbiter's verdict
+    refusal.name = last_name;    // as long as the thread lives
     if (is_verdict(refusal.outcome)) refusal.outcome = charge_outcome::over_limit;
     text.put("allot: out of memory: ").put(what).put("; attempts: ").number(scope.attempts());
     text.put("; the last one requested ").bytes(why.requested).put(": ");
@@ -75,23 +87,33 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
         out.put(text.view()).newline();
         scope.write_tasks(out);
     };
-    allot::raise(out_of_memory(text.view(), write_page, why));
+    refusal.outcome = why.outcome;
+    allot::raise(out_of_memory(text.view(), write_page, refusal));
 }
 
-// Runs one attempt after the other. on_split() makes the input smaller.
-template <class Body, class OnSplit> void retry(retry_scope& scope, Body body, OnSplit on_split) {
+// The input of a scope cannot be made smaller: one around it may be.
+[[noreturn]] ALLOT_COLD inline void pass_on_or_give_up(const verdict_error& why, const char* what,
+                                                       const retry_scope& scope) {
+    if (!scope.is_outermost()) throw split_and_retry_out_of_memory(why.why(), why.kind());
+    give_up(why.why(), what, scope);
+}
+
+// Runs one attempt after the other. on_split() makes the input smaller. A rollback passes to the outermost scope.
+template <class Body, class OnSplit> void retry(retry_scope& scope, const Body& body, const OnSplit& on_split) {
     for (;;) {
         verdict_error why{{}, memory_kind::host};
         try {
             return body();
         } catch (...) {
-            if (scope.attempts() == 0) last_suppressed = {};
-            last_suppressed.attempts = scope.attempts();
+            note_suppressed(scope.attempts());
             if (find_verdict(std::current_exception(), why) == nullptr) throw;
             if (why.why().outcome == charge_outcome::removed || !scope.is_active()) throw;
-            last_suppressed.last = why.why();
+            note_suppressed(scope.attempts() + 1, why.why());
+            if (why.why().outcome == charge_outcome::rolled_back && !scope.is_outermost() &&
+                !scope.has_changed_inputs())
+                throw;
         } // what the attempt took is free now
-        if (scope.has_changed_inputs()) throw inputs_changed(why.why());
+        if (scope.has_changed_inputs()) throw inputs_changed(last_suppressed.last);
         switch (scope.wait(why.why())) {
         case verdict::split: on_split(why); break;
         case verdict::removed: throw task_removed(why.why(), why.kind());
@@ -111,15 +133,9 @@ std::vector<Input> split_input(Input& whole, Split& split, const retry_scope& sc
     }
 }
 
-} // namespace detail
-
-inline const suppressed_errors& suppressed() noexcept { return detail::last_suppressed; }
-
-/// Runs body(input) for each input. `split(input)` returns its parts as a vector, in order; an input that cannot be
-/// split comes back as no part or one, which is final: out_of_memory.
-/// Effects: each input is destroyed when its body has succeeded. Returns: the results in order, as a vector, or void.
-template <spillable Input, class Split, class Body>
-auto with_retry(std::vector<Input>& inputs, Split split, Body body) {
+// with_retry()
+template <class Input, class Split, class Body>
+auto retry_inputs(std::vector<Input>& inputs, Split& split, Body& body) {
     using result = std::invoke_result_t<Body&, Input&>;
     constexpr bool returns = !std::is_void_v<result>;
     std::vector<std::conditional_t<returns, result, char>> results;
@@ -131,15 +147,15 @@ auto with_retry(std::vector<Input>& inputs, Split split, Body body) {
     } const rest{stack, inputs};
     while (!stack.empty()) {
         retry_scope scope;
-        detail::retry(
+        retry(
             scope,
             [&] {
                 if constexpr (returns) results.push_back(body(stack.back()));
                 else body(stack.back());
             },
             [&](const verdict_error& why) {
-                std::vector<Input> parts = detail::split_input(stack.back(), split, scope);
-                if (parts.size() < 2) detail::give_up(why.why(), "an input cannot be split further", scope);
+                std::vector<Input> parts = split_input(stack.back(), split, scope);
+                if (parts.size() < 2) pass_on_or_give_up(why, "an input cannot be split further", scope);
                 const std::size_t all = stack.size() + parts.size();
                 stack.reserve(all);
                 inputs.reserve(all); // whatever is thrown later, the rest is put back
@@ -152,22 +168,59 @@ auto with_retry(std::vector<Input>& inputs, Split split, Body body) {
     }
     if constexpr (returns) return results;
 }
-
-/// Runs body(), which has no input that could be split. Returns: its result. Throws: out_of_memory where a split is
-/// asked for.
-template <class Body> auto with_retry_no_split(Body body) {
+// with_retry_no_split()
+template <class Body> auto retry_once(Body& body) {
     retry_scope scope;
     const auto no_split = [&](const verdict_error& why) {
-        detail::give_up(why.why(), "the work needs more memory than there is, and has no input to split", scope);
+        pass_on_or_give_up(why, "the work needs more memory than there is, and has no input to split", scope);
     };
     if constexpr (std::is_void_v<std::invoke_result_t<Body&>>) {
-        detail::retry(scope, body, no_split);
+        retry(scope, [&] { body(); }, no_split);
         scope.done();
     } else {
         std::optional<std::invoke_result_t<Body&>> result;
-        detail::retry(scope, [&] { result.emplace(body()); }, no_split);
+        retry(scope, [&] { result.emplace(body()); }, no_split);
         scope.done();
         return *std::move(result);
+    }
+}
+
+} // namespace detail
+
+inline const suppressed_errors& suppressed() noexcept { return detail::last_suppressed; }
+
+/// Runs body(input) for each input. `split(input)` returns its parts as a vector, in order; an input that cannot be
+/// split comes back as no part or one: then the scope around this one splits, and without one it is final:
+/// out_of_memory.
+/// Effects: each input is destroyed when its body has succeeded. Returns: the results in order, as a vector, or void.
+template <spillable Input, class Split, class Body>
+auto with_retry(std::vector<Input>& inputs, Split split, Body body) {
+    if constexpr (!std::is_invocable_v<Body&, Input&>) {
+        static_assert(std::is_invocable_v<Body&, Input&>,
+                      "allot: the body of with_retry() is called with an input: let it take Input& or const Input&");
+    } else if constexpr (std::is_reference_v<std::invoke_result_t<Body&, Input&>>) {
+        static_assert(!std::is_reference_v<std::invoke_result_t<Body&, Input&>>,
+                      "allot: the body of with_retry() returns a reference: let it return a value or nothing");
+    } else if constexpr (!std::is_invocable_r_v<std::vector<Input>, Split&, Input&>) {
+        static_assert(std::is_invocable_r_v<std::vector<Input>, Split&, Input&>,
+                      "allot: the split function of with_retry() is called with an Input&: let it return its parts as "
+                      "std::vector<Input>");
+    } else {
+        return detail::retry_inputs(inputs, split, body);
+    }
+}
+
+/// Runs body(), which has no input that could be split. Returns: its result. Throws: out_of_memory where a split is
+/// asked for, and no scope is around this one.
+template <class Body> auto with_retry_no_split(Body body) {
+    if constexpr (!std::is_invocable_v<Body&>) {
+        static_assert(std::is_invocable_v<Body&>,
+                      "allot: the body of with_retry_no_split() is called without arguments: let it take none");
+    } else if constexpr (std::is_reference_v<std::invoke_result_t<Body&>>) {
+        static_assert(!std::is_reference_v<std::invoke_result_t<Body&>>,
+                      "allot: the body of with_retry_no_split() returns a reference: let it return a value or nothing");
+    } else {
+        return detail::retry_once(body);
     }
 }
 

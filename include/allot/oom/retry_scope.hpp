@@ -14,6 +14,8 @@
 //     }
 //     scope.done();
 //
+// A rollback begins the outermost scope again, so that all that the thread took is free: the wait() of one inside it
+// returns roll_back, and its caller passes `why` on.
 // Cost: 40 bytes; the arbiter's lock at begin and end. Threads: that of its construction. Without a task_thread it does
 // nothing.
 #pragma once
@@ -44,12 +46,22 @@ class retry_scope {
 
     /// Whether the thread works for a task, and the scope has not ended.
     bool is_active() const noexcept { return here_ != nullptr; }
+    /// Whether no scope of the same task_thread is around it.
+    bool is_outermost() const noexcept {
+        for (const retry_scope* o = outer_; o != nullptr; o = o->outer_)
+            if (o->here_ == here_) return false;
+        return true;
+    }
     /// After an attempt that ended with this verdict, whose memory has been freed: sleeps until the next may begin.
-    /// Returns: try_again; split: with a smaller input; removed or refused: the work is to be given up.
+    /// Returns: try_again; split: with a smaller input; roll_back: at once, in a scope inside another, which is to be
+    /// begun again; removed or refused: the work is to be given up.
     verdict wait(const charge_status& why) noexcept {
         if (here_ == nullptr) return verdict::refused;
         verdict next = why.outcome == charge_outcome::split ? verdict::split : verdict::removed;
-        if (why.outcome == charge_outcome::rolled_back) next = here_->wait_until_ready();
+        if (why.outcome == charge_outcome::rolled_back) {
+            if (!is_outermost()) return verdict::roll_back;
+            next = here_->wait_until_ready();
+        }
         ++attempts_;
         here_->begin_attempt();
         return next == verdict::none ? verdict::removed : next;

@@ -124,6 +124,10 @@ class task_thread {
         const allot::detail::lock_guard hold(by_.lock_);
         return by_.machine_[id_].scopes != 0;
     }
+    bool may_be_rolled_back() const noexcept {
+        const allot::detail::lock_guard hold(by_.lock_);
+        return machine::may_be_rolled_back(by_.machine_[id_]);
+    }
     // For injection: how its next request fails.
     void inject(charge_outcome as) noexcept { record_->injected = as; }
     bool is_injected() const noexcept { return record_->injected != charge_outcome::fits; }

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 
@@ -57,7 +56,7 @@ class thread_record final : public allot::detail::judged_thread {
     thread_record(arbiter& by, thread_id id) noexcept : by_(by), id_(id) {}
 
     verdict begin(bool first) noexcept override;
-    charge_outcome take_injected() noexcept override { return std::exchange(injected, charge_outcome::fits); }
+    charge_outcome take_injected() noexcept override;
     verdict announce(memory_kind kind, std::size_t bytes) noexcept override;
     verdict never_fits(memory_kind kind, std::size_t bytes) noexcept override;
     void granted() noexcept override;

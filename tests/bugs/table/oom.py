@@ -215,9 +215,27 @@ BUGS = {
         "unit/oom/scopes.cpp",
         "return e.nested_ptr() != nullptr ? find_verdict(e.nested_ptr(), copy) : nullptr;",
         "return nullptr;"),
+    "inner_scope_sleeps_with_memory_of_the_outer_one": bug(
+        "unit/oom/scopes.cpp",
+        "if (why.why().outcome == charge_outcome::rolled_back && !scope.is_outermost() && !scope.has_changed_inputs()) throw;",
+        "",
+        "if (!is_outermost()) return verdict::roll_back;",
+        ""),
+    "split_of_an_inner_scope_is_final": bug(
+        "unit/oom/scopes.cpp",
+        "if (!scope.is_outermost()) throw split_and_retry_out_of_memory(why.why(), why.kind());",
+        ""),
+    "name_in_an_error_is_not_copied": bug(
+        "unit/oom/scopes.cpp",
+        "kind_ = o.kind_; return copy_name(), *this;",
+        "kind_ = o.kind_; return *this;"),
+    "fault_rolls_back_outside_scopes": bug(
+        "unit/oom/injection.cpp",
+        "if (rolls_back && !here->may_be_rolled_back()) continue;",
+        ""),
     "changed_inputs_are_used_again": bug(
         "unit/oom/scopes.cpp",
-        "if (scope.has_changed_inputs()) throw inputs_changed(why.why());",
+        "if (scope.has_changed_inputs()) throw inputs_changed(last_suppressed.last);",
         ""),
     "finished_part_is_no_progress": bug(
         "unit/oom/waits.cpp",

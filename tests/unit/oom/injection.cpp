@@ -32,6 +32,7 @@ struct device_of_tasks
 // What a request throws: "-" nothing, "r" roll back, "s" split, "x" removed, "o" out of memory.
 template <class Request> std::string how(Request request) {
     try {
+        const retry_scope scope;
         request();
     } catch (const allot::retry_out_of_memory&) {
         return "r";
@@ -101,6 +102,23 @@ TEMPLATE_TEST_CASE("faults of rows and blocks", "[oom]", rows_of_tasks, allot::u
     fails_as_injected(t, t.memory, [&] { (void)blocks.allocate(3_MiB); });
 }
 
+TEST_CASE("a rollback hits only a request that may be rolled back, and is counted", "[oom]") {
+    one_task t;
+    injection faults{t.memory};
+    const auto request = [&] { const support::charged c{t.memory, 10}; };
+    faults.add({.fails = charge_outcome::rolled_back});
+    faults.add({.fails = charge_outcome::split, .skip = 1});
+    request(); // in no scope
+    {
+        const retry_scope scope;
+        const no_rollback barred;
+        request();
+    }
+    CHECK(faults.failed() == 0);
+    CHECK(how(4, request) == "r-s-");
+    CHECK((t.query.stats().rollbacks == 1 && t.query.stats().splits == 1));
+}
+
 TEST_CASE("faults of buffers", "[oom]") {
     one_task t;
     allot::heap_memory heap;
@@ -120,6 +138,7 @@ TEST_CASE("faults of device memory", "[oom]") {
     injection faults{device};
     faults.add({.fails = charge_outcome::rolled_back});
     try {
+        const retry_scope scope;
         (void)gpu.allocate(4_MiB, m.a);
     } catch (const allot::retry_out_of_memory& e) {
         CHECK(e.kind() == allot::memory_kind::device);
@@ -165,6 +184,7 @@ TEST_CASE("a fault is of the request that it failed, not of a later one", "[oom]
         bool before(const account&, std::size_t) noexcept override { return false; }
     } no;
     {
+        const retry_scope scope;
         injection faults{t.memory};
         faults.add({});
         CHECK(t.memory.try_charge(1).outcome == charge_outcome::vetoed); // it has no verdict to return

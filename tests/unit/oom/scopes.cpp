@@ -4,12 +4,15 @@
 
 #include <allot/oom/injection.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -317,20 +320,114 @@ TEST_CASE("without a task_thread the body runs, and errors pass", "[oom]") {
     CHECK(scope.wait({.outcome = charge_outcome::rolled_back}) == verdict::refused);
 }
 
-TEST_CASE("a scope inside another begins again alone; between them the outer one does", "[oom]") {
+TEST_CASE("a rollback begins the outermost scope again, so that all is freed", "[oom]") {
     one_task t;
     int outer = 0, inner = 0;
     std::vector<part> inputs{{0, 64}};
     with_retry(inputs, halve, [&](const part& p) {
         ++outer;
-        CHECK(retry_scope::now()->attempts() == static_cast<std::uint32_t>(p.bytes() == 64 ? 0 : p.from == 0 ? 1 : 0));
         with_retry_no_split([&] {
             if (++inner % 3 != 0) roll_back();
         });
         const charged first = t.take(p.bytes()), second = t.take(p.bytes());
     });
-    CHECK(outer == 3);
+    CHECK(outer == 9); // thrice for the whole and for each half
     CHECK(inner == 9);
+}
+
+TEST_CASE("a split is of the innermost scope that can split", "[oom]") {
+    one_task t;
+    std::size_t parts = 0;
+    const auto needs_twice = [&](const part& p) {
+        const charged c = t.take(2 * p.bytes());
+        ++parts;
+    };
+    SECTION("the inner one has no input: the outer one's is split") {
+        std::vector<part> inputs{{0, 80}};
+        with_retry(inputs, halve, [&](const part& p) { with_retry_no_split([&] { needs_twice(p); }); });
+        CHECK(parts == 2);
+    }
+    SECTION("the input of the inner one is as small as it can be") {
+        std::vector<part> inputs{{0, 80}};
+        with_retry(inputs, halve, [&](const part& p) {
+            std::vector<part> same{p};
+            with_retry(same, [](const part&) { return std::vector<part>{}; }, needs_twice);
+        });
+        CHECK(parts == 2);
+    }
+    SECTION("the inner one splits its own") {
+        with_retry_no_split([&] {
+            std::vector<part> inputs{{0, 80}};
+            with_retry(inputs, halve, needs_twice);
+        });
+        CHECK(parts == 2);
+    }
+    SECTION("neither can: it is final in the outer one") {
+        CHECK_THROWS_AS(with_retry_no_split([&] { with_retry_no_split([&] { needs_twice({0, 80}); }); }),
+                        allot::out_of_memory);
+        CHECK(suppressed().attempts == 1);
+    }
+    SECTION("by hand: the inner one returns at once, and the outer one sleeps") {
+        retry_scope outer;
+        {
+            retry_scope inner;
+            CHECK((!inner.is_outermost() && outer.is_outermost()));
+            CHECK(inner.wait({.outcome = charge_outcome::rolled_back}) == verdict::roll_back);
+        }
+        CHECK(outer.wait({.outcome = charge_outcome::rolled_back}) == verdict::try_again);
+    }
+    t.here.reset();
+}
+
+TEST_CASE("three tasks whose inner work needs what the outer work of others keeps end", "[oom]") {
+    const support::rescue ends{"nested scopes"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{8}, tasks};
+    std::atomic<int> begun{0};
+    {
+        std::vector<std::jthread> threads;
+        for (int t = 0; t != 3; ++t)
+            threads.emplace_back([&] {
+                task mine{tasks, "query"};
+                const task_thread here{mine};
+                bool first = true;
+                with_retry_no_split([&] {
+                    const charged kept{memory, 2};
+                    if (std::exchange(first, false)) ++begun;
+                    support::until([&] { return begun.load() == 3; });
+                    with_retry_no_split([&] { const charged more{memory, 3}; });
+                });
+            });
+    }
+    CHECK(tasks.stats().splits == 0);
+    CHECK(memory.used() == 0);
+}
+
+TEST_CASE("bodies are not copied; a verdict of the body's own is one; errors have a copy of the name", "[oom]") {
+    one_task t;
+    int attempts = 0;
+    with_retry_no_split([&, once = std::make_unique<int>(1)] {
+        if (++attempts == 1) throw allot::retry_out_of_memory({}, allot::memory_kind::host);
+    });
+    CHECK(attempts == 2);
+    try {
+        with_retry_no_split([&] {
+            const std::string gone = "of the body";
+            account inside{t.memory, name{gone.c_str()}, limit{10}};
+            inside.charge(20);
+        });
+        FAIL("20 of 10 bytes were granted");
+    } catch (const allot::out_of_memory& e) {
+        CHECK(std::string(e.what()).find("of the body") != std::string::npos);
+        CHECK(std::string_view(e.why().name) == "of the body");
+    }
+    CHECK(suppressed().attempts == 1);
+    CHECK(std::string_view(suppressed().last.name) == "of the body");
+    const allot::verdict_error error{{.name = "a name of forty characters, which is cut"}, allot::memory_kind::host};
+    allot::verdict_error copy{{}, allot::memory_kind::device};
+    copy = allot::verdict_error{error};
+    CHECK(std::string_view(copy.why().name) == "a name of forty characters, ...");
+    static_assert(sizeof(allot::verdict_error) <= 96);
 }
 
 TEST_CASE("status codes: the same by hand, without exceptions", "[oom]") {
