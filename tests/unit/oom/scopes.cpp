@@ -427,6 +427,8 @@ TEST_CASE("bodies are not copied; a verdict of the body's own is one; errors hav
     allot::verdict_error copy{{}, allot::memory_kind::device};
     copy = allot::verdict_error{error};
     CHECK(std::string_view(copy.why().name) == "a name of forty characters, ...");
+    const auto* const at = reinterpret_cast<const std::byte*>(copy.why().name);
+    CHECK((at >= reinterpret_cast<const std::byte*>(&copy) && at < reinterpret_cast<const std::byte*>(&copy + 1)));
     static_assert(sizeof(allot::verdict_error) <= 96);
 }
 
