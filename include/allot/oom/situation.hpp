@@ -77,7 +77,7 @@ class situation {
     struct task {
         bool used = false;
         priority place;
-        std::uint64_t epoch = 1; // of progress of its own threads
+        std::uint64_t epoch = 1; // of the progress of its threads
 
         friend bool operator==(const task&, const task&) = default;
     };
