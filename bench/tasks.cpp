@@ -17,7 +17,6 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -138,7 +137,6 @@ int main(int argc, char** argv) {
     task query{tasks, "query"};
     task_thread here{query};
     allot::detail::judged_thread& mine = *static_cast<allot::detail::judge&>(*tasks.by).this_thread();
-    std::optional<retry_scope> scope{std::in_place};
 
     const std::vector<bench::subject> alone{
         {"one atomic addition, nobody else", "", 1,
@@ -193,6 +191,5 @@ int main(int argc, char** argv) {
         "The last of 64 tasks is refused; the one that is rolled back catches it after %.0f us (median; most %.0f "
         "us).\n",
         us[us.size() / 2], us.back());
-    scope.reset();
     return memory.verify() ? 0 : 1;
 }
