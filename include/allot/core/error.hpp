@@ -90,6 +90,19 @@ enum class misuse {
     other_request,     // a block is released with bytes or an alignment that it was not requested with
     request_in_listener, // a listener charges, refunds, or opens or closes an account of its tree
     living_reclaimer,    // a reclaimer ends, or its account does, before it is removed
+    living_task_thread,  // a task ends while a thread works for it
+    task_thread_order,   // a task_thread ends before one that began after it on its thread
+    scope_order,         // a retry_scope ends before one that began after it on its thread
+    ended_elsewhere,     // a task_thread or retry_scope ends on another thread than it began on
+    living_scope,        // a task_thread ends before a retry_scope, scoped_wait or no_rollback that began under it
+    living_task,         // an arbiter ends before a task or resource of it
+    living_root,         // an arbiter ends before a root account that has it
+    other_arbiter,       // a thread is to work for a task of another arbiter than its task_thread's
+    pinned_halves,       // halves() of a spillable buffer that is pinned
+    moved_from,          // pin() of a spillable buffer that was moved from
+    living_pin,          // a spillable buffer ends while it is pinned
+    not_near,            // a spillable buffer is made of a buffer that is not charged to the near account
+    other_views,         // a spillable buffer is made of a buffer whose block has other views
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build
@@ -124,6 +137,19 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a block released with bytes or an alignment that it was not requested with",
         "a charge, refund, or change of accounts by a listener of the same tree: it only observes",
         "a reclaimer that ends, or whose account ends, before it is removed",
+        "a task ends while a thread works for it: end its task_thread first, or call end(task) on a pool's thread",
+        "a task_thread ends before one that began after it on this thread: end the inner one first",
+        "a retry_scope ends before one that began after it on this thread: end the inner one first",
+        "a task_thread or retry_scope ends on a thread where it did not begin: end it where it began",
+        "a task_thread ends before a retry_scope, scoped_wait or no_rollback that began under it: end that first",
+        "an arbiter ends before a task or resource of it: end them first",
+        "an arbiter ends before a root account that has it: end the account first",
+        "a task of another arbiter than the task_thread's: begin a second task_thread for it",
+        "halves() of a spillable buffer that is pinned: end its pins first",
+        "pin() of a spillable buffer that was moved from: pin the one that it was moved to",
+        "a spillable buffer ends while it is pinned: end its pins first",
+        "a spillable buffer of bytes that are not charged to the account of its near home: give it that account's",
+        "a spillable buffer of a block that has other views: release them first",
         "too many links of a row: it will never be freed",
         "a free row was written: its link leads to no slot",
         "bytes behind a row were written",
@@ -143,6 +169,7 @@ struct misuse_report {
     const void* address = nullptr;
     const char* arena = nullptr;
     const char* manager = nullptr;
+    const char* task = nullptr;
 };
 
 /// Writes "allot: misuse: released twice: 0x7f.. (set thor_rows, heap orders, row type order)".
@@ -160,6 +187,7 @@ inline void write(text_writer& out, const misuse_report& report) noexcept {
     part("arena", report.arena);
     part("heap", report.heap);
     part("row type", report.type);
+    part("task", report.task);
     if (separator[0] == ',') out.put(')');
 }
 

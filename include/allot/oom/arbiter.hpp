@@ -41,7 +41,7 @@ class task;
 class task_thread;
 class scoped_wait;
 
-class arbiter : public judged_by, allot::detail::judge {
+class arbiter final : public judged_by, allot::detail::judge {
   public:
     /// Requires: the log's receiver outlives the arbiter. `longest_wait`: a request that sleeps longer splits its input;
     /// where it did or cannot, it is refused.
@@ -49,6 +49,10 @@ class arbiter : public judged_by, allot::detail::judge {
         : judged_by{this, memory_kind::host}, machine_(r), log_(log), longest_wait_(longest_wait) {}
     arbiter(const arbiter&) = delete;
     arbiter& operator=(const arbiter&) = delete;
+    /// Requires: its tasks, resources and root accounts have ended. Checked builds report one that lives.
+    ~arbiter() {
+        if constexpr (ALLOT_CHECKED != 0) check_ends_last();
+    }
 
     /// For the accounts of a device's memory.
     judged_by device() noexcept { return {this, memory_kind::device}; }
@@ -166,6 +170,7 @@ class arbiter : public judged_by, allot::detail::judge {
     }
 
     void write_thread(text_writer& out, thread_id id) const noexcept;
+    void check_ends_last() const noexcept;
 
     mutable sys::mutex tasks_lock_{lock_rank::tasks}; // no task ends meanwhile
     mutable sys::mutex lock_{lock_rank::arbiter};

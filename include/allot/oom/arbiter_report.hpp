@@ -1,9 +1,11 @@
-// The tasks of an arbiter as numbers and as text: states, bytes, what each thread waits for. Part of arbiter.hpp.
+// The tasks of an arbiter as numbers and as text: states, bytes, what each thread waits for; what outlives it. Part of
+// arbiter.hpp.
 //
 // Allocates nothing. Cost: O(tasks * threads). Threads: any that holds no lock of allot.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/oom/arbiter.hpp>
@@ -32,6 +34,13 @@ inline task_stats arbiter::stats() const noexcept {
         if (memory != nullptr) its.bytes = memory->used(), its.peak = memory->peak();
         all += its;
     }
+}
+inline void arbiter::check_ends_last() const noexcept {
+    for (task_id id = 0; id != machine_.tasks().size(); ++id)
+        if (machine_.tasks()[id].used) report_misuse({.kind = misuse::living_task, .task = tasks_[id].name});
+    for (const machine::resource& r : machine_.resources())
+        if (r.used) report_misuse({.kind = misuse::living_task});
+    if (roots.any()) report_misuse({.kind = misuse::living_root});
 }
 // "thread 3 is blocked: waits for 64 KiB (host)". Requires the lock.
 inline void arbiter::write_thread(text_writer& out, thread_id id) const noexcept {

@@ -17,17 +17,19 @@
 // A rollback begins the outermost scope again, so that all that the thread took is free: the wait() of one inside it
 // returns roll_back, and its caller passes `why` on.
 // Cost: 40 bytes; the arbiter's lock at begin and end. Threads: that of its construction. Without a task_thread it does
-// nothing.
+// nothing. The last that began ends first, before its task_thread: checked builds report another order.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
 #include <allot/core/retry_error.hpp>
 #include <allot/core/text.hpp>
 #include <allot/oom/task.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace oom {
@@ -56,7 +58,7 @@ class retry_scope {
     /// Returns: try_again; split: with a smaller input; roll_back: at once, in a scope inside another, which is to be
     /// begun again; removed or refused: the work is to be given up.
     verdict wait(const charge_status& why) noexcept {
-        if (here_ == nullptr) return verdict::refused;
+        if (here_ == nullptr || !task_thread::is_alive(here_)) return verdict::refused;
         verdict next = why.outcome == charge_outcome::split ? verdict::split : verdict::removed;
         if (why.outcome == charge_outcome::rolled_back) {
             if (!is_outermost()) return verdict::roll_back;
@@ -83,16 +85,20 @@ class retry_scope {
 
   private:
     void leave(bool done) noexcept {
-        if (here_ == nullptr) return;
-        innermost = outer_;
-        here_->leave_scope(done, SIZE_MAX);
-        here_ = nullptr;
+        task_thread* const here = std::exchange(here_, nullptr);
+        if (here == nullptr) return;
+        retry_scope** at = &innermost;
+        while (*at != nullptr && *at != this) at = &(*at)->outer_;
+        if (ALLOT_UNLIKELY(at != &innermost || *at == nullptr))
+            report_misuse({.kind = *at == nullptr ? misuse::ended_elsewhere : misuse::scope_order});
+        if (*at != nullptr) *at = outer_;
+        if (ALLOT_LIKELY(task_thread::is_alive(here))) here->leave_scope(done, SIZE_MAX);
     }
 
     static inline constinit thread_local retry_scope* innermost = nullptr;
 
     task_thread* here_;
-    retry_scope* const outer_ = innermost;
+    retry_scope* outer_ = innermost;
     std::uint32_t attempts_ = 0;
     bool inputs_changed_ = false;
 };

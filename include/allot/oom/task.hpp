@@ -3,13 +3,16 @@
 //     allot::oom::task query{tasks, "query 7"};          // tasks: an arbiter
 //     allot::oom::task_thread here{query};               // this thread works for it until `here` ends
 //
-// Cost: 32 bytes; the arbiter's lock at begin and end. Threads: a task_thread is used by its thread alone.
+// Cost: 32 bytes; the arbiter's lock at begin and end. Threads: a task_thread is used by its thread alone. Checked builds
+// report tasks and tokens that end too early, in another order than they began, or on another thread.
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/error.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/sync/lock_guard.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -33,15 +36,17 @@ class task {
     }
     task(const task&) = delete;
     task& operator=(const task&) = delete;
-    /// Requires: no thread works for it.
+    /// Requires: no thread works for it, by a task_thread or by begin(). Checked builds report one that does.
     ~task() {
         {
             task_stats last = stats();
             last.bytes = 0;
             const allot::detail::lock_guard reports_wait(by_.tasks_lock_);
             const allot::detail::lock_guard hold(by_.lock_);
+            if constexpr (ALLOT_CHECKED != 0) check_no_thread();
             by_.ended_ += last;
             by_.call({.op = operation::end_task, .on = id_});
+            by_.tasks_[id_] = {}; // the name and the account may end
         }
         by_.deliver();
     }
@@ -74,13 +79,25 @@ class task {
   private:
     friend task_thread;
 
+    const char* name() const noexcept {
+        const allot::detail::lock_guard hold(by_.lock_);
+        return by_.tasks_[id_].name;
+    }
+    // Requires the arbiter's lock.
+    void check_no_thread() const noexcept {
+        for (const machine::thread& t : by_.machine_.threads())
+            if (t.used && (t.task == id_ || std::find(t.others.begin(), t.others.end(), id_) != t.others.end()))
+                report_misuse({.kind = misuse::living_task_thread, .task = by_.tasks_[id_].name});
+    }
+
     arbiter& by_;
     task_id id_ = no_id;
     const account* const memory_;
     bool removed_ = false; // requires the arbiter's lock
 };
 
-/// The calling thread works for a task, from construction to destruction. Tokens of one thread are nested.
+/// The calling thread works for a task, from construction to destruction. Tokens of one thread are nested: the last
+/// that began ends first. Checked builds report another order, or an end on another thread.
 class task_thread {
   public:
     /// Throws: std::bad_alloc.
@@ -101,10 +118,12 @@ class task_thread {
     }
     task_thread(const task_thread&) = delete;
     task_thread& operator=(const task_thread&) = delete;
+    /// Requires: retry scopes, waits and no_rollback tokens that began under it have ended.
     ~task_thread() {
-        innermost = outer_;
         {
             const allot::detail::lock_guard hold(by_.lock_);
+            leave_thread();
+            if constexpr (ALLOT_CHECKED != 0) check_no_scope();
             if (by_.state_of(id_) != thread_state::unknown) by_.step(id_, event::ended);
             by_.call({.op = operation::forget_thread, .thread = id_});
             cover_outer(false);
@@ -112,9 +131,14 @@ class task_thread {
         by_.deliver();
     }
 
-    /// For threads of a pool: the thread works for this task too, or no longer. Throws: std::bad_alloc.
-    void begin(const task& more) { by_.act({.op = operation::work_on, .thread = id_, .on = more.id()}); }
-    void end(const task& done) noexcept { by_.act({.op = operation::finish, .thread = id_, .on = done.id()}); }
+    /// For threads of a pool: the thread works for this task too, or no longer. A task of another arbiter is ignored,
+    /// and reported in checked builds. Throws: std::bad_alloc.
+    void begin(const task& more) {
+        if (is_own(more)) by_.act({.op = operation::work_on, .thread = id_, .on = more.id()});
+    }
+    void end(const task& done) noexcept {
+        if (is_own(done)) by_.act({.op = operation::finish, .thread = id_, .on = done.id()});
+    }
 
     thread_state state() const noexcept {
         const allot::detail::lock_guard hold(by_.lock_);
@@ -140,6 +164,12 @@ class task_thread {
     thread_id id() const noexcept { return id_; }
     /// The innermost token of the calling thread; null: none.
     static task_thread* now() noexcept { return innermost; }
+    /// Whether it is a token of the calling thread that has not ended.
+    static bool is_alive(const task_thread* t) noexcept {
+        const task_thread* has = innermost;
+        while (has != nullptr && has != t) has = has->outer_;
+        return has != nullptr;
+    }
     /// The innermost one for a task of this arbiter.
     static task_thread* now(const arbiter& of) noexcept {
         task_thread* t = innermost;
@@ -169,6 +199,30 @@ class task_thread {
     friend arbiter;
     friend scoped_wait;
 
+    // Requires the arbiter's lock, as the next two.
+    const char* task_name() const noexcept {
+        const task_id first = by_.machine_[id_].task;
+        return first != no_id ? by_.tasks_[first].name : "";
+    }
+    // Takes it out of its thread's list; where it ends too early, those that began later stay there.
+    void leave_thread() noexcept {
+        task_thread** at = &innermost;
+        while (*at != nullptr && *at != this) at = &(*at)->outer_;
+        if (ALLOT_UNLIKELY(at != &innermost || *at == nullptr))
+            report_misuse(
+                {.kind = *at == nullptr ? misuse::ended_elsewhere : misuse::task_thread_order, .task = task_name()});
+        if (*at != nullptr) *at = outer_;
+    }
+    void check_no_scope() const noexcept {
+        const machine::thread& t = by_.machine_[id_];
+        if (t.scopes != 0 || t.barred != 0 || wait_ != nullptr)
+            report_misuse({.kind = misuse::living_scope, .task = task_name()});
+    }
+    bool is_own(const task& t) const noexcept {
+        if (ALLOT_LIKELY(&t.by() == &by_)) return true;
+        if constexpr (ALLOT_CHECKED != 0) report_misuse({.kind = misuse::other_arbiter, .task = t.name()});
+        return false;
+    }
     // While this token lives, the outer one of the same arbiter does nothing. Requires the arbiter's lock.
     void cover_outer(bool now) noexcept {
         const task_thread* outer = outer_;
@@ -182,7 +236,7 @@ class task_thread {
     thread_id id_ = no_id;
     detail::thread_record* record_ = nullptr;
     scoped_wait* wait_ = nullptr; // the innermost
-    task_thread* const outer_ = innermost;
+    task_thread* outer_ = innermost;
 };
 
 inline allot::detail::judged_thread* arbiter::this_thread() noexcept {

@@ -12,6 +12,7 @@
 #include <allot/core/text.hpp>
 #include <allot/sys/parking.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -75,8 +76,28 @@ class judged_thread {
     ~judged_thread() = default;
 };
 
+// Counts the root accounts that have a judge, so that a judge that ends before them is reported. Checked builds only.
+#if ALLOT_CHECKED
+class judged_roots {
+  public:
+    void add(int by) noexcept { n_.fetch_add(by, std::memory_order_relaxed); }
+    bool any() const noexcept { return n_.load(std::memory_order_relaxed) != 0; }
+
+  private:
+    std::atomic<int> n_{0};
+};
+#else
+class judged_roots {
+  public:
+    constexpr void add(int) noexcept {}
+    static constexpr bool any() noexcept { return false; }
+};
+#endif
+
 class judge {
   public:
+    ALLOT_NO_UNIQUE_ADDRESS judged_roots roots;
+
     // The calling thread, if the judge knows it; else null.
     virtual judged_thread* this_thread() noexcept = 0;
     // Signals the threads whose waits were ended in a tree's lock, which the caller has left.

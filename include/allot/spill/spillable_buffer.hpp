@@ -7,14 +7,18 @@
 //     }                                                         // may leave again
 //
 // It is a reclaimer of the near account: a request that is short there moves it to far memory, unless it is pinned.
+// What leaves is charged to the far account. A limit that is on both accounts gains nothing by that: the far account
+// must not be below a limit that near memory is short of.
 // Cost: one object of the host's heap, 160 bytes; a move copies the bytes. Threads: any; pins of several threads may
-// overlap. Source: Spark-RAPIDS' SpillableHandle, 2024.
+// overlap. Checked builds report what breaks a `Requires`. Source: Spark-RAPIDS' SpillableHandle, 2024.
 #pragma once
 
 #include <allot/buffer/buffer.hpp>
 #include <allot/buffer/buffer_allocate.hpp>
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
 #include <allot/ledger/account.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/spill/spillable.hpp>
@@ -29,7 +33,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Where a spillable buffer lives: a memory, and the account that it is charged to. Requires: both outlive the buffer.
+/// Where a spillable buffer lives: a memory that the host may access, and the account that it is charged to.
+/// Requires: both outlive the buffer.
 struct buffer_home {
     buffer_memory& memory;
     account& by;
@@ -44,7 +49,7 @@ class spillable_buffer {
   public:
     static constexpr std::uint32_t default_cost = 10;
 
-    /// The bytes of a buffer, which stay in near memory until this ends.
+    /// The bytes of a buffer, which stay in near memory until this ends. Requires: the buffer outlives it.
     class pinned {
       public:
         pinned(pinned&& other) noexcept : of_(std::exchange(other.of_, nullptr)) {}
@@ -63,60 +68,87 @@ class spillable_buffer {
         handle* of_;
     };
 
-    /// Takes a buffer that is near memory's, charged to its account, and its block's only view.
-    /// Throws: std::bad_alloc; the buffer is lost then only if it was moved from.
+    /// Requires: the buffer is of near memory, charged to near's account, and its block's only view, or it is empty.
+    /// Throws: std::bad_alloc; the buffer is as it was then.
     spillable_buffer(buffer&& b, buffer_home near, buffer_home far, std::uint32_t cost = default_cost)
         : handle_(std::make_unique<handle>(near, far, cost)) {
+        if constexpr (ALLOT_CHECKED != 0) check(b, near);
         handle_->begin(std::move(b));
     }
+    /// The other one has 0 bytes then, and must not be pinned.
     spillable_buffer(spillable_buffer&&) noexcept = default;
     spillable_buffer& operator=(spillable_buffer&&) noexcept = default;
 
-    /// Brings the bytes back, if they left. Throws: as a buffer_memory's allocate(); the bytes are where they were
-    /// then.
-    pinned pin() const { return handle_->pin(), pinned{*handle_}; }
+    /// Brings the bytes back, if they left. Requires: it was not moved from. Throws: as a buffer_memory's allocate();
+    /// the bytes are where they were then. Of what was moved from: out_of_memory, with the status misused.
+    pinned pin() const {
+        if (ALLOT_UNLIKELY(handle_ == nullptr)) raise_moved_from();
+        return handle_->pin(), pinned{*handle_};
+    }
     /// Its bytes, which are charged near, or far while it is away.
-    std::size_t bytes() const noexcept { return handle_->size(); }
-    bool is_away() const noexcept { return handle_->is_away(); }
+    std::size_t bytes() const noexcept { return handle_ != nullptr ? handle_->size() : 0; }
+    bool is_away() const noexcept { return handle_ != nullptr && handle_->is_away(); }
     /// Lets it leave now. Returns: false if it is pinned, away, or far memory refuses.
-    bool spill() const noexcept { return handle_->leave(); }
-    /// Its bytes as two parts, cut at a multiple of `unit` bytes; none if it has less than two units. It leaves first,
-    /// so the parts need no near memory before they are pinned; far memory is returned when both have come back.
-    /// Requires: it is not pinned. Throws: std::bad_alloc, where far memory refuses it, or the host an object.
+    bool spill() const noexcept { return handle_ != nullptr && handle_->leave(); }
+    /// Its bytes as two parts, cut at a multiple of `unit` bytes; none if it has less than two units. A unit of 0 is
+    /// one byte. It leaves first, which needs as much far memory as it has bytes, if it is not away. The parts need no
+    /// near memory before they are pinned; far memory is returned when both have come back. Requires: it is not pinned;
+    /// else there are no parts. Throws: std::bad_alloc, where far memory refuses it, or the host an object.
     std::vector<spillable_buffer> halves(std::size_t unit = 1) const {
         std::vector<spillable_buffer> parts;
+        if (unit == 0) unit = 1;
         if (bytes() / 2 < unit) return parts;
-        const std::size_t first = bytes() / 2 / unit * unit;
+        std::unique_ptr<handle> first = handle_->sibling(), second = handle_->sibling();
         parts.reserve(2);
-        parts.push_back(handle_->part(0, first));
-        parts.push_back(handle_->part(first, bytes() - first));
+        if (!handle_->cut(bytes() / 2 / unit * unit, *first, *second)) return parts;
+        parts.push_back(spillable_buffer{std::move(first)});
+        parts.push_back(spillable_buffer{std::move(second)});
         return parts;
     }
 
   private:
     explicit spillable_buffer(std::unique_ptr<handle> h) noexcept : handle_(std::move(h)) {}
 
+    static void check(const buffer& b, const buffer_home& near) noexcept {
+        if (b.empty()) return;
+        const auto report = [&](misuse what) { report_misuse({.kind = what, .heap = near.by.name()}); };
+        if (b.charged() != &near.by) report(misuse::not_near);
+        if (b.is_shared()) report(misuse::other_views);
+        if (!b.host_access()) report(misuse::no_host_access);
+    }
+    [[noreturn]] ALLOT_COLD static void raise_moved_from() {
+        report_misuse({.kind = misuse::moved_from});
+        allot::raise(out_of_memory{
+            "allot: pin() of a spillable buffer that was moved from", "", {.outcome = charge_outcome::misused}});
+    }
+
     class handle final : public reclaimer {
       public:
         handle(buffer_home near, buffer_home far, std::uint32_t cost) noexcept
             : reclaimer("spillable buffers", cost), near_(near), far_(far) {}
-        ~handle() { near_.by.remove(*this); }
+        ~handle() {
+            near_.by.remove(*this);
+            if (ALLOT_CHECKED != 0 && pins_ != 0) report(misuse::living_pin);
+        }
         void begin(buffer&& b, bool away = false) noexcept {
             data_ = std::move(b);
             size_ = data_.size();
             away_ = away;
             near_.by.add(*this); // requests that wait may ask for it
         }
-        spillable_buffer part(std::size_t from, std::size_t bytes) {
-            auto made = std::make_unique<handle>(near_, far_, cost());
+        std::unique_ptr<handle> sibling() const { return std::make_unique<handle>(near_, far_, cost()); }
+        // Begins the parts, cut behind `bytes`, away. False: it is pinned, and none began.
+        bool cut(std::size_t bytes, handle& first, handle& second) {
             buffer there; // ends without the lock
             for (;;) {
                 {
                     const std::lock_guard hold(lock_);
+                    if (ALLOT_UNLIKELY(pins_ != 0)) return report(misuse::pinned_halves), false;
                     if (!away_ && there) leave_locked(std::move(there));
                     if (away_) {
-                        made->begin(data_.slice(from, bytes), true);
-                        return spillable_buffer{std::move(made)};
+                        first.begin(data_.slice(0, bytes), true);
+                        second.begin(data_.slice(bytes, size_ - bytes), true);
+                        return true;
                     }
                 }
                 there = far_.allocate(size_); // may wait: no pin waits for the lock meanwhile
@@ -165,6 +197,7 @@ class spillable_buffer {
         }
 
       private:
+        void report(misuse what) const noexcept { report_misuse({.kind = what, .heap = near_.by.name()}); }
         void leave_locked(buffer there) noexcept {
             std::memcpy(there.data(), data_.data(), size_);
             data_ = std::move(there);

@@ -245,6 +245,31 @@ BUGS = {
         "unit/oom/scopes.cpp",
         "~no_rollback() { note(false); }",
         "~no_rollback() {}"),
+    # ---- misuse
+    "task_ends_unseen_under_a_thread": bug(
+        "death/tasks.cpp",
+        "if constexpr (ALLOT_CHECKED != 0) check_no_thread();",
+        ""),
+    "pool_thread_is_seen_at_its_first_task_alone": bug(
+        "death/tasks.cpp",
+        "t.task == id_ || std::find(t.others.begin(), t.others.end(), id_) != t.others.end()",
+        "t.task == id_"),
+    "token_ends_as_if_it_were_the_innermost": bug(
+        "unit/oom/misuse.cpp",
+        "task_thread** at = &innermost; while (*at != nullptr && *at != this) at = &(*at)->outer_;",
+        "task_thread** at = &innermost;"),
+    "scope_ends_as_if_it_were_the_innermost": bug(
+        "unit/oom/misuse.cpp",
+        "retry_scope** at = &innermost; while (*at != nullptr && *at != this) at = &(*at)->outer_;",
+        "retry_scope** at = &innermost;"),
+    "arbiter_ends_unseen_before_its_accounts": bug(
+        "death/tasks.cpp",
+        "if (roots.any()) report_misuse({.kind = misuse::living_root});",
+        ""),
+    "thread_works_for_the_id_of_another_arbiters_task": bug(
+        "unit/oom/misuse.cpp",
+        "if (is_own(more)) by_.act",
+        "by_.act"),
     # ---- faults on purpose
     "requests_that_a_fault_skips_fail": bug(
         "unit/oom/injection.cpp",

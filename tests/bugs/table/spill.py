@@ -44,6 +44,18 @@ BUGS = {
         "return !hold || away_ ? 0 : size_;"),
     "halves_are_cut_inside_a_unit": bug(
         "unit/spill/spillable_halves.cpp",
-        "const std::size_t first = bytes() / 2 / unit * unit;",
-        "const std::size_t first = bytes() / 2;"),
+        "handle_->cut(bytes() / 2 / unit * unit,",
+        "handle_->cut(bytes() / 2,"),
+    "pinned_buffer_is_cut": bug(
+        "unit/spill/spillable_halves.cpp",
+        "if (ALLOT_UNLIKELY(pins_ != 0)) return report(misuse::pinned_halves), false;",
+        ""),
+    "buffer_ends_unseen_under_a_pin": bug(
+        "death/spill.cpp",
+        "if (ALLOT_CHECKED != 0 && pins_ != 0) report(misuse::living_pin);",
+        ""),
+    "views_of_a_spillable_block_are_not_seen": bug(
+        "death/spill.cpp",
+        "if (b.is_shared()) report(misuse::other_views);",
+        ""),
 }

@@ -464,8 +464,7 @@ TEST_CASE("status codes: the same by hand, without exceptions", "[oom]") {
 
     t.query.remove();
     const charged all = t.take(100);
-    retry_scope again;
-    for (int i = 0; i != 2; ++i) { // for good
+    for (retry_scope again; again.attempts() != 2;) { // for good
         const charge_status why = t.memory.charge_for(50, allot::forever);
         CHECK(why.outcome == charge_outcome::removed);
         CHECK(again.wait(why) == verdict::removed);

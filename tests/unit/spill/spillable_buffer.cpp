@@ -127,6 +127,25 @@ TEST_CASE("a buffer is moved and ended, here and away", "[spill]") {
     CHECK(holds(all[0], 3));
 }
 
+TEST_CASE("what was moved from holds nothing", "[spill]") {
+    homes h;
+    spillable_buffer from = h.filled(16_KiB, 7), to{std::move(from)};
+    CHECK((from.bytes() == 0 && !from.is_away() && !from.spill() && from.halves().empty()));
+    CHECK(to.spill());
+    CHECK((!from.is_away() && to.is_away()));
+    if constexpr (ALLOT_CHECKED == 0) { // a checked build reports it, by abort
+        try {
+            static_cast<void>(from.pin());
+            FAIL("a pin of nothing");
+        } catch (const allot::out_of_memory& e) {
+            CHECK(e.why().outcome == allot::charge_outcome::misused);
+        }
+    }
+    from = std::move(to);
+    CHECK(to.bytes() == 0);
+    CHECK(holds(from, 7));
+}
+
 TEST_CASE("an empty buffer never leaves", "[spill]") {
     homes h;
     spillable_buffer none = h.filled(0, 0);

@@ -70,6 +70,27 @@ TEST_CASE("halves are cut again after their whole has ended, and return far memo
     CHECK(h.near.used() == 0);
 }
 
+TEST_CASE("a unit of 0 bytes is one byte") {
+    homes h;
+    const std::vector<spillable_buffer> parts = h.make(5).halves(0);
+    REQUIRE(parts.size() == 2);
+    CHECK((parts[0].bytes() == 2 && parts[1].bytes() == 3));
+    CHECK(h.make(1).halves(0).empty());
+}
+
+TEST_CASE("a pinned buffer has no halves, and keeps its bytes") {
+    if (ALLOT_CHECKED != 0) return; // reported there, by abort
+    homes h;
+    const spillable_buffer whole = h.make(1_KiB);
+    {
+        const auto pin = whole.pin();
+        CHECK(whole.halves(4).empty());
+        CHECK((!whole.is_away() && h.far.used() == 0));
+        CHECK(pin.bytes()[8] == std::byte{2});
+    }
+    CHECK(whole.halves(4).size() == 2);
+}
+
 TEST_CASE("a buffer of less than two units has no halves; where far memory refuses, it stays") {
     homes h;
     CHECK(h.make(7).halves(4).empty());
