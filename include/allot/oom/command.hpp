@@ -1,6 +1,6 @@
 // A call of the machine as a value: what a log holds, and what replays it.
 //
-// Cost: 48 bytes. Threads: values.
+// Cost: 40 bytes. Threads: values.
 #pragma once
 
 #include <allot/config.hpp>

@@ -9,7 +9,7 @@
 // It keeps the first `most` entries, and counts the others. An entry as a line of text:
 //     12 step failed thread 3 on - number 0 bytes 4096 free -
 //     12 > thread 3 alloc failed blocked
-// Cost: 56 bytes an entry. Threads: the sink is called in the arbiter's lock; read when no thread uses the arbiter.
+// Cost: 64 bytes an entry. Threads: the sink is called in the arbiter's lock; read when no thread uses the arbiter.
 #pragma once
 
 #include <allot/config.hpp>

@@ -3,15 +3,18 @@
 //
 // An event changes the state of its thread (transition_table.hpp). Where no task can go on then, the machine decides:
 //
-//   some wait for memory        the last of them that may be rolled back is; a single one tries once more first, while
-//                               all others are rolled back
-//   all are rolled back         one of them tries once more alone; if that has failed before, it splits its input
+//   some wait for memory        the last of them that may be rolled back is; a single one makes its request once more
+//                               first, while all others are rolled back
+//   all are rolled back         one of them begins its attempt again, alone; if such an attempt has failed since the
+//                               last progress, it splits its input
 //   it may not be rolled back   its request is refused
 //
+// A request that a limit of its task alone refuses is decided among the threads of that task.
 // Cost: step() is O(threads) where it decides, else O(1); only add_task(), add_thread(), work_on() and hold() take
 // memory. Threads: as any value.
-// Source: Spark-RAPIDS' SparkResourceAdaptor, 2022, whose states and rules these are; attempts alone before each split,
-// budgets of attempts without progress, victims in retry scopes alone, and wakes at a scope's end are new.
+// Source: Spark-RAPIDS' SparkResourceAdaptor, 2022, whose states and rules these are; whole attempts alone before each
+// split, decisions within a task, budgets of attempts without progress, victims in retry scopes alone, and wakes at a
+// scope's end are new.
 #pragma once
 
 #include <allot/config.hpp>

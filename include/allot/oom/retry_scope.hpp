@@ -16,7 +16,7 @@
 //
 // A rollback begins the outermost scope again, so that all that the thread took is free: the wait() of one inside it
 // returns roll_back, and its caller passes `why` on.
-// Cost: 40 bytes; the arbiter's lock at begin and end. Threads: that of its construction. Without a task_thread it does
+// Cost: 24 bytes; the arbiter's lock at begin and end. Threads: that of its construction. Without a task_thread it does
 // nothing. The last that began ends first, before its task_thread: checked builds report another order.
 #pragma once
 

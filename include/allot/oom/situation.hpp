@@ -4,7 +4,7 @@
 // hold: explicit edges, no samples. A task is blocked if one of its dedicated threads is held up by others (rules: or
 // all are), and each pool thread that works for it is. A request that a limit of its task alone refuses (`own`) waits
 // for no other task: then the threads of that task decide.
-// Invariant: valid(). Cost: 136 bytes per thread, 32 per task. Threads: as any value.
+// Invariant: valid(). Cost: 96 bytes per thread, 32 per task. Threads: as any value.
 // Source: the any/all rule is Spark-RAPIDS', 2022.
 #pragma once
 

@@ -1,6 +1,6 @@
 // What an arbiter keeps of a task and of a thread, beside the machine's state. Part of arbiter.hpp.
 //
-// Cost: 120 bytes a task, 160 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
+// Cost: 96 bytes a task, 72 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
 #pragma once
 
 #include <allot/config.hpp>
