@@ -1,8 +1,6 @@
 // What a request throws that an arbiter ends: a rollback, a split, or the removal of its task.
 //
 // They are light: no text is written. Without exceptions the same verdicts come as charge_outcome.
-// The account that refused may end while the error unwinds the stack: the error has a copy of its name, cut to 31
-// characters; why().at may dangle.
 // Cost: 96 bytes. Threads: values. Host only. Source: Spark-RAPIDS' RetryOOM and SplitAndRetryOOM, 2022.
 #pragma once
 
@@ -10,34 +8,20 @@
 #include <allot/core/charge_status.hpp>
 #include <allot/core/memory_error.hpp>
 #include <allot/core/memory_kind.hpp>
-#include <allot/core/text.hpp>
 
 namespace allot::inline ALLOT_ABI {
 
 /// The base of all three.
 class verdict_error : public memory_error {
   public:
-    verdict_error(const charge_status& why, memory_kind kind) noexcept : memory_error(why), kind_(kind) { copy_name(); }
-    verdict_error(const verdict_error& o) noexcept : memory_error(o), kind_(o.kind_) { copy_name(); }
-    verdict_error& operator=(const verdict_error& o) noexcept {
-        memory_error::operator=(o);
-        kind_ = o.kind_;
-        return copy_name(), *this;
-    }
-    ~verdict_error() override = default;
+    verdict_error(const charge_status& why, memory_kind kind) noexcept : memory_error(why), kind_(kind) {}
     memory_kind kind() const noexcept { return kind_; }
 
   protected:
     static charge_status with(charge_status why, charge_outcome outcome) noexcept { return why.outcome = outcome, why; }
 
   private:
-    void copy_name() noexcept {
-        text_writer{name_}.put(why().name);
-        set_name(name_);
-    }
-
     memory_kind kind_;
-    char name_[32];
 };
 
 /// The thread was rolled back: free what this attempt took, make the inputs spillable, wait, and begin it again.

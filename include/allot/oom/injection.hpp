@@ -62,11 +62,14 @@ class injection final : account_listener {
         std::size_t bytes;
         unsigned charges;
     };
+    static bool may_fail(const task_thread& here, charge_outcome as) noexcept {
+        return (as != charge_outcome::rolled_back && as != charge_outcome::split) || here.may_be_rolled_back();
+    }
     // Whether this charge is of the request that a fault has refused before. Requires the lock.
     bool fails_still(task_thread& here, const account& by, std::size_t bytes) noexcept {
         for (request& r : refused_)
-            if (r.thread == here.id() && r.by == &by && r.bytes == bytes && here.is_injected()) {
-                if (r.charges++ < most_charges) return true;
+            if (r.thread == here.id() && r.by == &by && r.bytes == bytes && here.injected() != charge_outcome::fits) {
+                if (r.charges++ < most_charges && may_fail(here, here.injected())) return true;
                 here.inject(charge_outcome::fits); // of a try_ function
             }
         return false;
@@ -86,8 +89,7 @@ class injection final : account_listener {
         for (fault& f : faults_) {
             if (f.times == 0 || bytes < f.least_bytes || (f.task != no_id && f.task != mine)) continue;
             if (f.thread != no_id && f.thread != here->id()) continue;
-            const bool rolls_back = f.fails == charge_outcome::rolled_back || f.fails == charge_outcome::split;
-            if (rolls_back && !here->may_be_rolled_back()) continue;
+            if (!may_fail(*here, f.fails)) continue;
             if (f.skip != 0) {
                 --f.skip;
                 continue;

@@ -44,29 +44,37 @@ class inputs_changed : public memory_error {
 /// What the last retry scope of this thread that ended with another exception had tried before.
 struct suppressed_errors {
     std::uint32_t attempts = 0; // that were rolled back or split
-    charge_status last;         // of the last one
+    charge_status last;         // of the last one: without the account, and with a name until the next error
 };
 namespace detail {
 
 inline constinit thread_local suppressed_errors last_suppressed{};
 inline constinit thread_local char last_name[32]{}; // of last_suppressed
 
-inline void note_suppressed(std::uint32_t attempts) noexcept {
-    if (attempts == 0) last_suppressed = {};
-    last_suppressed.attempts = attempts;
-}
-inline void note_suppressed(std::uint32_t attempts, const charge_status& last) noexcept {
-    text_writer{last_name}.put(last.name);
-    last_suppressed = {attempts, last};
-    last_suppressed.last.name = last_name;
-}
+// What one scope has tried: noted where it ends with an error, behind what scopes inside it have noted.
+struct tried_before {
+    verdict_error last{{}, memory_kind::host};
+    std::uint32_t attempts = 0;
+    bool has_succeeded = false;
 
-// The verdict in the exception that is being handled, or in one of its causes; null: none.
+    void add(const verdict_error& why) noexcept { last = why, ++attempts; }
+    ~tried_before() {
+        if (has_succeeded) return;
+        last_suppressed = {attempts, last.why()};
+        text_writer{last_name}.put(last.why().name);
+        last_suppressed.last.name = last_name;
+    }
+};
+
+// The verdict in the exception that is being handled, or in one of its causes, without the account, which may have
+// ended; null: none.
 inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdict_error& copy) noexcept {
     try {
         std::rethrow_exception(thrown);
     } catch (const verdict_error& e) {
-        return copy = e, &copy;
+        charge_status why = e.why();
+        why.at = nullptr;
+        return copy = verdict_error{why, e.kind()}, &copy;
     } catch (const std::nested_exception& e) {
         return e.nested_ptr() != nullptr ? find_verdict(e.nested_ptr(), copy) : nullptr;
     } catch (...) {
@@ -78,7 +86,7 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
     char line[out_of_memory::line_bytes];
     text_writer text{line};
     charge_status refusal = why; // before the arbiter's verdict
-    refusal.name = last_name;    // as long as the thread lives
+    refusal.at = nullptr;
     if (is_verdict(refusal.outcome)) refusal.outcome = charge_outcome::over_limit;
     text.put("allot: out of memory: ").put(what).put("; attempts: ").number(scope.attempts());
     text.put("; the last one requested ").bytes(why.requested).put(": ");
@@ -100,20 +108,22 @@ inline const verdict_error* find_verdict(const std::exception_ptr& thrown, verdi
 
 // Runs one attempt after the other. on_split() makes the input smaller. A rollback passes to the outermost scope.
 template <class Body, class OnSplit> void retry(retry_scope& scope, const Body& body, const OnSplit& on_split) {
+    tried_before tried;
     for (;;) {
         verdict_error why{{}, memory_kind::host};
         try {
-            return body();
+            body();
+            tried.has_succeeded = true;
+            return;
         } catch (...) {
-            note_suppressed(scope.attempts());
             if (find_verdict(std::current_exception(), why) == nullptr) throw;
             if (why.why().outcome == charge_outcome::removed || !scope.is_active()) throw;
-            note_suppressed(scope.attempts() + 1, why.why());
+            tried.add(why);
             if (why.why().outcome == charge_outcome::rolled_back && !scope.is_outermost() &&
                 !scope.has_changed_inputs())
                 throw;
         } // what the attempt took is free now
-        if (scope.has_changed_inputs()) throw inputs_changed(last_suppressed.last);
+        if (scope.has_changed_inputs()) throw inputs_changed(why.why());
         switch (scope.wait(why.why())) {
         case verdict::split: on_split(why); break;
         case verdict::removed: throw task_removed(why.why(), why.kind());
@@ -123,12 +133,13 @@ template <class Body, class OnSplit> void retry(retry_scope& scope, const Body& 
     }
 }
 
-// The parts of an input; running out of memory here is final.
+// The parts of an input; to run out of memory here is final in the outermost scope.
 template <class Input, class Split>
 std::vector<Input> split_input(Input& whole, Split& split, const retry_scope& scope) {
     try {
         return split(whole);
     } catch (const verdict_error& e) {
+        if (e.why().outcome == charge_outcome::removed || !scope.is_outermost()) throw;
         give_up(e.why(), "an input could not be split, since that needs memory too", scope);
     }
 }
@@ -136,7 +147,7 @@ std::vector<Input> split_input(Input& whole, Split& split, const retry_scope& sc
 // with_retry()
 template <class Input, class Split, class Body>
 auto retry_inputs(std::vector<Input>& inputs, Split& split, Body& body) {
-    using result = std::invoke_result_t<Body&, Input&>;
+    using result = std::remove_cv_t<std::invoke_result_t<Body&, Input&>>;
     constexpr bool returns = !std::is_void_v<result>;
     std::vector<std::conditional_t<returns, result, char>> results;
     std::vector<Input> stack(std::make_move_iterator(inputs.rbegin()), std::make_move_iterator(inputs.rend()));
@@ -178,7 +189,7 @@ template <class Body> auto retry_once(Body& body) {
         retry(scope, [&] { body(); }, no_split);
         scope.done();
     } else {
-        std::optional<std::invoke_result_t<Body&>> result;
+        std::optional<std::remove_cv_t<std::invoke_result_t<Body&>>> result;
         retry(scope, [&] { result.emplace(body()); }, no_split);
         scope.done();
         return *std::move(result);
@@ -194,7 +205,7 @@ inline const suppressed_errors& suppressed() noexcept { return detail::last_supp
 /// out_of_memory.
 /// Effects: each input is destroyed when its body has succeeded. Returns: the results in order, as a vector, or void.
 template <spillable Input, class Split, class Body>
-auto with_retry(std::vector<Input>& inputs, Split split, Body body) {
+auto with_retry(std::vector<Input>& inputs, Split&& split, Body&& body) {
     if constexpr (!std::is_invocable_v<Body&, Input&>) {
         static_assert(std::is_invocable_v<Body&, Input&>,
                       "allot: the body of with_retry() is called with an input: let it take Input& or const Input&");
@@ -212,7 +223,7 @@ auto with_retry(std::vector<Input>& inputs, Split split, Body body) {
 
 /// Runs body(), which has no input that could be split. Returns: its result. Throws: out_of_memory where a split is
 /// asked for, and no scope is around this one.
-template <class Body> auto with_retry_no_split(Body body) {
+template <class Body> auto with_retry_no_split(Body&& body) {
     if constexpr (!std::is_invocable_v<Body&>) {
         static_assert(std::is_invocable_v<Body&>,
                       "allot: the body of with_retry_no_split() is called without arguments: let it take none");
@@ -226,7 +237,7 @@ template <class Body> auto with_retry_no_split(Body body) {
 
 /// Inside a body: runs body(), and returns `state` to how it was before where the attempt is to be begun again:
 /// state.checkpoint() is called first, state.restore() then.
-template <class State, class Body> decltype(auto) with_restore(State& state, Body body) {
+template <class State, class Body> decltype(auto) with_restore(State& state, Body&& body) {
     state.checkpoint();
     try {
         return body();

@@ -154,7 +154,7 @@ class task_thread {
     }
     // For injection: how its next request fails.
     void inject(charge_outcome as) noexcept { record_->injected = as; }
-    bool is_injected() const noexcept { return record_->injected != charge_outcome::fits; }
+    charge_outcome injected() const noexcept { return record_->injected; }
     /// The task that it works for, the first one; no_id: none.
     task_id task_now() const noexcept {
         const allot::detail::lock_guard hold(by_.lock_);

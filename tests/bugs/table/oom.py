@@ -227,15 +227,27 @@ BUGS = {
         ""),
     "name_in_an_error_is_not_copied": bug(
         "unit/oom/scopes.cpp",
-        "kind_ = o.kind_; return copy_name(), *this;",
-        "kind_ = o.kind_; return *this;"),
+        "why_ = o.why_; return keep_name(), *this;",
+        "why_ = o.why_; return *this;"),
     "fault_rolls_back_outside_scopes": bug(
         "unit/oom/injection.cpp",
-        "if (rolls_back && !here->may_be_rolled_back()) continue;",
+        "if (!may_fail(*here, f.fails)) continue;",
         ""),
+    "fault_outlives_its_scope": bug(
+        "unit/oom/injection.cpp",
+        "if (r.charges++ < most_charges && may_fail(here, here.injected())) return true;",
+        "if (r.charges++ < most_charges) return true;"),
+    "inner_scope_hides_what_was_tried": bug(
+        "unit/oom/scopes.cpp",
+        "if (has_succeeded) return;",
+        "if (has_succeeded || attempts == 0 || last_suppressed.attempts != 0) return;"),
+    "rollback_in_an_inner_split_is_final": bug(
+        "unit/oom/scopes.cpp",
+        "if (e.why().outcome == charge_outcome::removed || !scope.is_outermost()) throw;",
+        "if (e.why().outcome == charge_outcome::removed) throw;"),
     "changed_inputs_are_used_again": bug(
         "unit/oom/scopes.cpp",
-        "if (scope.has_changed_inputs()) throw inputs_changed(last_suppressed.last);",
+        "if (scope.has_changed_inputs()) throw inputs_changed(why.why());",
         ""),
     "finished_part_is_no_progress": bug(
         "unit/oom/waits.cpp",

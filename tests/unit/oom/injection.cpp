@@ -117,6 +117,12 @@ TEST_CASE("a rollback hits only a request that may be rolled back, and is counte
     CHECK(faults.failed() == 0);
     CHECK(how(4, request) == "r-s-");
     CHECK((t.query.stats().rollbacks == 1 && t.query.stats().splits == 1));
+    faults.add({.fails = charge_outcome::rolled_back});
+    {
+        const retry_scope scope;
+        CHECK_FALSE(t.memory.try_charge(10));
+    }
+    request(); // it is not taken for that one
 }
 
 TEST_CASE("faults of buffers", "[oom]") {

@@ -5,6 +5,7 @@
 #include <allot/oom/injection.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <memory>
@@ -423,13 +424,100 @@ TEST_CASE("bodies are not copied; a verdict of the body's own is one; errors hav
     }
     CHECK(suppressed().attempts == 1);
     CHECK(std::string_view(suppressed().last.name) == "of the body");
-    const allot::verdict_error error{{.name = "a name of forty characters, which is cut"}, allot::memory_kind::host};
+    const allot::verdict_error error{
+        {.by = allot::refuser::account, .name = "a name of forty characters, which is cut"}, allot::memory_kind::host};
     allot::verdict_error copy{{}, allot::memory_kind::device};
     copy = allot::verdict_error{error};
     CHECK(std::string_view(copy.why().name) == "a name of forty characters, ...");
     const auto* const at = reinterpret_cast<const std::byte*>(copy.why().name);
     CHECK((at >= reinterpret_cast<const std::byte*>(&copy) && at < reinterpret_cast<const std::byte*>(&copy + 1)));
     static_assert(sizeof(allot::verdict_error) <= 96);
+}
+
+TEST_CASE("an error has its name as long as it lives, also when its thread or its account has ended", "[oom]") {
+    one_task t;
+    std::exception_ptr thrown;
+    std::jthread([&] {
+        const task_thread there{t.query};
+        try {
+            with_retry_no_split([&] { account{t.memory, name{"inside"}, limit{10}}.charge(20); });
+        } catch (const allot::out_of_memory&) {
+            thrown = std::current_exception();
+            CHECK((std::string(suppressed().last.name) == "inside" && suppressed().last.at == nullptr));
+        }
+    }).join();
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const allot::out_of_memory& e) {
+        const allot::out_of_memory copy{e};
+        const auto* const first = reinterpret_cast<const char*>(&copy);
+        CHECK((copy.why().name >= first && copy.why().name < first + sizeof(copy)));
+        CHECK(std::string(copy.why().name) == "inside");
+        CHECK((e.why().at == nullptr && e.why().outcome == charge_outcome::split));
+    }
+}
+
+TEST_CASE("what was tried is counted with the last attempt, and scopes inside do not hide it", "[oom]") {
+    one_task t;
+    std::vector<part> inputs{{0, 200}};
+    const auto throws = [](const part&) -> std::vector<part> { throw 7; };
+    CHECK_THROWS_AS(with_retry(inputs, throws, [&](const part& p) { t.take(p); }), int);
+    CHECK(suppressed().attempts == 1);
+    CHECK_THROWS_AS(with_retry_no_split([] {
+                        retry_scope::now()->note_inputs_changed();
+                        roll_back();
+                    }),
+                    inputs_changed);
+    CHECK(suppressed().attempts == 1);
+    int attempts = 0;
+    CHECK_THROWS_AS(with_retry_no_split([&] {
+                        if (++attempts < 4) roll_back();
+                        with_retry_no_split([] { throw 7; });
+                    }),
+                    int);
+    CHECK((suppressed().attempts == 3 && suppressed().last.outcome == charge_outcome::rolled_back));
+}
+
+TEST_CASE("a verdict inside a split function: named by its own account, or passed on", "[oom]") {
+    one_task t;
+    account other{t.memory, name{"other"}, limit{10}};
+    std::vector<part> inputs{{0, 200}};
+    const auto needs_memory = [&](const part& p) { return charged{other, 20}, halve(p); };
+    const auto body = [&](const part& p) { t.take(p); };
+    CHECK_THAT(message_of([&] { with_retry(inputs, needs_memory, body); }), ContainsSubstring("account other uses"));
+    int begun = 0;
+    with_retry_no_split([&] {
+        std::vector<part> again{{0, 200}};
+        const auto rolls_back_once = [&](const part& p) { return ++begun == 1 ? roll_back() : void(), halve(p); };
+        with_retry(again, rolls_back_once, body);
+    });
+    CHECK(begun == 2);
+    const auto is_removed = [](const part&) -> std::vector<part> {
+        throw allot::task_removed({}, allot::memory_kind::host);
+    };
+    CHECK_THROWS_AS(with_retry(inputs, is_removed, body), allot::task_removed);
+}
+
+TEST_CASE("bodies and split functions are not copied, and time lost is that of the outermost body", "[oom]") {
+    one_task t;
+    int attempts = 0;
+    auto body = [&, once = std::make_unique<int>(1)](const part& p) { t.take(p), ++attempts; };
+    auto split = [once = std::make_unique<int>(1)](const part& p) { return halve(p); };
+    std::vector<part> inputs{{0, 200}};
+    with_retry(inputs, split, body);
+    CHECK(attempts == 2);
+    inputs = {{0, 160}};
+    auto outer = [&, once = std::make_unique<int>(1)](const part& p) {
+        if (p.bytes() == 160) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        auto inner = [&, twice = std::make_unique<int>(2)] {
+            const charged first = t.take(p.bytes() / 2);
+            t.take(p.bytes() / 2);
+        };
+        with_retry_no_split(inner);
+    };
+    with_retry(inputs, split, outer);
+    CHECK(t.query.stats().rollbacks == 1);
+    CHECK(t.query.stats().lost_ns >= 3'000'000);
 }
 
 TEST_CASE("status codes: the same by hand, without exceptions", "[oom]") {
