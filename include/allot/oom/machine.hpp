@@ -160,11 +160,10 @@ class machine : public situation {
     template <class Sink> void leave_scope(thread_id id, bool done, std::size_t free, Sink sink) {
         thread& t = threads_[id];
         if (--t.scopes == 0 && is_legal(t.state, event::woken)) wake(id, sink); // it has nothing to begin again
-        if (done || t.scopes == 0) {                                            // other work has the whole budget again
-            t.attempts = 0;
-            t.has_split = false;
-        }
-        if (!done || t.scopes != 0) return;
+        if (t.scopes != 0) return; // a rollback begins the outermost scope again
+        t.attempts = 0;            // other work has the whole budget again
+        t.has_split = false;
+        if (!done) return;
         note_progress();
         if (t.task != no_id) ++tasks_[t.task].epoch;
         if (rules_.rolled_back_wakes == wakes::at_scope_end)

@@ -63,6 +63,10 @@ BUGS = {
         "unit/oom/machine.cpp",
         "takes_part(t, of) && (!is_stuck(t) || t.state == thread_state::blocked))",
         "takes_part(t, of) && t.state == thread_state::blocked)"),
+    "inner_part_gives_the_budget_again": bug(
+        "unit/oom/machine.cpp",
+        "if (t.scopes != 0) return; // a rollback begins the outermost scope again",
+        "if (t.scopes != 0) return void(t.attempts = 0);"),
     "part_of_an_attempt_alone_is_enough_to_split": bug(
         "model/oom.cpp",
         "if (mark.began == epoch_of(t)) mark.tried = mark.began;",

@@ -414,6 +414,10 @@ TEST_CASE("the budget of attempts ends a request, and is counted anew after a pa
         CHECK(all.sleeps(0) == "0 split");
         all.step(0, event::thrown);
     }
+    // A part inside another is begun again with it.
+    all.all.enter_scope(0);
+    CHECK(all.leaves(0) == "");
+    CHECK(all.all[0].attempts == 2);
     // A budget that is spent while the thread is rolled back.
     tasks_of spent{1, rules{.most_attempts = 1}};
     spent.fails(0), spent.fails(0);
