@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace flights {
 
@@ -22,14 +23,13 @@ memory_use engine::measure(std::string when) const {
 
 std::optional<refusal> refused_by_operator(const allot::out_of_memory& e) {
     const allot::charge_status& why = e.why();
-    // Names of operators live as long as the program; that of another account may have ended with it.
-    const bool its = std::find(operator_names.begin(), operator_names.end(), why.name) != operator_names.end();
-    if (why.by != allot::refuser::account || !its) return std::nullopt;
+    const auto* const its = std::find(operator_names.begin(), operator_names.end(), std::string_view(why.name));
+    if (why.by != allot::refuser::account || its == operator_names.end()) return std::nullopt;
     char line[256];
     allot::text_writer out{line};
     out.put("out of memory: operator ").put(why.name).put(" is refused ").bytes(why.requested);
     out.put(": it uses ").bytes(why.used).put(" of ").bytes(why.limit).newline();
-    return refusal{why.name, why.requested, why.used, why.limit, std::string(out.view()) + std::string(e.report())};
+    return refusal{*its, why.requested, why.used, why.limit, std::string(out.view()) + std::string(e.report())};
 }
 
 } // namespace flights
