@@ -282,6 +282,7 @@ class explorer {
         w.at = phase::over;
         free(s, who, units);
         if (s.all[who].state != thread_state::unknown) s.all.step(who, event::ended, sink(s));
+        else s.all.cover(who, true, sink(s));
         s.all.forget_thread(who);
         const unsigned t = task_of(who);
         bool others = false;

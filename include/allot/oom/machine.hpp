@@ -77,7 +77,8 @@ class machine : public situation {
         return id;
     }
     void forget_thread(thread_id id) noexcept { threads_[id].used = false; }
-    /// `now`: the same thread of the program works by another id, for another task, until this is called again.
+    /// `now`: the same thread of the program works by another id, for another task, until this is called again; or it
+    /// was removed, and has ended.
     template <class Sink> void cover(thread_id id, bool now, Sink sink) {
         threads_[id].covered = now;
         decide(sink);
@@ -126,8 +127,11 @@ class machine : public situation {
             roll_back(id, sink);
             return decide(sink), true;
         }
-        if (by == event::ready) note_others(id);              // what it has freed was there while they tried
-        if (by == event::ended) t.waits = waits_for::nothing; // one that is removed still waits
+        if (by == event::ready) note_others(id); // what it has freed was there while they tried
+        if (by == event::ended) {                // one that is removed still waits, and still frees what it has
+            t.waits = waits_for::nothing;
+            t.covered = true;
+        }
         if (by == event::thrown && t.state == thread_state::split_throw) t.has_split = true;
         set(id, by, sink);
         if (by == event::thrown && t.state == thread_state::running) begin_attempt(id);

@@ -61,7 +61,7 @@ class situation {
         bool refused = false;       // its request is to fail
         bool has_split = false;     // since its last progress, for a wait that took too long
         bool own = false;           // its request was refused by a limit of its task alone
-        bool covered = false;       // the same thread of the program works for another task now, by an inner token
+        bool covered = false;       // it has ended, or the same thread of the program works by an inner token now
         std::uint8_t bypasses = 0;  // others that were woken before it, though it is first
         std::uint32_t barred = 0;   // no_rollback tokens; while it has one, it must not be rolled back
         std::uint32_t scopes = 0;   // retry scopes that it is in; 0: it must not be rolled back
@@ -174,7 +174,7 @@ class situation {
   protected:
     // Of: one task; no_id: of any.
     static bool takes_part(const thread& t, task_id of = no_id) noexcept {
-        if (!t.used || t.state == thread_state::unknown || t.task == no_id || t.covered) return false;
+        if (!t.used || t.task == no_id || t.covered) return false; // one that was removed still frees what it has
         return of == no_id || t.task == of || std::find(t.others.begin(), t.others.end(), of) != t.others.end();
     }
     bool is_held_by_others(resource_id id, task_id than) const noexcept {

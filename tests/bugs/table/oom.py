@@ -113,8 +113,12 @@ BUGS = {
         ""),
     "removed_one_waits_for_nothing": bug(
         "unit/oom/machine_cases.cpp",
-        "if (by == event::ended) t.waits",
-        "if (by == event::ended || by == event::removed) t.waits"),
+        "if (by == event::ended) {",
+        "if (by == event::removed) t.waits = waits_for::nothing; if (by == event::ended) {"),
+    "removed_thread_counts_no_more": bug(
+        "unit/oom/waits.cpp",
+        "t.task == no_id || t.covered) return false;",
+        "t.task == no_id || t.covered || t.state == thread_state::unknown) return false;"),
     "task_that_has_ended_holds_a_resource": bug(
         "unit/oom/machine.cpp",
         "for (resource& r : resources_) std::erase(r.holders, id);",

@@ -306,6 +306,32 @@ TEST_CASE("an outer token of the same thread holds back no decision", "[oom]") {
     CHECK(memory.used() == 0);
 }
 
+TEST_CASE("a removed thread counts until its token ends: what it frees then serves others", "[oom]") {
+    const support::rescue ends{"a removed thread that frees late"};
+    arbiter tasks;
+    account memory{name{"engine"}, limit{100}, tasks};
+    task first{tasks, "removed"}, last{tasks, "last"};
+    const task_thread runs{last};
+    std::jthread removed([&] {
+        const task_thread here{first};
+        try {
+            const charged most{memory, 80};
+            try {
+                const charged more{memory, 40};
+            } catch (const allot::task_removed&) {
+                until([&] { return memory.stats().waiting == 1; });
+                throw; // and frees 80
+            }
+        } catch (const allot::task_removed&) {
+        }
+    });
+    until_any_in(tasks, thread_state::blocked);
+    first.remove();
+    with_retry_no_split([&] { const charged c{memory, 50}; });
+    CHECK((last.stats().rollbacks == 0 && last.stats().splits == 0));
+    removed.join();
+}
+
 TEST_CASE("a hold that outlives its task ends with it, and no other's does", "[oom]") {
     arbiter tasks;
     resource permits{tasks};
