@@ -281,8 +281,8 @@ class explorer {
         w.got = w.kept = 0;
         w.at = phase::over;
         free(s, who, units);
+        while (s.all[who].scopes != 0) s.all.leave_scope(who, false, s.free, sink(s));
         if (s.all[who].state != thread_state::unknown) s.all.step(who, event::ended, sink(s));
-        else s.all.cover(who, true, sink(s));
         s.all.forget_thread(who);
         const unsigned t = task_of(who);
         bool others = false;

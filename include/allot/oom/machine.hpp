@@ -77,8 +77,7 @@ class machine : public situation {
         return id;
     }
     void forget_thread(thread_id id) noexcept { threads_[id].used = false; }
-    /// `now`: the same thread of the program works by another id, for another task, until this is called again; or it
-    /// was removed, and has ended.
+    /// `now`: the same thread of the program works by another id, for another task, until this is called again.
     template <class Sink> void cover(thread_id id, bool now, Sink sink) {
         threads_[id].covered = now;
         decide(sink);
@@ -167,6 +166,7 @@ class machine : public situation {
         if (t.scopes != 0) return; // a rollback begins the outermost scope again
         t.attempts = 0;            // other work has the whole budget again
         t.has_split = false;
+        if (t.state == thread_state::unknown) return decide(sink); // it was removed, and has freed what it had
         if (!done) return;
         note_progress();
         if (t.task != no_id) ++tasks_[t.task].epoch;

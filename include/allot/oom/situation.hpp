@@ -174,7 +174,8 @@ class situation {
   protected:
     // Of: one task; no_id: of any.
     static bool takes_part(const thread& t, task_id of = no_id) noexcept {
-        if (!t.used || t.task == no_id || t.covered) return false; // one that was removed still frees what it has
+        const bool frees = t.scopes != 0; // what its attempt has, though it was removed
+        if (!t.used || t.task == no_id || t.covered || (t.state == thread_state::unknown && !frees)) return false;
         return of == no_id || t.task == of || std::find(t.others.begin(), t.others.end(), of) != t.others.end();
     }
     bool is_held_by_others(resource_id id, task_id than) const noexcept {

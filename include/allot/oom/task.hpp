@@ -125,7 +125,6 @@ class task_thread {
             leave_thread();
             if constexpr (ALLOT_CHECKED != 0) check_no_scope();
             if (by_.state_of(id_) != thread_state::unknown) by_.step(id_, event::ended);
-            else by_.call({.op = operation::cover, .detail = 1, .thread = id_});
             by_.call({.op = operation::forget_thread, .thread = id_});
             cover_outer(false);
         }

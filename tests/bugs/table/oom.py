@@ -97,8 +97,8 @@ BUGS = {
         "if (true)"),
     "outer_token_counts_as_running": bug(
         "unit/oom/waits.cpp",
-        "t.task == no_id || t.covered) return false;",
-        "t.task == no_id) return false;"),
+        "t.task == no_id || t.covered ||",
+        "t.task == no_id ||"),
     "end_of_a_task_wakes_all": bug(
         "unit/oom/machine.cpp",
         "wake_first(rules_.most_woken, sink);",
@@ -117,8 +117,8 @@ BUGS = {
         "if (by == event::removed) t.waits = waits_for::nothing; if (by == event::ended) {"),
     "removed_thread_counts_no_more": bug(
         "unit/oom/waits.cpp",
-        "t.task == no_id || t.covered) return false;",
-        "t.task == no_id || t.covered || t.state == thread_state::unknown) return false;"),
+        "const bool frees = t.scopes != 0;",
+        "const bool frees = false;"),
     "task_that_has_ended_holds_a_resource": bug(
         "unit/oom/machine.cpp",
         "for (resource& r : resources_) std::erase(r.holders, id);",
