@@ -1,0 +1,12 @@
+#include <allot/buffers.hpp>
+#include <allot/chunk_arena.hpp>
+#include <allot/config.hpp>
+#include <allot/device_allocator.hpp>
+#include <allot/device_rows.hpp>
+#include <allot/row_manager.hpp>
+#include <allot/version.hpp>
+#include <allot/use/containers.hpp>
+#include <allot/use/drill.hpp>
+#include <allot/use/roxie.hpp>
+#include <allot/use/spark.hpp>
+#include <allot/use/thor.hpp>
