@@ -35,7 +35,7 @@ std::uint64_t sum_of(const spillable_buffer& batch, allot::buffer_home near) {
 int main() {
     allot::heap_memory heap;
     allot::buffer_memory memory{heap};
-    allot::account disk{allot::name{"disk"}}; // stands for one: what leaves is charged here
+    allot::account disk{allot::name{"disk"}}; // takes the place of a disk: what leaves is charged here
     oom::arbiter tasks;
     allot::account engine{allot::name{"engine"}, allot::limit{4_MiB}, tasks};
 

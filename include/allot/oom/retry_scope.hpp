@@ -40,7 +40,6 @@ class retry_scope {
         if (here_ == nullptr) return;
         innermost = this;
         here_->enter_scope();
-        if (is_outermost()) here_->begin_attempt();
     }
     retry_scope(const retry_scope&) = delete;
     retry_scope& operator=(const retry_scope&) = delete;

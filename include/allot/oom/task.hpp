@@ -178,14 +178,17 @@ class task_thread {
     }
 
     // For retry scopes.
-    void enter_scope() noexcept { by_.act({.op = operation::enter_scope, .thread = id_}); }
+    void enter_scope() noexcept {
+        const allot::detail::lock_guard hold(by_.lock_);
+        by_.call({.op = operation::enter_scope, .thread = id_});
+        if (by_.machine_[id_].scopes == 1) note_attempt();
+    }
     void leave_scope(bool done, std::size_t free) noexcept {
         by_.act({.op = operation::leave_scope, .detail = done, .thread = id_, .free = free});
     }
     void begin_attempt() noexcept {
         const allot::detail::lock_guard hold(by_.lock_);
-        record_->attempt_at = sys::fine_clock::now();
-        record_->slept_in_attempt = 0;
+        note_attempt();
     }
     /// Sleeps until the thread may begin its attempt again. Returns: try_again, or how the wait ended; split: with a
     /// smaller input.
@@ -199,7 +202,11 @@ class task_thread {
     friend arbiter;
     friend scoped_wait;
 
-    // Requires the arbiter's lock, as the next two.
+    // Requires the arbiter's lock, as the next three.
+    void note_attempt() noexcept {
+        record_->attempt_at = sys::fine_clock::now();
+        record_->slept_in_attempt = 0;
+    }
     const char* task_name() const noexcept {
         const task_id first = by_.machine_[id_].task;
         return first != no_id ? by_.tasks_[first].name : "";
