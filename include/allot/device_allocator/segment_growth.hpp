@@ -286,10 +286,12 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     // For others who are short: returns the pieces that are wholly free for every stream. Unless the request waits
     // anyway: as far as is known without a wait of the host, and 0 while another thread grows or shrinks the memory.
     ALLOT_NOINLINE std::size_t return_idle() noexcept {
-        if constexpr (!policies::retain::under_pressure) return 0;
-        transaction_type transaction{growth_lock_, ledger_, api_, trying_of_this_thread != nullptr};
+        const bool waits = may_wait_for_device();
+        if (!policies::retain::under_pressure && !waits) return 0;
+        transaction_type transaction{growth_lock_, ledger_, api_, waits};
         if (!transaction) return 0;
-        if (trying_of_this_thread != nullptr) (void)wait_for_frees();
+        if (waits) (void)wait_for_frees();
+        if constexpr (!policies::retain::under_pressure) return 0;
         {
             const guard hold{state_lock_};
             poll_frees();

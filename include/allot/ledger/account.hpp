@@ -326,6 +326,8 @@ class alignas(64) account : detail::tree_node {
     void announce_unused() noexcept;
     std::uint32_t count_sleeping() const noexcept;
     void settle_waits() const noexcept; // account_charge.hpp
+    friend detail::idle_entry<account, true>;
+    std::size_t trim_idle() const noexcept; // of a root; in bytes
     enum class opening : std::uint8_t { done, wait, ask };
     opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
     void refuse_to_open(const charge_status& why) noexcept;
@@ -358,8 +360,8 @@ class alignas(64) account : detail::tree_node {
     charge_status refusal_;
     ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
     leak_sink leaks_;
-    std::size_t promised_ = 0;              // by maybe_reserve(); requires the lock
-    alignas(64) detail::account_tree tree_; // used in the root only
+    std::size_t promised_ = 0;                     // by maybe_reserve(); requires the lock
+    alignas(64) detail::account_tree tree_{*this}; // used in the root only
 };
 
 // Holds the tree's lock. Accounts that drained meanwhile are ended after the unlock; with ends = false, which a caller

@@ -48,6 +48,13 @@ template <class Visit> void account::visit_reclaimers(Visit visit) const noexcep
 inline void account::settle_waits() const noexcept {
     tree().reclaimers.settle_waits(reclaim_level{*this, [this] { return this; }}, shape());
 }
+// Of all objects below, as far as no other thread changes what is charged meanwhile.
+inline std::size_t account::trim_idle() const noexcept {
+    const std::size_t before = used();
+    tree().reclaimers.return_idle(reclaim_level{*this, [this] { return this; }}, shape());
+    const std::size_t now = used();
+    return now < before ? before - now : 0;
+}
 // Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
 // request can never be granted, or was refused for another reason.
 inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {

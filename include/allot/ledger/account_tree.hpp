@@ -11,6 +11,7 @@
 #include <allot/ledger/listener_dispatch.hpp>
 #include <allot/ledger/tree_lock.hpp>
 #include <allot/ledger/tree_node.hpp>
+#include <allot/reclaim/idle_owners.hpp>
 #include <allot/reclaim/judge.hpp>
 #include <allot/reclaim/reclaimers.hpp>
 #include <allot/reclaim/wait_list.hpp>
@@ -48,6 +49,9 @@ struct account_tree {
     wait_list waiters;
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
+    idle_entry<account, true> idle; // for the judge
+
+    explicit account_tree(account& root) noexcept : idle(root) {}
 
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
     // the lock.

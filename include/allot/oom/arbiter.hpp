@@ -22,6 +22,7 @@
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/machine.hpp>
 #include <allot/oom/task_record.hpp>
+#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/reclaim/judge.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -85,6 +86,15 @@ class arbiter final : public judged_by, allot::detail::judge {
         return result;
     }
 
+    // Before an attempt that is made alone: what no object uses below the accounts is returned, and pieces that streams
+    // of a device have cut are joined, so that it finds what a first one would. Requires that no lock is held.
+    void gather() noexcept {
+        refused_since_gathered_.store(false, std::memory_order_relaxed);
+        allot::detail::gathers_on_this_thread = true;
+        roots.return_some_of_all();
+        allot::detail::gathers_on_this_thread = false;
+    }
+
   private:
     friend detail::thread_record;
     friend task;
@@ -114,6 +124,7 @@ class arbiter final : public judged_by, allot::detail::judge {
 
     std::uint32_t call(const command& c) {
         ++sequence_;
+        if (c.op == operation::announce) refused_since_gathered_.store(true, std::memory_order_relaxed);
         if (log_.write != nullptr) log_.write(log_.context, {.sequence = sequence_, .what = c, .became = {}});
         return apply(machine_, c, [this](const change& made) { note(made); });
     }
@@ -179,7 +190,8 @@ class arbiter final : public judged_by, allot::detail::judge {
     std::deque<detail::task_record> tasks_;     // by id
     task_stats ended_;                          // of tasks that have ended
     std::uint64_t sequence_ = 0, tasks_so_far_ = 0, threads_so_far_ = 0;
-    std::atomic<bool> signals_due_{false};
+    bool is_unused_ = true; // no scope has begun, so nothing has cut free memory
+    std::atomic<bool> signals_due_{false}, refused_since_gathered_{false};
     const log_sink log_;
     const time_span longest_wait_;
 };

@@ -40,7 +40,7 @@ inline void arbiter::check_ends_last() const noexcept {
         if (machine_.tasks()[id].used) report_misuse({.kind = misuse::living_task, .task = tasks_[id].name});
     for (const machine::resource& r : machine_.resources())
         if (r.used) report_misuse({.kind = misuse::living_task});
-    if (roots.any()) report_misuse({.kind = misuse::living_root});
+    if (!roots.empty()) report_misuse({.kind = misuse::living_root});
 }
 // "thread 3 is blocked: waits for 64 KiB (host)". Requires the lock.
 inline void arbiter::write_thread(text_writer& out, thread_id id) const noexcept {

@@ -25,11 +25,11 @@ enum class operation : std::uint8_t {
     end_resource,
     hold,
     let_go,
-    step,     // detail: event
-    announce, // detail: memory_kind
-    fail,     // detail: 1 if a limit of its task alone refuses
-    wait,     // detail: waits_for
-    enter_scope,
+    step,        // detail: event
+    announce,    // detail: memory_kind
+    fail,        // detail: 1 if a limit of its task alone refuses
+    wait,        // detail: waits_for
+    enter_scope, // detail: 1 if free memory is whole again
     bar,         // detail: 1 while it must not be rolled back
     leave_scope, // detail: 1 if its work is done
     freed,       // detail: memory_kind
@@ -78,7 +78,7 @@ template <class Sink> std::uint32_t apply(machine& m, const command& c, Sink sin
     case operation::announce: return m.announce(c.thread, static_cast<memory_kind>(c.detail), c.bytes, sink);
     case operation::fail: return m.fail(c.thread, c.detail != 0, sink);
     case operation::wait: return m.wait(c.thread, static_cast<waits_for>(c.detail), c.on, sink), 1;
-    case operation::enter_scope: return m.enter_scope(c.thread), 1;
+    case operation::enter_scope: return m.enter_scope(c.thread, c.detail != 0), 1;
     case operation::bar: return m.bar(c.thread, c.detail != 0), 1;
     case operation::leave_scope: return m.leave_scope(c.thread, c.detail != 0, c.free, sink), 1;
     case operation::freed: return m.freed(static_cast<memory_kind>(c.detail), c.free, sink), 1;

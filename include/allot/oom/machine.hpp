@@ -154,8 +154,12 @@ class machine : public situation {
         threads_[id].on = on;
         decide(sink);
     }
-    void enter_scope(thread_id id) noexcept {
-        if (threads_[id].scopes++ == 0) begin_attempt(id);
+    /// `gathered`: free memory is whole again, as it is where a thread is woken or splits. Else the attempt that begins
+    /// does not count as one alone: pieces that others have cut may be too small for it.
+    void enter_scope(thread_id id, bool gathered = true) noexcept {
+        if (threads_[id].scopes++ != 0) return;
+        begin_attempt(id);
+        if (!gathered) threads_[id].alone_of_all.began = 0;
     }
     /// While `now`, the thread must not be rolled back, though it is in a scope.
     void bar(thread_id id, bool now) noexcept { threads_[id].barred += now ? 1U : UINT32_MAX; }

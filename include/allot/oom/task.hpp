@@ -179,14 +179,19 @@ class task_thread {
 
     // For retry scopes.
     void enter_scope() noexcept {
+        const bool gathered =
+            by_.refused_since_gathered_.load(std::memory_order_relaxed) && !is_in_scope() && gather_if_alone();
         const allot::detail::lock_guard hold(by_.lock_);
-        by_.call({.op = operation::enter_scope, .thread = id_});
+        const bool whole = std::exchange(by_.is_unused_, false) || gathered;
+        by_.call({.op = operation::enter_scope, .detail = whole, .thread = id_});
         if (by_.machine_[id_].scopes == 1) note_attempt();
     }
     void leave_scope(bool done, std::size_t free) noexcept {
         by_.act({.op = operation::leave_scope, .detail = done, .thread = id_, .free = free});
     }
+    // What the last attempt took is free.
     void begin_attempt() noexcept {
+        (void)gather_if_alone();
         const allot::detail::lock_guard hold(by_.lock_);
         note_attempt();
     }
@@ -202,6 +207,15 @@ class task_thread {
     friend arbiter;
     friend scoped_wait;
 
+    // Whether free memory is whole now.
+    bool gather_if_alone() noexcept {
+        {
+            const allot::detail::lock_guard hold(by_.lock_);
+            if (!by_.machine_.is_alone(id_)) return false;
+        }
+        by_.gather();
+        return true;
+    }
     // Requires the arbiter's lock, as the next three.
     void note_attempt() noexcept {
         record_->attempt_at = sys::fine_clock::now();

@@ -1,8 +1,9 @@
 // Objects of a process that return memory which was not used for a time, so that requests of one of them return the
 // memory of others that sit idle: retain::idle has no thread.
 //
-// Requests do a step for the others in turn. Invariant: an owner that has left is not called. Cost: 24 bytes, and a
-// lock per request that looks for others; one that finds the lock taken looks for none. Threads: any.
+// Requests do a step for the others in turn; an arbiter has all of its roots return what is unused. Invariant: an owner
+// that has left is not called. Cost: 40 bytes, and a lock per request that looks for others; one that finds the lock
+// taken looks for none. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
@@ -42,11 +43,16 @@ class idle_owner {
     friend class idle_owners;
     list_hook<idle_owner> place_;
     std::uint32_t calls_ = 0; // that run
+    std::uint64_t round_ = 0; // the last one that called it
 };
 
 class idle_owners {
   public:
     constexpr idle_owners() = default;
+    bool empty() const noexcept {
+        const lock_guard hold(lock_);
+        return owners_.first() == nullptr;
+    }
     idle_owners(const idle_owners&) = delete;
     idle_owners& operator=(const idle_owners&) = delete;
 
@@ -83,6 +89,20 @@ class idle_owners {
         return 0;
     }
 
+    // Calls each that is in the list now.
+    void return_some_of_all() noexcept {
+        std::uint64_t now = 0;
+        {
+            const lock_guard hold(lock_);
+            now = ++rounds_;
+        }
+        while (idle_owner* const it = begin_call_before(now)) {
+            static_cast<void>(it->return_some());
+            const lock_guard hold(lock_);
+            --it->calls_;
+        }
+    }
+
   private:
     // Null if there is no other.
     idle_owner* take_next(const idle_owner& own) noexcept {
@@ -95,14 +115,25 @@ class idle_owners {
                 }
         return nullptr;
     }
+    // One that no round since `now` has called; null: none is left.
+    idle_owner* begin_call_before(std::uint64_t now) noexcept {
+        const lock_guard hold(lock_);
+        idle_owner* it = owners_.first();
+        while (it != nullptr && it->round_ >= now) it = owners_.after(*it);
+        if (it == nullptr) return nullptr;
+        it->round_ = now;
+        ++it->calls_;
+        return it;
+    }
     bool is_called(const idle_owner& o) noexcept {
         const lock_guard hold(lock_);
         return o.calls_ != 0;
     }
 
-    spin_lock lock_;
+    mutable spin_lock lock_;
     intrusive_list<idle_owner, &idle_owner::place_> owners_;
     idle_owner* next_ = nullptr;
+    std::uint64_t rounds_ = 0;
 };
 
 // The entry of an object with trim_idle(). Empty where Idle is false.

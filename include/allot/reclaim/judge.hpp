@@ -10,9 +10,9 @@
 #include <allot/core/charge_status.hpp>
 #include <allot/core/memory_kind.hpp>
 #include <allot/core/text.hpp>
+#include <allot/reclaim/idle_owners.hpp>
 #include <allot/sys/parking.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -76,27 +76,9 @@ class judged_thread {
     ~judged_thread() = default;
 };
 
-// Counts the root accounts that have a judge, so that a judge that ends before them is reported. Checked builds only.
-#if ALLOT_CHECKED
-class judged_roots {
-  public:
-    void add(int by) noexcept { n_.fetch_add(by, std::memory_order_relaxed); }
-    bool any() const noexcept { return n_.load(std::memory_order_relaxed) != 0; }
-
-  private:
-    std::atomic<int> n_{0};
-};
-#else
-class judged_roots {
-  public:
-    constexpr void add(int) noexcept {}
-    static constexpr bool any() noexcept { return false; }
-};
-#endif
-
 class judge {
   public:
-    ALLOT_NO_UNIQUE_ADDRESS judged_roots roots;
+    idle_owners roots; // the accounts that were given it
 
     // The calling thread, if the judge knows it; else null.
     virtual judged_thread* this_thread() noexcept = 0;

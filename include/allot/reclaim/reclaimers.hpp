@@ -109,6 +109,13 @@ class reclaimers {
              [](reclaimer& it) { return it.settle_waits(), false; });
     }
 
+    // Idle memory that counts at the level is returned, though nothing was refused. As serve() else.
+    template <class Level> void return_idle(const Level& level, sys::mutex& mutex) noexcept {
+        const shortage none{.why = {}, .most_cost = reclaimer::idle};
+        bool freed = false;
+        each(level, none, nullptr, mutex, true, [&](reclaimer& it) { return call(it, level, none, freed), false; });
+    }
+
   private:
     static constexpr unsigned max_in_vain = 8; // passes after which others have taken what was freed
 

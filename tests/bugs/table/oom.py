@@ -63,6 +63,22 @@ BUGS = {
         "unit/oom/machine.cpp",
         "takes_part(t, of) && (!is_stuck(t) || t.state == thread_state::blocked))",
         "takes_part(t, of) && t.state == thread_state::blocked)"),
+    "first_attempt_in_cut_memory_counts_as_alone": bug(
+        "unit/oom/machine.cpp",
+        "if (!gathered) threads_[id].alone_of_all.began = 0;",
+        ""),
+    "memory_is_not_gathered_before_an_attempt_alone": bug(
+        "unit/oom/device.cpp",
+        "roots.return_some_of_all();",
+        ""),
+    "round_of_idle_owners_ends_at_the_first": bug(
+        "unit/reclaim/idle_owners.cpp",
+        "while (idle_owner* const it = begin_call_before(now)) {",
+        "if (idle_owner* const it = begin_call_before(now)) {"),
+    "gathering_waits_for_no_stream": bug(
+        "unit/oom/device.cpp",
+        "return trying_of_this_thread != nullptr || gathers_on_this_thread;",
+        "return trying_of_this_thread != nullptr;"),
     "inner_part_gives_the_budget_again": bug(
         "unit/oom/machine.cpp",
         "if (t.scopes != 0) return; // a rollback begins the outermost scope again",
@@ -284,7 +300,7 @@ BUGS = {
         "retry_scope** at = &innermost;"),
     "arbiter_ends_unseen_before_its_accounts": bug(
         "death/tasks.cpp",
-        "if (roots.any()) report_misuse({.kind = misuse::living_root});",
+        "if (!roots.empty()) report_misuse({.kind = misuse::living_root});",
         ""),
     "thread_works_for_the_id_of_another_arbiters_task": bug(
         "unit/oom/misuse.cpp",

@@ -197,7 +197,7 @@ BUGS = {
         "return false;"),
     "woken_request_does_not_wait_for_the_device": bug(
         "unit/reclaim/waiting_products.cpp",
-        "if (trying_of_this_thread != nullptr) (void)wait_for_frees();",
+        "if (waits) (void)wait_for_frees();",
         ""),
     "empty_pages_wake_nobody": bug(
         "unit/reclaim/waiting_products.cpp",

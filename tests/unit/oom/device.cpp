@@ -6,8 +6,11 @@
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/state_machine.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <deque>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -35,6 +38,8 @@ struct both_kinds {
     arbiter tasks{{}, events.sink()};
     account host{name{"host"}, limit{100}, tasks}, device{name{"device"}, limit{16_MiB}, tasks.device()};
     allocator gpu{m.api, device, unheard};
+
+    explicit both_kinds(allot::device::simulator_options o = {}) : m{o} {}
 
     ~both_kinds() {
         CHECK(events.check(tasks.rules()) == event_log::consistent);
@@ -152,4 +157,38 @@ TEST_CASE("a request that never fits keeps its kind", "[oom]") {
     CHECK_THROWS_AS((block{all, 32_MiB}), allot::split_and_retry_out_of_memory);
     CHECK(all.tasks.now()[here.id()].memory == allot::memory_kind::device);
     CHECK(all.tasks.now()[here.id()].bytes >= 32_MiB);
+}
+
+TEST_CASE("an attempt alone finds the device's memory whole, whatever streams have cut it", "[oom]") {
+    for (unsigned seed = 1; seed != 60; ++seed) {
+        both_kinds all{{.execution = allot::device::execution::delayed}};
+        std::mt19937 random{seed};
+        const auto some = [&](std::size_t most) { return 1 + random() % most; };
+        std::vector<std::pair<void*, allot::device::simulated::stream_type>> cut;
+        for (int i = 0; i != 60; ++i) { // no task's: nobody is refused
+            const auto on = random() % 2 == 0 ? all.m.a : all.m.b;
+            const std::size_t bytes = some(4_MiB);
+            if (void* const p = all.gpu.try_allocate(bytes, on)) {
+                all.m.writes(on, p, bytes);
+                cut.emplace_back(p, on);
+            }
+            if (cut.empty() || random() % 3 == 0) continue;
+            std::swap(cut[random() % cut.size()], cut.back());
+            all.gpu.deallocate(cut.back().first, cut.back().second);
+            cut.pop_back();
+        }
+        for (const auto& [p, on] : cut) all.gpu.deallocate(p, on);
+        task query{all.tasks, "query"};
+        const task_thread here{query};
+        with_retry_no_split([] {}); // a scope that took nothing
+        CHECK_NOTHROW(with_retry_no_split([&] {
+            std::mt19937 same{seed};
+            std::deque<block> taken;
+            for (std::size_t left = 12_MiB; left != 0;) {
+                const std::size_t next = std::min<std::size_t>(left, 1 + same() % 4_MiB);
+                taken.emplace_back(all, next);
+                left -= next;
+            }
+        }));
+    }
 }

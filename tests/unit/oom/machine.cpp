@@ -595,3 +595,14 @@ TEST_CASE("a scope inside another wakes no others at its end", "[oom]") {
     CHECK(all.leaves(0) == "");
     CHECK(all.leaves(0) == "1 woken");
 }
+
+TEST_CASE("a first attempt in cut memory is made once more before it splits", "[oom]") {
+    for (const bool gathered : {true, false}) {
+        tasks_of t;
+        const thread_id it = t.add_thread(t.add_task(), thread_kind::dedicated, false);
+        t.all.enter_scope(it, gathered);
+        CHECK(t.fails(it) == "0 tries_alone");
+        CHECK(t.fails(it) == "0 rolled_back");
+        CHECK(t.sleeps(it) == (gathered ? "0 split" : "0 tries_alone"));
+    }
+}

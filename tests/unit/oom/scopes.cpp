@@ -215,7 +215,7 @@ TEST_CASE("work without an input: its result, whatever it is, or a final error",
                        t.take(60);
                    });
                }),
-               ContainsSubstring("attempts: 1;"));
+               ContainsSubstring("attempts: 2;"));
 }
 
 TEST_CASE("a state is restored where the attempt begins again, and only there", "[oom]") {
@@ -516,7 +516,7 @@ TEST_CASE("bodies and split functions are not copied, and time lost is that of t
         with_retry_no_split(inner);
     };
     with_retry(inputs, split, outer);
-    CHECK(t.query.stats().rollbacks == 1);
+    CHECK(t.query.stats().rollbacks == 2);
     CHECK(t.query.stats().lost_ns >= 3'000'000);
 }
 

@@ -50,6 +50,23 @@ TEST_CASE("others are called in turn, until one returns memory", "[reclaim][reta
     all.remove(e[0]);
 }
 
+TEST_CASE("a round calls each once, whether it returns memory or not", "[reclaim][retain]") {
+    idle_owners all;
+    CHECK(all.empty());
+    all.return_some_of_all();
+    object o[3];
+    entry e[3]{entry{o[0]}, entry{o[1]}, entry{o[2]}};
+    for (entry& one : e) all.add(one);
+    CHECK_FALSE(all.empty());
+    o[1].has = 2;
+    for (std::size_t round = 1; round != 3; ++round) {
+        all.return_some_of_all();
+        for (const object& one : o) CHECK(one.calls == round);
+    }
+    for (entry& one : e) all.remove(one);
+    CHECK(all.empty());
+}
+
 TEST_CASE("an owner that leaves waits for a call of it", "[reclaim][retain]") {
     struct slow_object {
         std::atomic<bool> called{false}, leaves{false}, alive{true}, late{false};
@@ -96,7 +113,7 @@ TEST_CASE("owners come and leave beside requests", "[reclaim][retain]") {
     std::thread requests{[&] {
         short_object own;
         idle_entry<short_object, true> e{own};
-        while (!ends) late += all.return_some_of_others(e, 8);
+        while (!ends) late += all.return_some_of_others(e, 8), all.return_some_of_all();
     }};
     std::thread other{comes_and_leaves};
     comes_and_leaves();
