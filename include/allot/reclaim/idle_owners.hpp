@@ -2,7 +2,7 @@
 // memory of others that sit idle: retain::idle has no thread.
 //
 // Requests do a step for the others in turn; an arbiter has all of its roots return what is unused. Invariant: an owner
-// that has left is not called. Cost: 40 bytes, and a lock per request that looks for others; one that finds the lock
+// that has left is not called. Cost: 32 bytes, and a lock per request that looks for others; one that finds the lock
 // taken looks for none. Threads: any.
 #pragma once
 
@@ -43,7 +43,7 @@ class idle_owner {
     friend class idle_owners;
     list_hook<idle_owner> place_;
     std::uint32_t calls_ = 0; // that run
-    std::uint64_t round_ = 0; // the last one that called it
+    std::uint32_t round_ = 0; // the last one that called it
 };
 
 class idle_owners {
@@ -58,6 +58,7 @@ class idle_owners {
 
     void add(idle_owner& o) noexcept {
         const lock_guard hold(lock_);
+        o.round_ = rounds_;
         owners_.add(o);
     }
     // Waits for calls of it by other threads.
@@ -91,7 +92,7 @@ class idle_owners {
 
     // Calls each that is in the list now.
     void return_some_of_all() noexcept {
-        std::uint64_t now = 0;
+        std::uint32_t now = 0;
         {
             const lock_guard hold(lock_);
             now = ++rounds_;
@@ -116,10 +117,10 @@ class idle_owners {
         return nullptr;
     }
     // One that no round since `now` has called; null: none is left.
-    idle_owner* begin_call_before(std::uint64_t now) noexcept {
+    idle_owner* begin_call_before(std::uint32_t now) noexcept {
         const lock_guard hold(lock_);
         idle_owner* it = owners_.first();
-        while (it != nullptr && it->round_ >= now) it = owners_.after(*it);
+        while (it != nullptr && static_cast<std::int32_t>(it->round_ - now) >= 0) it = owners_.after(*it);
         if (it == nullptr) return nullptr;
         it->round_ = now;
         ++it->calls_;
@@ -133,7 +134,7 @@ class idle_owners {
     mutable spin_lock lock_;
     intrusive_list<idle_owner, &idle_owner::place_> owners_;
     idle_owner* next_ = nullptr;
-    std::uint64_t rounds_ = 0;
+    std::uint32_t rounds_ = 0;
 };
 
 // The entry of an object with trim_idle(). Empty where Idle is false.
