@@ -13,9 +13,21 @@
 #include <allot/core/type_name.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <new>
 #include <type_traits>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
+
+/// How compaction moves a row that holds a T: not at all, as bytes, or by its move constructor. Specialize it for types
+/// that are not trivially copyable: template <> inline constexpr auto allot::relocation_of<mine> = ...;
+enum class relocation : std::uint8_t { none, bytes, moved };
+template <class T>
+inline constexpr relocation relocation_of = std::is_trivially_copyable_v<T> ? relocation::bytes : relocation::none;
+
+/// The value of row_type::relocate for rows that are moved as bytes. It is not called.
+inline void relocate_bytes(void*, void*) noexcept {}
 
 /// Describes rows of one type.
 struct row_type {
@@ -23,6 +35,9 @@ struct row_type {
     void (*destroy)(void*) noexcept = nullptr; // null: nothing to destroy
     std::size_t align = 0;                     // bytes; 0: the heap's, 8, or 4 in a packed heap
     row_check check = row_check::none;         // 4 bytes of each row's capacity; needs link counts
+    // Makes the memory `to` the row that is at `from`, which is none from then on. Null: compaction does not move rows.
+    // Called without a lock; must not use the manager.
+    void (*relocate)(void* to, void* from) noexcept = destroy == nullptr ? &relocate_bytes : nullptr;
 
     static constexpr std::size_t max_align = 4096;
 
@@ -39,12 +54,20 @@ inline constexpr row_type untyped_of_16{.align = 16};
 
 template <class T> void destroy_row(void* row) noexcept { static_cast<T*>(row)->~T(); }
 
+template <class T> void relocate_row(void* to, void* from) noexcept {
+    static_assert(std::is_nothrow_move_constructible_v<T>, "allot: a row is moved by a constructor that may not throw");
+    ::new (to) T(std::move(*static_cast<T*>(from)));
+    static_cast<T*>(from)->~T();
+}
+
 template <class T> constexpr row_type make_row_type() noexcept {
     static_assert(std::is_object_v<T> && !std::is_array_v<T>,
                   "allot: a row must hold an object that is not an array: use a class or scalar type");
     static_assert(alignof(T) <= row_type::max_align, "allot: rows are aligned to 4096 bytes at most");
     row_type type{type_name_c_str<T>(), nullptr, alignof(T) < 4 ? 4 : alignof(T)};
     if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = &destroy_row<T>;
+    if constexpr (relocation_of<T> == relocation::none) type.relocate = nullptr;
+    if constexpr (relocation_of<T> == relocation::moved) type.relocate = &relocate_row<T>;
     return type;
 }
 

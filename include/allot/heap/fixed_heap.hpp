@@ -215,6 +215,21 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         });
     }
 
+    std::size_t begin_moves() noexcept override {
+        const detail::lock_guard hold(lock_);
+        return pages_.begin_moves(cut_.capacity);
+    }
+    void end_moves() noexcept override {
+        this->marked = 0;
+        const detail::lock_guard hold(lock_);
+        pages_.end_moves();
+    }
+    std::size_t exchange(std::byte* const* old, std::size_t n, std::byte** slots, std::size_t most) noexcept override {
+        const detail::lock_guard hold(lock_);
+        if (n != 0) put_locked(old, n);
+        return most != 0 ? pages_.claim_target([&](page& p) { return this->claim_for_moves(p, slots, most); }) : 0;
+    }
+
     void visit_rows(row_visitor visit, void* context) noexcept override { config_.visit_rows(*this, visit, context); }
 
     const row_ops* kind() const noexcept override { return config_.ops; }
@@ -251,7 +266,7 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         return leaving.give();
     }
 
-    std::size_t pages() noexcept {
+    std::size_t pages() noexcept override {
         const detail::lock_guard hold(lock_);
         return pages_.size();
     }

@@ -72,6 +72,17 @@ class heap_base {
     // Frees the slots of the shared caches to their pages. Waits for threads that release a row into one.
     virtual void flush_shared() noexcept = 0;
 
+    // ---- compaction (row/row_mover.hpp), one at a time in a group ----
+    // Chooses the pages to be emptied; returns the number of those with slots that stay. Until end_moves() no slot of
+    // the chosen is claimed, but where there is no other.
+    virtual std::size_t begin_moves() noexcept = 0;
+    virtual void end_moves() noexcept = 0;
+    // Frees n slots, then takes up to `most` on pages that stay; returns their number.
+    virtual std::size_t exchange(std::byte* const* old, std::size_t n, std::byte** slots,
+                                 std::size_t most) noexcept = 0;
+    std::size_t marked = 0; // rows that may move
+    virtual std::size_t pages() noexcept = 0;
+
     // No handle, row, page or cache of a user, and no damage to report: closed, and not needed any more.
     virtual bool is_idle() noexcept = 0;
     // A handle of it, or a cache of a local handle, exists.

@@ -45,7 +45,9 @@ struct alignas(64) heaplet : page_header {
     std::atomic<heaplet*> empty_link{nullptr};
     list_hook<heaplet> in_ready;
     list_hook<heaplet> in_all;
-    bool is_ready = false; // in the heap's list of ready pages
+    bool is_ready = false;               // in the heap's list of ready pages
+    std::atomic<bool> is_emptied{false}; // a compaction moves its rows to other pages; written under the heap's lock
+    std::uint32_t marked = 0;            // rows that the compaction may move
 
     alignas(64) free_slots<Slots, Guard> slots;
     std::atomic<std::uint32_t> fresh{0};

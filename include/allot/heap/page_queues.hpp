@@ -64,7 +64,8 @@ template <class Page> class page_queues {
     template <class Claim> std::size_t claim_any(Claim claim_from) noexcept {
         std::size_t listed = 0;
         const auto list_if_freed = [&](Page& p) {
-            if (p.freed() > 0 && p.state.try_list()) make_ready(p), ++listed;
+            if (p.freed() > 0 && (p.state.try_list() || p.is_emptied.exchange(false, std::memory_order_relaxed)))
+                make_ready(p), ++listed;
             return listed == 4;
         };
         locked_frees_.find(list_if_freed, 8);
@@ -125,6 +126,52 @@ template <class Page> class page_queues {
         return dropped;
     }
 
+    // ---- compaction -------------------------------------------------------------------------------------------------
+
+    // Chooses the pages to be emptied, so that what has space stays in as few as possible: pages with slots that cannot
+    // leave, then the fullest. They are in no list, and marked as listed, so that no releaser lists them: no slot of
+    // them is claimed, but by claim_any(), and they are not collected. Returns the pages with slots that cannot leave.
+    std::size_t begin_moves(std::uint32_t capacity) noexcept {
+        while (find_due()) continue;
+        drain_space();
+        constexpr std::size_t degrees = 128; // of fullness
+        std::size_t pages[degrees + 1] = {}, used = 0, pinned = 0;
+        const auto degree_of = [capacity](const Page& p) { return std::size_t{p.marked} * degrees / capacity; };
+        for_each([&](Page& p) {
+            const std::size_t n = used_of(p);
+            used += n;
+            if (n != p.marked || p.is_broken()) ++pinned;
+            else ++pages[degree_of(p)];
+        });
+        const std::size_t least = (used + capacity - 1) / capacity;
+        std::size_t stay = least > pinned ? least - pinned : 0, degree = degrees;
+        while (degree != 0 && stay > pages[degree]) stay -= pages[degree--];
+        for_each([&](Page& p) { // of the lowest degree that stays, the first ones
+            if (used_of(p) != p.marked || p.is_broken() || degree_of(p) > degree) return;
+            if (degree_of(p) == degree && stay != 0) --stay;
+            else begin_to_empty(p);
+        });
+        return pinned;
+    }
+    // The pages are listed again; those that are empty can be collected.
+    void end_moves() noexcept {
+        for_each([&](Page& p) {
+            p.marked = 0;
+            if (p.is_emptied.exchange(false, std::memory_order_relaxed)) make_ready(p);
+        });
+    }
+    // Calls claim_from(page) on pages that stay, from where the last call ended, until one yields slots; 0: none has.
+    template <class Claim> std::size_t claim_target(Claim claim_from) noexcept {
+        for (std::size_t i = 0; i <= size_; ++i, target_at_ = all_.after(*target_at_)) {
+            if (target_at_ == nullptr) target_at_ = all_.first();
+            if (target_at_ == nullptr) return 0;
+            Page& p = *target_at_;
+            if (p.is_emptied.load(std::memory_order_relaxed) || p.is_broken()) continue;
+            if (const std::size_t got = claim_from(p)) return got;
+        }
+        return 0;
+    }
+
     std::size_t size() const noexcept { return size_; }
     template <class Visit> void for_each(Visit visit) noexcept {
         for (Page* p = all_.first(); p != nullptr; p = all_.after(*p)) visit(*p);
@@ -159,6 +206,16 @@ template <class Page> class page_queues {
             else make_ready(p);
         }
         return 0;
+    }
+    static std::size_t used_of(const Page& p) noexcept {
+        const std::int64_t n = p.used();
+        return n > 0 ? static_cast<std::size_t>(n) : 0;
+    }
+    void begin_to_empty(Page& p) noexcept {
+        if (&p == current_) current_ = nullptr;
+        else if (p.is_ready) make_unready(p);
+        else if (!p.state.try_list()) return; // a releaser is about to list it
+        p.is_emptied.store(true, std::memory_order_relaxed);
     }
     // Moves the page's locked frees to its state word. True: the page became empty.
     bool flush(Page& p) noexcept {
@@ -196,6 +253,7 @@ template <class Page> class page_queues {
     void remove(Page& p) noexcept {
         if (walk_at_ == &p) walk_at_ = all_.after(p);
         if (search_at_ == &p) search_at_ = all_.after(p);
+        if (target_at_ == &p) target_at_ = all_.after(p);
         if (locked_frees_.has(p)) locked_frees_.remove(p);
         all_.remove(p);
         --size_;
@@ -221,6 +279,7 @@ template <class Page> class page_queues {
     pages_with_locked_frees<Page> locked_frees_;
     Page* walk_at_ = nullptr;   // next page of the walk; null: the first page
     Page* search_at_ = nullptr; // the same of claim_any()
+    Page* target_at_ = nullptr; // the same of claim_target()
     std::size_t size_ = 0;
 
     // For releasers without the lock.

@@ -98,6 +98,17 @@ class slot_supply : public heap_base,
         return first;
     }
 
+    // Freed slots of the page, then untouched ones: up to n in all. Requires lock_.
+    std::size_t claim_for_moves(page& p, std::byte** out, std::size_t n) noexcept {
+        std::size_t got = p.freed() > 0 ? claim_freed(p, out, n) : 0;
+        const std::size_t untouched = cut_.capacity - p.fresh.load(std::memory_order_relaxed);
+        const auto more = static_cast<std::uint32_t>(untouched < n - got ? untouched : n - got);
+        if (more == 0 || p.is_broken()) return got;
+        std::byte* row = begin_slots(p, more);
+        for (std::uint32_t i = 0; i != more; ++i, row += cut_.stride) out[got++] = row;
+        return got;
+    }
+
     // Frees n slots without the lock. Never waits.
     void put(std::byte* const* rows, std::size_t n, deferred_type& deferred) noexcept {
         deferred.sweep(count_callback());

@@ -354,7 +354,14 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         provider_.give(run, pages);
     }
 
-    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};
+    static row_moves mark(page_header& h, std::byte*, const void* manager) noexcept {
+        const bool own = static_cast<huge_header&>(h).context->manager == manager;
+        return own ? row_moves::pinned : row_moves::not_live;
+    }
+    static heap_base* leaves(page_header&, std::byte*, const void*) noexcept { return nullptr; }
+
+    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize,
+                                 &seal, &check,   &mark,      &leaves,   nullptr};
 
     page_provider& provider_;
     row_context& context_;

@@ -20,6 +20,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -186,6 +187,17 @@ template <class Set> class row_manager {
         core_.heaps().for_each([](heap_base& heap) { heap.report_found_damage(); });
         core_.pages().record(watch_event::reclaimed, bytes);
         return bytes;
+    }
+    /// Moves rows out of sparse pages into as few as possible, puts their new addresses into the span, and returns the
+    /// pages that are empty then, as release_empty_pages() does. Rows with several links stay, and those whose type has
+    /// no row_type::relocate. Needs no memory, and never fails. Moves no huge row.
+    /// Requires: each row is in the span once, no other thread uses it, and nothing else has its address. Other threads
+    /// may use all other rows. One thread at a time; others wait.
+    /// Returns: what was done. Complexity: linear in the rows of the span and the pages held.
+    compaction compact(std::span<void*> rows, const compaction_budget& budget = {}) noexcept
+        requires(policies::host_touches_rows)
+    {
+        return core_.compact(rows, budget);
     }
     /// Returns: bytes charged now: pages held x page size.
     std::size_t used() const noexcept

@@ -7,10 +7,13 @@
 
 #include <allot/config.hpp>
 #include <allot/heap/page_header.hpp>
+#include <allot/row/compaction.hpp>
 
 #include <cstddef>
 
 namespace allot::inline ALLOT_ABI {
+
+class heap_base;
 
 struct row_ops {
     void (*link)(page_header& page, std::byte* row) noexcept;
@@ -20,6 +23,10 @@ struct row_ops {
     void (*finalize)(page_header& page, std::byte* row) noexcept;
     void (*seal)(page_header& page, std::byte* row) noexcept;
     bool (*check)(page_header& page, std::byte* row) noexcept;
+    // Compaction (row/row_mover.hpp). `manager`: rows of others are taken for none.
+    detail::row_moves (*mark)(page_header& page, std::byte* row, const void* manager) noexcept;
+    heap_base* (*leaves)(page_header& page, std::byte* row, const void* manager) noexcept; // null: the row stays
+    void (*move)(page_header& page, std::byte* row, std::byte* to) noexcept;
 };
 
 } // namespace allot::inline ALLOT_ABI

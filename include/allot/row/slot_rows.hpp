@@ -262,7 +262,59 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return good;
     }
 
-    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize, &seal, &check};
+    // ---- compaction ---------------------------------------------------------------------------------------------
+
+    static row_moves can_move(page& p, std::byte* row, const void* manager) noexcept {
+        if (context_of(p).manager != manager || !is_start(p, row)) return row_moves::not_live;
+        if constexpr (counting::counts) {
+            const std::uint32_t now = counting::word(p, row).load();
+            if (!link_word::is_row(now)) return row_moves::not_live;
+            if ((now & link_word::link_bits) != 1) return row_moves::shared;
+        }
+        const row_type* const type = type_of(p, row);
+        return type == nullptr || type->relocate != nullptr ? row_moves::yes : row_moves::pinned;
+    }
+    static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
+        page& p = static_cast<page&>(h);
+        const row_moves now = can_move(p, row, manager);
+        if (now == row_moves::yes) ++p.marked, ++heap_of(p).marked;
+        return now;
+    }
+    static heap_base* leaves(page_header& h, std::byte* row, const void* manager) noexcept {
+        page& p = static_cast<page&>(h);
+        const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
+        return is_emptied && can_move(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
+    }
+    // `to` is a free slot of the same heap. The row's flags and seal move along; canaries stay.
+    static void move(page_header& h, std::byte* row, std::byte* to) noexcept {
+        if constexpr (Place::out_of_band) return; // the host does not touch the rows
+        page& p = static_cast<page&>(h);
+        const std::size_t bytes = usable_bytes(p.cut);
+        const row_type* const type = type_of(p, row);
+        sys::unpoison(to, bytes);
+        [[maybe_unused]] std::uint32_t state = 0;
+        if constexpr (counting::counts) state = counting::word(p, row).load();
+        const bool is_object = type != nullptr && type->relocate != &relocate_bytes &&
+                               (type->destroy == nullptr || (state & link_word::constructed) != 0);
+        if (!is_object) std::memcpy(to, row, bytes);
+        else type->relocate(to, row);
+        if constexpr (counting::counts) {
+            page& into = page_at(heap_of(p).provider().arena().view(), to);
+            if (p.type == nullptr) {
+                const std::uint32_t number =
+                    std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed);
+                std::atomic_ref(*counting::type_number(into, to)).store(number, std::memory_order_relaxed);
+            }
+            if (is_object && (state & link_word::sealed) != 0) write_seal(*type, to, bytes);
+            counting::word(into, to).word.store(state, std::memory_order_relaxed);
+            counting::word(p, row).clear();
+        }
+        if constexpr (guard::wipes) sys::wipe(row, bytes);
+        poison_row(p, row);
+    }
+
+    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize,
+                                 &seal, &check,   &mark,      &leaves,   &move};
 
     // Visits the live rows; none without counts, as free slots look the same.
     template <class Visit> static void for_each_live(heap& of, Visit visit) noexcept {

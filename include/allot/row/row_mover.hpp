@@ -1,0 +1,128 @@
+// Moves rows of a span out of the pages that a compaction empties (page_queues::begin_moves).
+//
+//   mark each row on its page -> each heap chooses the pages to be emptied -> move each row that lies on one
+//
+// A row that moves is the caller's alone: it has one link, and whoever has that calls compact(). So no other thread
+// may use it, and it is copied without a lock. Slots are taken and freed in batches, under the lock of their heap.
+// Invariant: a slot that was taken holds a row, or is freed in the end. Cost: 8 KiB of stack; no memory of the heap.
+// Threads: one compaction at a time in a manager, beside any other use of it.
+// Source: the new algorithm of HPCC roxiemem's compactRows(), 2018.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/heap/heap_base.hpp>
+#include <allot/heap/page_header.hpp>
+#include <allot/page/arena.hpp>
+#include <allot/row/compaction.hpp>
+#include <allot/row/row.hpp>
+#include <allot/row/row_ops.hpp>
+#include <allot/sys/clock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class row_mover {
+  public:
+    // `manager`: rows of other ones are ignored.
+    row_mover(arena_base& arena, const void* manager, const compaction_budget& budget) noexcept
+        : arena_(arena), manager_(manager), left_(budget.rows), end_(end_of(budget.nanoseconds)) {}
+    row_mover(const row_mover&) = delete;
+    row_mover& operator=(const row_mover&) = delete;
+
+    compaction& done() noexcept { return done_; }
+
+    void mark(std::span<void* const> rows) noexcept {
+        for (void* const row : rows) {
+            page_header* const p = page_of(row);
+            switch (p != nullptr ? p->ops->mark(*p, bytes_of(row), manager_) : row_moves::not_live) {
+            case row_moves::yes: ++done_.kept; break;
+            case row_moves::shared: ++done_.shared; break;
+            case row_moves::pinned: ++done_.pinned; break;
+            case row_moves::not_live: ++done_.ignored; break;
+            }
+        }
+    }
+    void move(std::span<void*> rows) noexcept {
+        for (void*& row : rows) {
+            page_header* const p = page_of(row);
+            heap_base* const of = p != nullptr ? p->ops->leaves(*p, bytes_of(row), manager_) : nullptr;
+            if (of == nullptr) continue;
+            std::byte* const to = take(*of);
+            if (to == nullptr) {
+                if (left_ == 0) break;
+                continue; // no target of this heap has room: others took it
+            }
+            p->ops->move(*p, bytes_of(row), to);
+            batch& b = *last_;
+            b.old[b.n_old++] = bytes_of(row);
+            row = to;
+            ++done_.moved;
+            --done_.kept;
+            --left_;
+        }
+        for (batch& b : batches_) settle(b);
+    }
+
+  private:
+    static constexpr std::size_t per_batch = 64;
+    struct batch {
+        heap_base* of = nullptr;
+        std::size_t next = 0, n = 0, n_old = 0; // slots from `next` to `n` are free
+        bool is_full = false;                   // no target of the heap has room
+        std::byte* slots[per_batch];
+        std::byte* old[per_batch];
+    };
+
+    static std::byte* bytes_of(void* row) noexcept { return static_cast<std::byte*>(row); }
+    static std::uint64_t end_of(std::uint64_t nanoseconds) noexcept {
+        const std::uint64_t now = nanoseconds == UINT64_MAX ? 0 : sys::fine_clock::now();
+        return nanoseconds > UINT64_MAX - now ? UINT64_MAX : now + nanoseconds;
+    }
+    page_header* page_of(void* row) const noexcept {
+        if (row == nullptr || !arena_.contains(row)) return nullptr;
+        return page_of_row(arena_, row);
+    }
+    // A slot on a page that stays; null: none is left, or the budget is used up.
+    std::byte* take(heap_base& of) noexcept {
+        if (left_ == 0) return nullptr;
+        last_ = &batches_[(reinterpret_cast<std::uintptr_t>(&of) / alignof(std::max_align_t) / 64) % n_batches];
+        batch& b = *last_;
+        if (b.of != &of) {
+            settle(b);
+            b.of = &of;
+            b.is_full = false;
+        }
+        if (b.next == b.n) {
+            if (b.is_full) return nullptr;
+            if (end_ != UINT64_MAX && sys::fine_clock::now() >= end_) return left_ = 0, nullptr;
+            b.n = of.exchange(b.old, b.n_old, b.slots, left_ < per_batch ? left_ : per_batch);
+            b.next = b.n_old = 0;
+            if (b.n == 0) return b.is_full = true, nullptr;
+        }
+        return b.slots[b.next++];
+    }
+    // Frees what the rows have left, and the slots that were not used.
+    static void settle(batch& b) noexcept {
+        if (b.of == nullptr) return;
+        b.of->exchange(b.old, b.n_old, nullptr, 0);
+        b.of->exchange(b.slots + b.next, b.n - b.next, nullptr, 0);
+        b = batch{};
+    }
+
+    static constexpr std::size_t n_batches = 8;
+
+    arena_base& arena_;
+    const void* const manager_;
+    std::size_t left_; // rows that may be moved
+    const std::uint64_t end_;
+    compaction done_;
+    batch* last_ = nullptr;
+    batch batches_[n_batches];
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
