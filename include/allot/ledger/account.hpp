@@ -326,7 +326,7 @@ class alignas(64) account : detail::tree_node {
     void announce_unused() noexcept;
     std::uint32_t count_sleeping() const noexcept;
     void settle_waits() const noexcept; // account_charge.hpp
-    friend detail::idle_entry<account, true>;
+    friend detail::judged_root;
     std::size_t trim_idle() const noexcept; // of a root; in bytes
     enum class opening : std::uint8_t { done, wait, ask };
     opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;

@@ -55,6 +55,7 @@ inline std::size_t account::trim_idle() const noexcept {
     const std::size_t now = used();
     return now < before ? before - now : 0;
 }
+inline std::size_t detail::judged_root::return_some() noexcept { return of.trim_idle(); }
 // Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
 // request can never be granted, or was refused for another reason.
 inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {

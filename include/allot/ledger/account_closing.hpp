@@ -21,7 +21,7 @@ inline account::account(account* parent, const detail::account_arguments& reques
                         requested.grace, requested.has_valid_step() ? requested.step : 0, requested.one_thread),
       leaks_(requested.leaks) {
     tree_.judged = requested.judged;
-    if (requested.judged.by != nullptr) requested.judged.by->roots.add(tree_.idle);
+    if (requested.judged.by != nullptr) requested.judged.by->roots.add(tree_.as_root);
     if (!requested.has_valid_step()) {
         refuse_to_open(status(charge_outcome::misused, requested.step, 0, credit_step::max_bytes));
         return;
@@ -106,7 +106,7 @@ inline void account::set_closed_by(account& by) noexcept {
 }
 inline account::~account() {
     close();
-    if (tree_.judged.by != nullptr) tree_.judged.by->roots.remove(tree_.idle);
+    if (tree_.judged.by != nullptr) tree_.judged.by->roots.remove(tree_.as_root);
     if (ALLOT_LIKELY(life_.named_below() == 0) || this == &root()) return;
     const locked scope(*this);
     root().walk([&](tree_node& n) {

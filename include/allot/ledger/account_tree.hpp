@@ -36,6 +36,13 @@ struct closing_watch {
     list_hook<closing_watch> place;
 };
 
+// A root account, as its judge knows it: what no object below uses is returned.
+struct judged_root final : idle_owner {
+    explicit judged_root(account& a) noexcept : of(a) {}
+    std::size_t return_some() noexcept override; // account_charge.hpp
+    account& of;
+};
+
 struct account_tree {
     tree_lock lock;
     ALLOT_NO_UNIQUE_ADDRESS listener_dispatch listeners; // `waiting` is in its tail
@@ -49,9 +56,9 @@ struct account_tree {
     wait_list waiters;
     intrusive_list<closing_watch, &closing_watch::place> watches;
     judged_by judged;
-    idle_entry<account, true> idle; // for the judge
+    judged_root as_root;
 
-    explicit account_tree(account& root) noexcept : idle(root) {}
+    explicit account_tree(account& root) noexcept : as_root(root) {}
 
     // Accounts have been closed, or a limit is lower: requests that wait look whether that ends their wait. Requires
     // the lock.

@@ -288,18 +288,18 @@ template <class Set> class row_core {
 
     // ---- compaction -----------------------------------------------------------------------------------------------
 
-    compaction compact(std::span<void*> rows, const compaction_budget& budget) noexcept {
+    compaction compact(std::span<void*> of, const compaction_budget& budget) noexcept {
         while (compacts_.exchange(true, std::memory_order_acquire)) compacts_.wait(true, std::memory_order_relaxed);
         std::size_t returned = pages_.reclaim_all(); // caches and quarantine hold no slot from now on
         row_mover moves(arena(), context_.manager, budget);
-        moves.mark(rows);
+        moves.mark(of);
         compaction& done = moves.done();
         heaps().for_each([&](heap_base& heap) {
             if (heap.marked == 0) return;
             done.pages_before += heap.pages();
             done.pages_pinned += heap.begin_moves();
         });
-        moves.move(rows);
+        moves.move(of);
         heaps().for_each([&](heap_base& heap) {
             if (heap.marked == 0) return;
             heap.end_moves();

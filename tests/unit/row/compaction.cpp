@@ -22,6 +22,7 @@ struct canaries : allot::policies<allot::guard::canary> {};
 struct wiped : allot::policies<allot::guard::zero> {};
 struct late : allot::policies<allot::guard::quarantine<16>, allot::slots::bitmap> {};
 struct encoded : allot::policies<allot::guard::encoded> {};
+struct tenant : allot::policies<allot::page::of<allot::arena<>>> {};
 struct in_tree : allot::policies<allot::ledger::tree> {};
 
 // Rows that hold their numbers, for the sizes that a test chooses.
@@ -229,6 +230,38 @@ TEST_CASE("a seal moves with its row", "[row][compaction]") {
         CHECK(allot::check(row));
         rows.release(row);
     }
+}
+
+TEST_CASE("each row keeps its type beside others of its class", "[row][compaction]") {
+    static constexpr allot::row_type checked{.name = "checked", .check = allot::row_check::crc32c};
+    allot::row_manager<sets::plain> rows;
+    std::vector<void*> live, dropped;
+    for (int i = 0; i != 40'000; ++i)
+        (i % 9 == 0 ? live : dropped).push_back(i % 2 == 0 ? rows.allocate(60, checked) : rows.allocate(64));
+    for (void* const row : dropped) rows.release(row);
+    std::vector<std::size_t> before, after; // a check takes 4 bytes of them
+    for (void* const row : live) before.push_back(rows.capacity(row));
+    CHECK(before[0] != before[1]);
+    CHECK(rows.compact(live).moved != 0);
+    for (void* const row : live) after.push_back(rows.capacity(row));
+    CHECK(after == before);
+    for (void* const row : live) rows.release(row);
+}
+
+TEST_CASE("rows of another manager in the same arena stay", "[row][compaction]") {
+    allot::arena<> pages{allot::limit{64_MiB}};
+    numbered<tenant> n{pages}, other{pages};
+    n.add(20'000, always(64));
+    other.add(20'000, always(64));
+    n.thin_out(10);
+    other.thin_out(10);
+    const std::vector<void*> before = other.live;
+    const compaction done = n.rows.compact(other.live);
+    CHECK(done.ignored == before.size());
+    CHECK(other.live == before);
+    CHECK(n.rows.compact(n.live).moved != 0);
+    n.check();
+    other.check();
 }
 
 TEST_CASE("a budget of rows or time leaves the rest to the next call", "[row][compaction]") {
