@@ -35,7 +35,7 @@ struct row_type {
     void (*destroy)(void*) noexcept = nullptr; // null: nothing to destroy
     std::size_t align = 0;                     // bytes; 0: the heap's, 8, or 4 in a packed heap
     row_check check = row_check::none;         // 4 bytes of each row's capacity; needs link counts
-    // Makes the memory `to` the row that is at `from`, which is none from then on. Null: compaction does not move rows.
+    // Makes the memory `to` the row at `from`, whose object ends. Null: compaction does not move rows.
     // Called without a lock; must not use the manager.
     void (*relocate)(void* to, void* from) noexcept = destroy == nullptr ? &relocate_bytes : nullptr;
 

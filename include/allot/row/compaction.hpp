@@ -3,7 +3,7 @@
 //     std::vector<void*> rows = ...;                    // all rows that may move, each once
 //     allot::compaction done = manager.compact(rows);   // the vector has their new addresses
 //
-// Source: compactRows() of HPCC roxiemem, 2011; budgets, and pages chosen without memory of its own, are new.
+// Source: compactRows() of HPCC roxiemem, 2011; budgets, and a choice of pages that needs no memory, are new.
 #pragma once
 
 #include <allot/config.hpp>
@@ -13,7 +13,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Bounds of one compaction. What is not done is left as it was; a later call goes on.
+/// Bounds of one compaction. The rest is left as it was, for a later call.
 struct compaction_budget {
     std::size_t rows = SIZE_MAX;            ///< that are moved at most
     std::uint64_t nanoseconds = UINT64_MAX; ///< no row is moved later than this after the call; looked at every 64 rows

@@ -2,7 +2,7 @@
 //
 //   mark each row on its page -> each heap chooses the pages to be emptied -> move each row that lies on one
 //
-// A row that moves is the caller's alone: it has one link, and whoever has that calls compact(). So no other thread
+// A row that moves is the caller's alone: it has one link, that of the caller of compact(). So no other thread
 // may use it, and it is copied without a lock. Slots are taken and freed in batches, under the lock of their heap.
 // Invariant: a slot that was taken holds a row, or is freed in the end. Cost: 8 KiB of stack; no memory of the heap.
 // Threads: one compaction at a time in a manager, beside any other use of it.
