@@ -47,10 +47,7 @@ using allot::detail::take_refusal;
 // Bytes aligned to 32, 64, .. 4096.
 inline constexpr std::array<row_type, 8> aligned_bytes = [] {
     std::array<row_type, 8> all{};
-    for (std::size_t i = 0; i != all.size(); ++i) {
-        all[i].name = "bytes";
-        all[i].align = std::size_t{32} << i;
-    }
+    for (std::size_t i = 0; i != all.size(); ++i) all[i] = {"bytes", nullptr, std::size_t{32} << i};
     return all;
 }();
 static_assert(aligned_bytes.back().align == row_type::max_align);

@@ -26,8 +26,9 @@ enum class relocation : std::uint8_t { none, bytes, moved };
 template <class T>
 inline constexpr relocation relocation_of = std::is_trivially_copyable_v<T> ? relocation::bytes : relocation::none;
 
-/// The value of row_type::relocate for rows that are moved as bytes. It is not called.
+/// Values of row_type::relocate, which are not called: rows move as bytes; compaction does not move them.
 inline void relocate_bytes(void*, void*) noexcept {}
+inline void relocate_never(void*, void*) noexcept {}
 
 /// Describes rows of one type.
 struct row_type {
@@ -35,12 +36,16 @@ struct row_type {
     void (*destroy)(void*) noexcept = nullptr; // null: nothing to destroy
     std::size_t align = 0;                     // bytes; 0: the heap's, 8, or 4 in a packed heap
     row_check check = row_check::none;         // 4 bytes of each row's capacity; needs link counts
-    // Makes the memory `to` the row at `from`, whose object ends. Null: compaction does not move rows.
-    // Called without a lock; must not use the manager.
-    void (*relocate)(void* to, void* from) noexcept = destroy == nullptr ? &relocate_bytes : nullptr;
+    // Makes the memory `to` the row at `from`, whose object ends. Called without a lock; must not use the manager.
+    // Null: relocate_bytes, or relocate_never where there is something to destroy.
+    void (*relocate)(void* to, void* from) noexcept = nullptr;
 
     static constexpr std::size_t max_align = 4096;
 
+    constexpr bool can_move() const noexcept {
+        return relocate == nullptr ? destroy == nullptr : relocate != &relocate_never;
+    }
+    constexpr bool moves_as_bytes() const noexcept { return relocate == nullptr || relocate == &relocate_bytes; }
     constexpr std::size_t check_bytes() const noexcept { return check == row_check::none ? 0 : 4; }
 };
 
@@ -66,7 +71,7 @@ template <class T> constexpr row_type make_row_type() noexcept {
     static_assert(alignof(T) <= row_type::max_align, "allot: rows are aligned to 4096 bytes at most");
     row_type type{type_name_c_str<T>(), nullptr, alignof(T) < 4 ? 4 : alignof(T)};
     if constexpr (!std::is_trivially_destructible_v<T>) type.destroy = &destroy_row<T>;
-    if constexpr (relocation_of<T> == relocation::none) type.relocate = nullptr;
+    type.relocate = relocation_of<T> == relocation::none ? &relocate_never : &relocate_bytes;
     if constexpr (relocation_of<T> == relocation::moved) type.relocate = &relocate_row<T>;
     return type;
 }

@@ -189,8 +189,8 @@ template <class Set> class row_manager {
         return bytes;
     }
     /// Moves rows out of sparse pages into as few as possible, puts their new addresses into the span, and returns the
-    /// pages that are empty then, as release_empty_pages() does. Rows with several links stay, and those whose type has
-    /// no row_type::relocate. Needs no memory, and never fails. Moves no huge row.
+    /// pages that are empty then, as release_empty_pages() does. Rows with several links stay, and those whose type
+    /// cannot move (row_type::can_move). Needs no memory, and never fails. Moves no huge row.
     /// Requires: each row is in the span once, no other thread uses it, and nothing else has its address. Other threads
     /// may use all other rows. One thread at a time; others wait.
     /// Returns: what was done. Complexity: linear in the rows of the span and the pages held.

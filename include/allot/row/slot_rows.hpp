@@ -272,7 +272,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             if ((now & link_word::link_bits) != 1) return row_moves::shared;
         }
         const row_type* const type = type_of(p, row);
-        return type == nullptr || type->relocate != nullptr ? row_moves::yes : row_moves::pinned;
+        return type == nullptr || type->can_move() ? row_moves::yes : row_moves::pinned;
     }
     static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
@@ -294,7 +294,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         sys::unpoison(to, bytes);
         [[maybe_unused]] std::uint32_t state = 0;
         if constexpr (counting::counts) state = counting::word(p, row).load();
-        const bool is_object = type != nullptr && type->relocate != &relocate_bytes &&
+        const bool is_object = type != nullptr && !type->moves_as_bytes() &&
                                (type->destroy == nullptr || (state & link_word::constructed) != 0);
         if (!is_object) std::memcpy(to, row, bytes);
         else type->relocate(to, row);

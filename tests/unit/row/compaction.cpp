@@ -129,7 +129,7 @@ TEMPLATE_TEST_CASE("rows of many sizes move within their classes", "[row][compac
 TEST_CASE("shared, pinned, huge, foreign and dead rows stay where they are", "[row][compaction]") {
     numbered<sets::plain> n;
     numbered<sets::plain> other;
-    static constexpr allot::row_type fixed{.name = "fixed", .relocate = nullptr};
+    static constexpr allot::row_type fixed{.name = "fixed", .relocate = &allot::relocate_never};
     n.add(50'000, always(64));
     n.thin_out(5);
     void* const shared = n.live[3];
@@ -180,8 +180,8 @@ template <> inline constexpr auto allot::relocation_of<counted_object> = allot::
 template <> inline constexpr auto allot::relocation_of<holds_memory> = allot::relocation::bytes;
 
 TEST_CASE("objects are moved as their type says, and destroyed once", "[row][compaction]") {
-    static_assert(allot::row_type_of<std::vector<int>>.relocate == nullptr);
-    static_assert(allot::row_type_of<int>.relocate == &allot::relocate_bytes);
+    static_assert(!allot::row_type_of<std::vector<int>>.can_move());
+    static_assert(allot::row_type_of<int>.can_move() && allot::untyped.can_move());
     allot::row_manager<sets::plain> rows;
     std::vector<void*> live, dropped;
     for (int i = 0; i != 30'000; ++i) {
