@@ -20,11 +20,21 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// How compaction moves a row that holds a T: not at all, as bytes, or by its move constructor. Specialize it for types
-/// that are not trivially copyable: template <> inline constexpr auto allot::relocation_of<mine> = ...;
+/// How compaction moves a row that holds a T: not at all, as bytes, or by its move constructor.
 enum class relocation : std::uint8_t { none, bytes, moved };
-template <class T>
-inline constexpr relocation relocation_of = std::is_trivially_copyable_v<T> ? relocation::bytes : relocation::none;
+
+namespace detail {
+
+template <class T> constexpr relocation find_relocation() noexcept {
+    if constexpr (requires { relocation{T::row_relocation}; }) return T::row_relocation;
+    else return std::is_trivially_copyable_v<T> ? relocation::bytes : relocation::none;
+}
+
+} // namespace detail
+
+/// T::row_relocation, if T has that; else `bytes` for a type that is trivially copyable, and `none`. To be specialized
+/// for types of others: template <> inline constexpr auto allot::relocation_of<their_type> = allot::relocation::bytes;
+template <class T> inline constexpr relocation relocation_of = detail::find_relocation<T>();
 
 /// Values of row_type::relocate, which are not called: rows move as bytes; compaction does not move them.
 inline void relocate_bytes(void*, void*) noexcept {}

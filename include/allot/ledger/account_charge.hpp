@@ -51,7 +51,8 @@ inline void account::settle_waits() const noexcept {
 // Of all objects below, as far as no other thread changes what is charged meanwhile.
 inline std::size_t account::trim_idle() const noexcept {
     const std::size_t before = used();
-    tree().reclaimers.return_idle(reclaim_level{*this, [this] { return this; }}, shape());
+    const shortage s{.why = status(charge_outcome::over_limit, 0, before, limit()), .most_cost = reclaimer::idle};
+    tree().reclaimers.return_idle(reclaim_level{*this, [this] { return this; }}, s, shape());
     const std::size_t now = used();
     return now < before ? before - now : 0;
 }

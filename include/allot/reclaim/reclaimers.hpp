@@ -110,10 +110,9 @@ class reclaimers {
     }
 
     // Idle memory that counts at the level is returned, though nothing was refused. As serve() else.
-    template <class Level> void return_idle(const Level& level, sys::mutex& mutex) noexcept {
-        const shortage none{.why = {}, .most_cost = reclaimer::idle};
+    template <class Level> void return_idle(const Level& level, const shortage& s, sys::mutex& mutex) noexcept {
         bool freed = false;
-        each(level, none, nullptr, mutex, true, [&](reclaimer& it) { return call(it, level, none, freed), false; });
+        each(level, s, nullptr, mutex, true, [&](reclaimer& it) { return call(it, level, s, freed), false; });
     }
 
   private:

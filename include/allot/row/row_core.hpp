@@ -28,7 +28,6 @@
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_rows.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -286,31 +285,8 @@ template <class Set> class row_core {
     }
     living_handles& handles() noexcept { return handles_; }
 
-    // ---- compaction -----------------------------------------------------------------------------------------------
-
     compaction compact(std::span<void*> of, const compaction_budget& budget) noexcept {
-        while (compacts_.exchange(true, std::memory_order_acquire)) compacts_.wait(true, std::memory_order_relaxed);
-        std::size_t returned = pages_.reclaim_all(); // caches and quarantine hold no slot from now on
-        row_mover moves(arena(), context_.manager, budget);
-        moves.mark(of);
-        compaction& done = moves.done();
-        heaps().for_each([&](heap_base& heap) {
-            if (heap.marked == 0) return;
-            done.pages_before += heap.pages();
-            done.pages_pinned += heap.begin_moves();
-        });
-        moves.move(of);
-        heaps().for_each([&](heap_base& heap) {
-            if (heap.marked == 0) return;
-            heap.end_moves();
-            returned += heap.reclaim(true);
-            done.pages_after += heap.pages();
-        });
-        compacts_.store(false, std::memory_order_release);
-        compacts_.notify_one();
-        done.bytes_returned = returned << arena().page_shift();
-        pages_.record(watch_event::reclaimed, done.bytes_returned);
-        return done;
+        return compactor_.run(pages_, context_.manager, of, budget);
     }
 
     // ---- threads ------------------------------------------------------------------------------------------------
@@ -418,7 +394,7 @@ template <class Set> class row_core {
     mutable ledger_pages<ledger_type> pages_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
-    std::atomic<bool> compacts_{false};
+    compactor compactor_;
     threads* threads_ = nullptr;                     // heap::per_thread; null if it could not be allocated
     const void* key_ = this;                         // threads_; the address of no registry if that is null
     ALLOT_NO_UNIQUE_ADDRESS living_handles handles_; // local_rows

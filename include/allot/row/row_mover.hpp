@@ -12,12 +12,14 @@
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/page_header.hpp>
+#include <allot/heap/page_provider.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/row/compaction.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/sys/clock.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -122,6 +124,39 @@ class row_mover {
     compaction done_;
     batch* last_ = nullptr;
     batch batches_[n_batches];
+};
+
+// The compactions of a row manager, one at a time.
+class compactor {
+  public:
+    compaction run(page_provider& pages, const void* manager, std::span<void*> rows,
+                   const compaction_budget& budget) noexcept {
+        while (runs_.exchange(true, std::memory_order_acquire)) runs_.wait(true, std::memory_order_relaxed);
+        std::size_t returned = pages.reclaim_all(); // caches and quarantine hold no slot from now on
+        row_mover moves(pages.arena(), manager, budget);
+        moves.mark(rows);
+        compaction& done = moves.done();
+        pages.heaps().for_each([&](heap_base& heap) {
+            if (heap.marked == 0) return;
+            done.pages_before += heap.pages();
+            done.pages_pinned += heap.begin_moves();
+        });
+        moves.move(rows);
+        pages.heaps().for_each([&](heap_base& heap) {
+            if (heap.marked == 0) return;
+            heap.end_moves();
+            returned += heap.reclaim(true);
+            done.pages_after += heap.pages();
+        });
+        runs_.store(false, std::memory_order_release);
+        runs_.notify_one();
+        done.bytes_returned = returned << pages.arena().page_shift();
+        pages.record(watch_event::reclaimed, done.bytes_returned);
+        return done;
+    }
+
+  private:
+    std::atomic<bool> runs_{false};
 };
 
 } // namespace detail

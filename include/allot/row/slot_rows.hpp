@@ -294,8 +294,11 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         sys::unpoison(to, bytes);
         [[maybe_unused]] std::uint32_t state = 0;
         if constexpr (counting::counts) state = counting::word(p, row).load();
+        if (!is_intact(p, row)) heap_of(p).guard_row(row);
         const bool is_object = type != nullptr && !type->moves_as_bytes() &&
                                (type->destroy == nullptr || (state & link_word::constructed) != 0);
+        const bool breaks_seal = is_object && (state & link_word::sealed) != 0;
+        if (breaks_seal && !seal_fits(*type, row, bytes)) report_damage(p, misuse::broken_seal, row);
         if (!is_object) std::memcpy(to, row, bytes);
         else type->relocate(to, row);
         if constexpr (counting::counts) {
@@ -305,7 +308,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
                     std::atomic_ref(*counting::type_number(p, row)).load(std::memory_order_relaxed);
                 std::atomic_ref(*counting::type_number(into, to)).store(number, std::memory_order_relaxed);
             }
-            if (is_object && (state & link_word::sealed) != 0) write_seal(*type, to, bytes);
+            if (breaks_seal) write_seal(*type, to, bytes);
             counting::word(into, to).word.store(state, std::memory_order_relaxed);
             counting::word(p, row).clear();
         }

@@ -1,5 +1,6 @@
 // Compaction: rows of sparse pages move into few, and keep what they are.
 #include <support/catch.hpp>
+#include <support/damage.hpp>
 #include <support/row_sets.hpp>
 
 #include <allot/core/units.hpp>
@@ -164,6 +165,7 @@ TEST_CASE("shared, pinned, huge, foreign and dead rows stay where they are", "[r
 namespace {
 
 struct counted_object {
+    static constexpr auto row_relocation = allot::relocation::moved;
     static inline int alive = 0;
     explicit counted_object(int of) noexcept : n(of), self(this) { ++alive; }
     counted_object(counted_object&& o) noexcept : n(o.n), self(this) { ++alive; }
@@ -172,12 +174,11 @@ struct counted_object {
     counted_object* self;
 };
 struct holds_memory {
+    static constexpr auto row_relocation = allot::relocation::bytes;
     std::vector<int> numbers;
 };
 
 } // namespace
-template <> inline constexpr auto allot::relocation_of<counted_object> = allot::relocation::moved;
-template <> inline constexpr auto allot::relocation_of<holds_memory> = allot::relocation::bytes;
 
 TEST_CASE("objects are moved as their type says, and destroyed once", "[row][compaction]") {
     static_assert(!allot::row_type_of<std::vector<int>>.can_move());
@@ -230,6 +231,20 @@ TEST_CASE("a seal moves with its row", "[row][compaction]") {
         CHECK(allot::check(row));
         rows.release(row);
     }
+}
+
+TEST_CASE("damage is reported when a row moves, and blamed on no later row", "[row][compaction]") {
+    damage_log seen;
+    numbered<canaries> n{seen.sink()};
+    n.add(20'000, always(60));
+    n.thin_out(10);
+    const std::size_t room = n.rows.capacity(n.live[0]);
+    for (void* const row : n.live) static_cast<char*>(row)[room] ^= 1; // whichever moves
+    const compaction done = n.rows.compact(n.live);
+    CHECK(done.moved != 0);
+    CHECK(seen.all.size() == done.moved);
+    for (void* const row : n.live)
+        if (!allot::check(row)) static_cast<char*>(row)[room] ^= 1;
 }
 
 TEST_CASE("each row keeps its type beside others of its class", "[row][compaction]") {
