@@ -46,6 +46,10 @@ BUGS = {
         "unit/row/compaction.cpp",
         "if (context_of(p).manager != manager || !is_start(p, row)) return row_moves::not_live;",
         "if (!is_start(p, row)) return row_moves::not_live;"),
+    "damage_is_not_seen_where_a_row_moves": bug(
+        "unit/row/compaction.cpp",
+        "if (!is_intact(p, row)) heap_of(p).guard_row(row); const bool is_object",
+        "const bool is_object"),
     "object_is_moved_as_bytes": bug(
         "unit/row/compaction.cpp",
         "else type->relocate(to, row);",
@@ -100,8 +104,8 @@ BUGS = {
         "if (!done) {"),
     "overrun_not_looked_for": bug(
         "death/rows.cpp",
-        "if (!is_intact(p, row)) heap_of(p).guard_row(row);",
-        ""),
+        "if (!is_intact(p, row)) heap_of(p).guard_row(row); if constexpr (guard::waits != 0) {",
+        "if constexpr (guard::waits != 0) {"),
     "handle_keeps_no_slots_of_others": bug(
         "unit/row/page_map.cpp",
         "if (own_ == nullptr || index == heap_config::no_index) return false;",
