@@ -23,7 +23,6 @@
 #include <allot/row/local_rows.hpp>
 #include <allot/row/row_failure.hpp>
 #include <allot/row/row_heap.hpp>
-#include <allot/row/row_mover.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_sampler.hpp>
 #include <allot/row/thread_rows.hpp>
@@ -31,7 +30,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <span>
 #include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
@@ -285,10 +283,6 @@ template <class Set> class row_core {
     }
     living_handles& handles() noexcept { return handles_; }
 
-    compaction compact(std::span<void*> of, const compaction_budget& budget) noexcept {
-        return compactor_.run(pages_, context_.manager, of, budget);
-    }
-
     // ---- threads ------------------------------------------------------------------------------------------------
 
     // Frees a slot through the calling thread's bins, if it has any.
@@ -394,7 +388,6 @@ template <class Set> class row_core {
     mutable ledger_pages<ledger_type> pages_;
     detail::buckets<rows, typename policies::list> buckets_;
     mutable huge_rows<policies::counts, typename policies::guard, typename policies::place> huge_;
-    compactor compactor_;
     threads* threads_ = nullptr;                     // heap::per_thread; null if it could not be allocated
     const void* key_ = this;                         // threads_; the address of no registry if that is null
     ALLOT_NO_UNIQUE_ADDRESS living_handles handles_; // local_rows

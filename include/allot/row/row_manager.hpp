@@ -16,6 +16,7 @@
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_core.hpp>
+#include <allot/row/row_mover.hpp>
 #include <allot/row/row_reports.hpp>
 
 #include <cstddef>
@@ -197,7 +198,7 @@ template <class Set> class row_manager {
     compaction compact(std::span<void*> rows, const compaction_budget& budget = {}) noexcept
         requires(policies::host_touches_rows)
     {
-        return core_.compact(rows, budget);
+        return compactor_.run(core_.pages(), this, rows, budget);
     }
     /// Returns: bytes charged now: pages held x page size.
     std::size_t used() const noexcept
@@ -307,14 +308,7 @@ template <class Set> class row_manager {
     }
     /// Writes the limit, the largest heaps, and the arena; under ledger::tree also the top accounts. Allocates nothing.
     void report(text_writer& out) const noexcept {
-        out.put("row manager ").put(name()).put(" (set ").put(core::set_name()).put(")").newline();
-        const std::size_t now = core_.held_bytes(), most = core_.limit_bytes();
-        out.put("  limit ");
-        if (most == SIZE_MAX) out.put("none");
-        else out.bytes(most);
-        out.put(", charged ").bytes(now).put(", peak ").bytes(core_.peak_bytes());
-        if (most != SIZE_MAX) out.put(", free ").bytes(most > now ? most - now : 0);
-        out.newline();
+        detail::write_held(out, name(), core::set_name(), core_.held_bytes(), core_.peak_bytes(), core_.limit_bytes());
         detail::top_heaps top;
         usage([&](const heap_usage& u) { top.add(u); });
         top.write(out);
@@ -389,6 +383,7 @@ template <class Set> class row_manager {
     }
 
     core core_;
+    detail::compactor compactor_;
     leak_sink leaks_;
     arena_client client_; // last: from its construction on, other users of the arena may call reclaim_for_arena
 };

@@ -26,6 +26,17 @@ inline void put_heap(text_writer& out, const char* name, std::size_t slot_bytes)
     if (slot_bytes != 0) out.put(" of ").number(slot_bytes).put(" bytes");
 }
 
+// The head of a manager's report. Bytes; `limit` SIZE_MAX: none.
+inline void write_held(text_writer& out, const char* name, const char* set, std::size_t used, std::size_t peak,
+                       std::size_t limit) noexcept {
+    out.put("row manager ").put(name).put(" (set ").put(set).put(")").newline().put("  limit ");
+    if (limit == SIZE_MAX) out.put("none");
+    else out.bytes(limit);
+    out.put(", charged ").bytes(used).put(", peak ").bytes(peak);
+    if (limit != SIZE_MAX) out.put(", free ").bytes(limit > used ? limit - used : 0);
+    out.newline();
+}
+
 // The 8 largest of the heaps that are added, in order.
 class top_heaps {
   public:
