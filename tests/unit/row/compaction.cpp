@@ -189,7 +189,7 @@ TEST_CASE("objects are moved as their type says, and destroyed once", "[row][com
         void* one = nullptr;
         if (i % 3 == 0) one = rows.make<counted_object>(i).detach();
         else if (i % 3 == 1) one = rows.make<holds_memory>(std::vector<int>(3, i)).detach();
-        else one = rows.make<std::vector<int>>(2, i).detach();
+        else one = rows.make<std::vector<int>>(std::size_t{2}, i).detach();
         (i % 10 < 9 ? dropped : live).push_back(one);
     }
     for (void* const row : dropped) rows.release(row);
