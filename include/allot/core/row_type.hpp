@@ -20,7 +20,7 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// How compaction moves a row that holds a T: not at all, as bytes, or by its move constructor.
+/// How compaction and resize move a row that holds a T: not at all, as bytes, or by its move constructor.
 enum class relocation : std::uint8_t { none, bytes, moved };
 
 namespace detail {
@@ -36,7 +36,7 @@ template <class T> constexpr relocation find_relocation() noexcept {
 /// for types of others: template <> inline constexpr auto allot::relocation_of<their_type> = allot::relocation::bytes;
 template <class T> inline constexpr relocation relocation_of = detail::find_relocation<T>();
 
-/// Values of row_type::relocate, which are not called: rows move as bytes; compaction does not move them.
+/// Values of row_type::relocate, which are not called: rows move as bytes; rows do not move.
 inline void relocate_bytes(void*, void*) noexcept {}
 inline void relocate_never(void*, void*) noexcept {}
 
@@ -56,6 +56,10 @@ struct row_type {
         return relocate == nullptr ? destroy == nullptr : relocate != &relocate_never;
     }
     constexpr bool moves_as_bytes() const noexcept { return relocate == nullptr || relocate == &relocate_bytes; }
+    // Whether `relocate` moves the row, not a copy of its bytes. `constructed`: the row is finalized.
+    constexpr bool moves_as_object(bool constructed) const noexcept {
+        return !moves_as_bytes() && (destroy == nullptr || constructed);
+    }
     constexpr std::size_t check_bytes() const noexcept { return check == row_check::none ? 0 : 4; }
 };
 

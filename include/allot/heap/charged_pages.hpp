@@ -6,6 +6,8 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
+#include <allot/heap/run_growth.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/arena_client.hpp>
 #include <allot/sync/full_fence.hpp>
@@ -39,20 +41,13 @@ template <class Ledger> class charged_pages {
     // refuses, of the arena's clients. `move` is in progress on success, else ended.
     template <class Move, class... Reclaim>
     std::byte* take(std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
-        arena_.trim_others();
-        std::byte* got = try_take(pages, move);
-        const auto after = [&](auto& step) {
-            record(watch_event::reclaimed, bytes_of(step()));
-            got = try_take(pages, move);
-        };
-        ((got == nullptr ? after(reclaim) : void()), ...);
-        if (got != nullptr) return got;
-        const auto again = [&] { return (got = try_take(pages, move)) != nullptr; };
-        if constexpr (requires { ledger_.serve_idle(again); })
-            if (ledger_.serve_idle(again)) return got;
-        if (!ledger_.fits(bytes_of(pages))) return nullptr;
-        arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
-        return try_take(pages, move);
+        return reclaiming(pages, [&] { return try_take(pages, move); }, reclaim...);
+    }
+    // Extends a run of `now` pages to `pages` pages, or takes another run of that size, with the same retries. A run
+    // that is extended by the pages before it starts at another address.
+    template <class Move, class... Reclaim>
+    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
+        return reclaiming(pages - run.pages, [&] { return try_grow_or_take(run, pages, move); }, reclaim...);
     }
     // Extends a run of `now` pages to `pages` pages in place. False: nothing has changed.
     template <class Move> bool grow(std::byte* first, std::size_t now, std::size_t pages, Move& move) noexcept {
@@ -116,10 +111,42 @@ template <class Ledger> class charged_pages {
         return {};
     }
 
-    template <class Move> std::byte* try_take(std::size_t pages, Move& move) noexcept {
+    // What attempt() returns, made again after each reclaim as take() says. `pages`: the least that it charges.
+    template <class Attempt, class... Reclaim>
+    auto reclaiming(std::size_t pages, Attempt attempt, Reclaim... reclaim) noexcept -> decltype(attempt()) {
+        arena_.trim_others();
+        auto got = attempt();
+        const auto after = [&](auto& step) {
+            record(watch_event::reclaimed, bytes_of(step()));
+            got = attempt();
+        };
+        ((got ? void() : after(reclaim)), ...);
+        if (got) return got;
+        const auto again = [&] { return static_cast<bool>(got = attempt()); };
+        if constexpr (requires { ledger_.serve_idle(again); })
+            if (ledger_.serve_idle(again)) return got;
+        if (!ledger_.fits(bytes_of(pages))) return {};
+        arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
+        return attempt();
+    }
+    template <class Move> grown_run try_grow_or_take(const run_to_grow& run, std::size_t pages, Move& move) noexcept {
+        const std::size_t now = run.pages;
+        if (grow(run.first, now, pages, move)) return {run.first, false};
+        const auto needs_place = [] { return detail::last_refusal.outcome == charge_outcome::no_address_space; };
+        if (!run.may_move || !needs_place()) return {};
+        if (std::byte* const p = try_take(pages, move, true)) return {p, true};
+        if (!run.may_slide) return {};
+        const charge_status why = detail::last_refusal; // of the larger request, which reclaimers may help
+        if (std::byte* const p =
+                charged(bytes_of(pages - now), move, [&] { return arena_.grow_down(run.first, now, pages); }))
+            return {p, false};
+        detail::note_refusal(why);
+        return {};
+    }
+    template <class Move> std::byte* try_take(std::size_t pages, Move& move, bool to_grow = false) noexcept {
         return charged(bytes_of(pages), move, [&] {
             [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-            std::byte* const p = arena_.take(pages);
+            std::byte* const p = to_grow ? arena_.take_to_grow(pages) : arena_.take(pages);
             if constexpr (traces)
                 if (const std::size_t more = arena_.returned() - returned; more != 0)
                     record(watch_event::trimmed, more);

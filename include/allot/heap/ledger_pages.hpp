@@ -22,10 +22,12 @@ template <class Ledger> class ledger_pages final : public page_provider {
     }
 
     std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept override {
-        heaps().collect();
-        const auto reclaim = [this] { return heaps().reclaim(true); };
-        if (!thorough || !heaps().has_thread_caches()) return pages_.take(pages, taken, reclaim);
-        return pages_.take(pages, taken, reclaim, [this] { return heaps().reclaim_all(); });
+        return reclaiming(thorough, [&](auto... reclaim) { return pages_.take(pages, taken, reclaim...); });
+    }
+    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::pages_in_transit::move& taken,
+                           bool thorough) noexcept override {
+        return reclaiming(thorough,
+                          [&](auto... reclaim) { return pages_.grow_or_take(run, pages, taken, reclaim...); });
     }
     void refund(std::size_t pages) noexcept override { pages_.refund(pages); }
     void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept override {
@@ -33,6 +35,12 @@ template <class Ledger> class ledger_pages final : public page_provider {
     }
 
   private:
+    template <class Request> auto reclaiming(bool thorough, Request request) noexcept {
+        heaps().collect();
+        const auto reclaim = [this] { return heaps().reclaim(true); };
+        if (!thorough || !heaps().has_thread_caches()) return request(reclaim);
+        return request(reclaim, [this] { return heaps().reclaim_all(); });
+    }
     void note_settled() noexcept override { pages_.settled(); }
     void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept override {
         pages_.record(kind, bytes, name);

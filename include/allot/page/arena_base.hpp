@@ -70,26 +70,14 @@ class arena_base : detail::arena_pages {
     /// Returns: the run, aligned to the page size; null where `pages` is 0, the limit or the address space has no such
     /// run, or the system refuses memory: `why`, unless it is null, says which. A failed take changes nothing.
     /// Complexity: a search of the page bitmap under a spin lock; a system call where pages were not committed before.
-    std::byte* take(std::size_t pages = 1) noexcept {
-        if (ALLOT_UNLIKELY(idle_ != nullptr)) arena_pages::trim_idle();
-        for (;;) {
-            std::size_t first = detail::page_bitmap::none;
-            {
-                const detail::lock_guard hold(lock_);
-                if (ALLOT_UNLIKELY(pages == 0 || !within_limit(pages)))
-                    return note_refused(pages == 0 ? charge_outcome::misused : charge_outcome::over_limit, pages),
-                           nullptr;
-                first = pages == 1 ? bitmap_.take_one() : bitmap_.take_run(pages);
-                if (first != detail::page_bitmap::none) count_taken(pages);
-                else if (in_trim_ == 0) return note_refused(charge_outcome::no_address_space, pages), nullptr;
-            }
-            if (first != detail::page_bitmap::none) return commit_or_put_back(first, pages) ? at(first) : nullptr;
-            yield(); // the pages that are being trimmed become free again
-        }
-    }
+    std::byte* take(std::size_t pages = 1) noexcept { return take_with(pages, run_use::fixed); }
     std::byte* take(std::size_t pages, charge_status* why) noexcept {
         return detail::with_status(take(pages), why, pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_);
     }
+    /// As take(), for a run that is to grow: leaves free address space behind it for grow_up(), one to seven times its
+    /// size, where that costs no other request its run.
+    std::byte* take_to_grow(std::size_t pages) noexcept { return take_with(pages, run_use::grows); }
+
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.
     /// Requires: all of them are taken. Checked builds abort otherwise.
     void give(std::byte* first, std::size_t pages) noexcept {
@@ -292,12 +280,33 @@ class arena_base : detail::arena_pages {
     }
 
   private:
+    enum class run_use { fixed, grows };
+
     friend class arena_client;
     friend class detail::arena_table;
 
     void ask_idle_clients() noexcept;
     void trim_others_now() noexcept;
 
+    std::byte* take_with(std::size_t pages, run_use use) noexcept {
+        if (ALLOT_UNLIKELY(idle_ != nullptr)) arena_pages::trim_idle();
+        for (;;) {
+            std::size_t first = detail::page_bitmap::none;
+            {
+                const detail::lock_guard hold(lock_);
+                if (ALLOT_UNLIKELY(pages == 0 || !within_limit(pages)))
+                    return note_refused(pages == 0 ? charge_outcome::misused : charge_outcome::over_limit, pages),
+                           nullptr;
+                first = use == run_use::grows ? pick_to_grow(pages)
+                        : pages == 1          ? bitmap_.take_one()
+                                              : bitmap_.take_run(pages);
+                if (first != detail::page_bitmap::none) count_taken(pages);
+                else if (in_trim_ == 0) return note_refused(charge_outcome::no_address_space, pages), nullptr;
+            }
+            if (first != detail::page_bitmap::none) return commit_or_put_back(first, pages) ? at(first) : nullptr;
+            yield(); // the pages that are being trimmed become free again
+        }
+    }
     // Whether the arena's mapping fills its granules of the arena table, so that no other memory is in them.
     bool has_granules_alone(std::size_t granule) const noexcept {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;

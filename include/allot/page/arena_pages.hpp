@@ -76,6 +76,19 @@ class arena_pages {
         const std::size_t taken = taken_.load(std::memory_order_acquire); // pairs with the release in put_back()
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
+    // Requires lock_. A run with room behind it, but in front of it enough for the largest run that the limit allows
+    // beside it; without a limit, half of the range.
+    std::size_t pick_to_grow(std::size_t pages) noexcept {
+        const std::size_t others =
+            (limit_pages_ < page_count() ? limit_pages_ : page_count() / 2) - min(pages, limit_pages_);
+        for (std::size_t times = 7; times != 0 && pages <= page_count(); times /= 2) {
+            const std::size_t first = bitmap_.take_run(pages, times * pages);
+            if (first == page_bitmap::none) continue;
+            if (bitmap_.free_before(first, others) == others) return first;
+            bitmap_.give(first, pages);
+        }
+        return bitmap_.take_run(pages);
+    }
     // Requires lock_.
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
     // Takes these pages, which lie beside a taken run; false where one of them is taken, or on lack of memory.

@@ -11,6 +11,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
+#include <allot/core/min_max.hpp>
 
 #include <atomic>
 #include <bit>
@@ -47,10 +48,13 @@ class page_bitmap {
         const std::size_t found = take_one_from(from, full_count_);
         return found != none || from == 0 ? found : take_one_from(0, from);
     }
-    // Takes the highest run of n free pages; none: there is no such run. Requires the arena's lock.
-    std::size_t take_run(std::size_t n) noexcept {
+    // Takes the highest run of n free pages with `room` more free pages behind them; none: there is no such run.
+    // Requires the arena's lock.
+    std::size_t take_run(std::size_t n, std::size_t room = 0) noexcept {
+        if (n > pages_ || room > pages_ - n) return none;
+        const std::size_t all = n + room;
         std::size_t run = 0;
-        for (std::size_t page = pages_; page > 0 && n <= pages_;) {
+        for (std::size_t page = pages_; page > 0;) {
             const std::uint64_t bits = words_[(page - 1) / 64].load(std::memory_order_acquire);
             const std::size_t in_word = (page - 1) % 64 + 1;
             const std::uint64_t high = bits << (64 - in_word); // the page below `page` is the top bit
@@ -61,15 +65,15 @@ class page_bitmap {
                 const auto free = static_cast<std::size_t>(std::countl_zero(high));
                 run += free;
                 page -= free;
-                if (run < n) {
+                if (run < all) {
                     run = 0;
                     const auto taken = static_cast<std::size_t>(std::countl_one(high << free));
                     page -= taken < in_word - free ? taken : in_word - free;
                 }
             }
-            if (run >= n) {
-                set(page + run - n, n);
-                return page + run - n;
+            if (run >= all) {
+                set(page + run - all, n);
+                return page + run - all;
             }
         }
         return none;
@@ -79,6 +83,17 @@ class page_bitmap {
         if (first > pages_ || n > pages_ - first || !are(first, n, false)) return false;
         set(first, n);
         return true;
+    }
+    // The number of free pages in front of `page`, counted up to `most`.
+    std::size_t free_before(std::size_t page, std::size_t most) const noexcept {
+        std::size_t n = 0;
+        while (n < most && n < page) {
+            const std::size_t last = page - n - 1, in_word = last % 64 + 1;
+            const std::uint64_t high = words_[last / 64].load(std::memory_order_acquire) << (64 - in_word);
+            if (high != 0) return min(n + static_cast<std::size_t>(std::countl_zero(high)), most);
+            n += in_word;
+        }
+        return min(n, most);
     }
     // Marks pages free. False: one of them was free already, and the others may be marked.
     bool give(std::size_t first, std::size_t n) noexcept {

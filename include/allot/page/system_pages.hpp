@@ -44,7 +44,7 @@ class system_pages {
         const std::size_t low = low_.load(std::memory_order_acquire);
         const std::size_t high = high_.load(std::memory_order_acquire);
         const std::size_t step = clamp<std::size_t>((low + pages_ - high) / 4, 1, huge_from >> shift_);
-        const bool upward = n == 1 || first <= low;
+        const bool upward = first <= low || first - low < high - min(high, first + n); // from the nearer mark
         std::size_t from = upward ? min(low, first) : first;
         std::size_t to = upward ? min(max(first + n, low + step), max(high, first + n)) : max(high, first + n);
         if (!upward) from -= min(step, from > low ? from - low : 0);

@@ -9,6 +9,7 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/last_refusal.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/size_class.hpp>
 #include <allot/row/slot_rows.hpp>
 #include <allot/row/spare_bins.hpp>
@@ -64,6 +65,16 @@ template <class Rows, class List> class buckets {
     std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(classes_.count()); }
     std::size_t row_bytes(std::uint32_t index) const noexcept { return classes_.slot_bytes(index) - header; }
 
+    // Bytes that a row of at() may use; 0 where that is null, and the row must be huge.
+    std::size_t capacity_for(std::size_t bytes, std::size_t align) const noexcept {
+        std::uint32_t index = this->index(bytes);
+        if (index == none) return 0;
+        if (const auto of_16 = static_cast<std::uint32_t>(classes_.aligned_to_16(index)); align == 16 && of_16 != none)
+            index = of_16;
+        const heap_config plan = Rows::plan(context_, "", nullptr, row_bytes(index), max(align, std::size_t{8}));
+        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return 0;
+        return align_up(classes_.slot_bytes(index), plan.align) - header;
+    }
     auto& spare_bins() noexcept { return spare_bins_; }
     // The heap of a class; null: at() creates it.
     ALLOT_ALWAYS_INLINE heap* find(std::uint32_t index) const noexcept {

@@ -13,58 +13,35 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/last_refusal.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/core/units.hpp>
 #include <allot/heap/canary.hpp>
 #include <allot/heap/header_location.hpp>
+#include <allot/heap/heap_base.hpp>
 #include <allot/heap/page_provider.hpp>
+#include <allot/row/huge_register.hpp>
 #include <allot/row/link_count.hpp>
 #include <allot/row/row_context.hpp>
 #include <allot/row/row_ops.hpp>
 #include <allot/row/row_seal.hpp>
-#include <allot/sync/lock_guard.hpp>
-#include <allot/sync/mpsc_stack.hpp>
-#include <allot/sync/spin_lock.hpp>
 #include <allot/sys/secret.hpp>
 #include <allot/sys/wipe.hpp>
-#include <allot/watch/type_histogram.hpp>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-struct huge_header;
-
-// The entry of a huge row in the register.
-struct huge_entry {
-    std::atomic<huge_header*> row{nullptr};
-    std::atomic<std::uint64_t> type_and_pages{0}; // type number 20 bits, pages 44: readable without its pages
-    std::atomic<huge_entry*> free_link{nullptr};
-};
-
-struct alignas(64) huge_header : page_header {
-    row_context* context = nullptr;
-    std::size_t pages = 0;
-    std::size_t row_offset = 0;
-    huge_entry* entry = nullptr; // in the register
-};
-// The header beside its entry, in host memory, so that a release frees no memory.
-struct huge_header_out_of_band : huge_header {
-    std::byte* memory = nullptr;          // first page of the run
-    std::uint32_t type_and_count[2] = {}; // in the order as in front of other rows
-};
-struct huge_entry_out_of_band : huge_entry {
-    std::atomic<std::byte*> memory{nullptr}; // the same, readable while the header is replaced
-    huge_header_out_of_band header;
-};
-
-template <bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows {
+template <bool Counts, class Guard = guard::none, class Place = header_in_page> class huge_rows : huge_layout<Place> {
+    using layout = huge_layout<Place>;
+    using layout::run_at, layout::run_of, layout::row_of, layout::word, layout::type_number, layout::type_of;
     static_assert(!Place::out_of_band || (Guard::row_bytes == 0 && !Guard::wipes), "a guard touches rows");
-    using entry_type = std::conditional_t<Place::out_of_band, huge_entry_out_of_band, huge_entry>;
+    using rows_register = huge_register<Place>;
+    using entry_type = typename rows_register::entry_type;
 
   public:
     huge_rows(page_provider& provider, row_context& context) noexcept : provider_(provider), context_(context) {
@@ -72,31 +49,21 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     huge_rows(const huge_rows&) = delete;
     huge_rows& operator=(const huge_rows&) = delete;
-    ~huge_rows() {
-        for (chunk* c = first_.next.load(std::memory_order_relaxed); c != nullptr;) {
-            chunk* const following = c->next.load(std::memory_order_relaxed);
-            delete c;
-            c = following;
-        }
-    }
 
     // Null if the limit, the arena, or host memory for the register is exhausted.
     std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
-        const std::size_t offset =
-            Place::out_of_band ? 0 : align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? 16 : align);
-        std::size_t total = 0;
-        if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total))
-            return detail::note_refusal(charge_outcome::misused, bytes, text_of(misuse::size_too_large).data()),
-                   nullptr;
-        const std::size_t pages = Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
-        entry_type* const entry = enter();
-        if (entry == nullptr) return detail::note_refusal(charge_outcome::no_memory, sizeof(chunk)), nullptr;
-        std::byte* const base = take(pages);
+        const std::size_t offset = layout::offset_for(align), pages = pages_for(bytes, offset);
+        if (pages == 0) return nullptr;
+        entry_type* const entry = register_.enter();
+        if (entry == nullptr)
+            return detail::note_refusal(charge_outcome::no_memory, sizeof(typename rows_register::chunk)), nullptr;
+        std::byte* const base =
+            take([&](auto& taken, bool thorough) { return provider_.take(pages, taken, thorough); });
         if (base == nullptr) {
-            leave(entry);
+            register_.leave(entry);
             return nullptr;
         }
-        huge_header* const h = make_header(base, entry);
+        huge_header* const h = layout::make_header(base, entry);
         h->owner = this;
         h->context = &context_;
         h->pages = pages;
@@ -109,9 +76,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         word(*h, row).start();
         h->ops = &ops;
         provider_.arena().set_owner(base, static_cast<page_header*>(h)); // every page of rows has an owner
-        entry->type_and_pages.store(std::uint64_t{type} << 44 | pages,
-                                    std::memory_order_release); // before the row replaces reserved()
-        entry->row.store(h, std::memory_order_release);
+        rows_register::publish(*entry, *h, type);
         rows_.fetch_add(1, std::memory_order_relaxed);
         pages_.fetch_add(pages, std::memory_order_relaxed);
         provider_.settled();
@@ -119,15 +84,98 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return row;
     }
 
+    // Bytes that a row for such a request may use, its type's checksum included; 0: too large.
+    std::size_t capacity_for(std::size_t bytes, std::size_t align) const noexcept {
+        const std::size_t offset = layout::offset_for(align), pages = pages_for(bytes, offset);
+        return pages == 0 ? 0 : usable_bytes(pages, offset);
+    }
+    // ---- resize: grow or shrink, then adopt, then drop_old; or give_up instead of the last two ------------------
+
+    // The run of a resized row, and the old one.
+    struct resizing {
+        huge_header* row;
+        std::size_t pages, old_pages;
+        std::byte* old;
+        grown_run run;
+        explicit operator bool() const noexcept { return static_cast<bool>(run); }
+    };
+    // Whether a row of `bytes` takes the pages that this one has.
+    bool keeps_pages(page_header& p, std::size_t bytes) const noexcept {
+        return pages_for(bytes, header(p).row_offset) == header(p).pages;
+    }
+    // Takes memory for a row of `bytes`; nothing of the row has changed. Null: refused.
+    resizing find(page_header& p, std::size_t bytes) noexcept {
+        huge_header& h = header(p);
+        resizing to{&h, pages_for(bytes, h.row_offset), h.pages, run_of(h), {}};
+        if (to.pages == 0) return to;
+        if (to.pages <= h.pages) return to.run = {to.old, false}, to;
+        const row_type& type = *type_of(h);
+        const run_to_grow from{to.old, h.pages, type.can_move(), type.moves_as_bytes()};
+        to.run =
+            take([&](auto& taken, bool thorough) { return provider_.grow_or_take(from, to.pages, taken, thorough); });
+        return to;
+    }
+    // Makes the run the row's, with its first `keep` bytes, and returns the row; the old pages are still there. Drops
+    // its seal.
+    std::byte* adopt(resizing& to, std::size_t keep) noexcept {
+        const huge_header was = *to.row;
+        std::byte* const from = row_of(*to.row);
+        const row_type& type = *type_of(*to.row);
+        const std::size_t had = usable_bytes(was), has = usable_bytes(to.pages, was.row_offset);
+        static_cast<void>(is_intact(*to.row));
+        static_cast<void>(is_seal_intact(*to.row));
+        word(*to.row, from).unseal();
+        std::byte* row = from;
+        std::size_t kept = had; // bytes that the caller may know
+        if (to.run.first != to.old) {
+            constexpr std::size_t count_bytes = 2 * sizeof(std::uint32_t);
+            const bool constructed = (word(*to.row, from).load() & link_word::constructed) != 0;
+            row = to.run.first + was.row_offset;
+            kept = min(keep, had);
+            provider_.arena().set_owner(to.old, nullptr);
+            if (type.moves_as_object(constructed)) {
+                std::memcpy(row - count_bytes, from - count_bytes, count_bytes);
+                type.relocate(row, from);
+                kept = had;
+            } else {
+                std::memmove(row - count_bytes, from - count_bytes, count_bytes + kept);
+            }
+            if (to.run.is_another) to.row->ops = nullptr;
+            to.row = layout::template construct_header<huge_header>(to.run.first);
+            *to.row = was;
+            provider_.arena().set_owner(to.run.first, static_cast<page_header*>(to.row));
+        }
+        to.row->pages = to.pages;
+        if constexpr (Guard::wipes)
+            if (kept < has) sys::wipe(row + kept, has - kept);
+        if constexpr (has_canary<Guard>) canary_.write(row, has + Guard::row_bytes, arena_offset(row));
+        rows_register::publish(*was.entry, *to.row, *type_number(*to.row, row));
+        pages_.fetch_add(to.pages - to.old_pages, std::memory_order_relaxed); // may wrap
+        return row;
+    }
+    // Gives back the pages that the adopted row has left.
+    void drop_old(const resizing& to) noexcept {
+        if (to.run.is_another) give(to.old, to.old_pages);
+        else if (to.pages < to.old_pages) give(page_at(to.old, to.pages), to.old_pages - to.pages);
+        else provider_.settled();
+    }
+    // Gives back the pages that find() has taken.
+    void give_up(const resizing& to) noexcept {
+        if (to.run.is_another) return provider_.give(to.run.first, to.pages);
+        const bool slid = to.run.first != to.old;
+        if (to.pages > to.old_pages)
+            provider_.give(slid ? to.run.first : page_at(to.old, to.old_pages), to.pages - to.old_pages);
+    }
+
     std::size_t rows() const noexcept { return rows_.load(std::memory_order_relaxed); }
     std::size_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
 
-    // Calls visit(row, type, bytes charged) for each row. Requires that no row is released meanwhile.
+    // Calls visit(row, type, bytes charged) for each row. Requires that none is released or resized meanwhile.
     template <class Visit> void for_each(Visit visit) noexcept {
-        for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (entry_type& entry : c->entries)
-                if (huge_header* const h = entry.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
-                    visit(row_of(*h), type_of(*h), h->pages << provider_.arena().page_shift());
+        register_.for_each([&](const entry_type&, huge_header& h) {
+            visit(row_of(h), type_of(h), h.pages << provider_.arena().page_shift());
+            return true;
+        });
     }
     // True if every canary is intact. Requires that no row is released meanwhile.
     bool valid() noexcept {
@@ -144,130 +192,59 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     // and returns their number.
     template <class Visit> std::size_t visit(std::size_t most, Visit visit) const noexcept {
         std::size_t n = 0;
-        for (const chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (const entry_type& entry : c->entries) {
-                if (n == most) return n;
-                const huge_header* const h = entry.row.load(std::memory_order_acquire);
-                const std::uint64_t type_and_pages = entry.type_and_pages.load(std::memory_order_acquire);
-                if (h == nullptr || h == reserved() || entry.row.load(std::memory_order_relaxed) != h) continue;
-                visit(run_at(entry, h), type_and_pages & ~(~std::uint64_t{0} << 44),
-                      context_.types.find(static_cast<std::uint32_t>(type_and_pages >> 44)));
-                ++n;
-            }
+        register_.for_each([&](const entry_type& entry, huge_header& h) {
+            if (n == most) return false;
+            const std::uint64_t type_and_pages = entry.type_and_pages.load(std::memory_order_acquire);
+            if (entry.row.load(std::memory_order_relaxed) != &h) return true;
+            visit(run_at(entry, &h), type_and_pages & ~(~std::uint64_t{0} << 44),
+                  context_.types.find(static_cast<std::uint32_t>(type_and_pages >> 44)));
+            ++n;
+            return true;
+        });
         return n;
     }
-    void count_types(type_histogram& into, std::size_t most) const noexcept {
-        const std::size_t all = rows(), held = pages();
-        std::size_t known = 0;
-        const std::size_t seen = visit(most, [&](const std::byte*, std::size_t n, const row_type* type) {
-            into.add(type, 1, n * provider_.page_bytes());
-            known += n;
-        });
-        if (seen != most || all <= most) return;
-        into.estimated(); // types of the other rows were not read
-        into.add(nullptr, all - most, held > known ? (held - known) * provider_.page_bytes() : 0);
+    heap_usage usage() const noexcept {
+        heap_usage u;
+        u.name = "huge";
+        u.live_rows = rows();
+        u.pages = pages();
+        u.bytes = u.pages << provider_.arena().page_shift();
+        return u;
     }
     // Frees all rows without running destructors.
     void drop() noexcept {
-        for (chunk* c = &first_; c != nullptr; c = c->next.load(std::memory_order_acquire))
-            for (entry_type& entry : c->entries)
-                if (huge_header* const h = entry.row.load(std::memory_order_acquire); h != nullptr && h != reserved())
-                    free(*h);
+        register_.for_each([&](const entry_type&, huge_header& h) { return free(h), true; });
     }
 
   private:
-    struct chunk {
-        static constexpr unsigned count = 64;
-        entry_type entries[count];
-        std::atomic<chunk*> next{nullptr};
-    };
     static_assert(type_table::max_types <= 1 << 16);
 
-    // The first page of the run.
-    static std::byte* run_of(huge_header& h) noexcept {
-        if constexpr (Place::out_of_band) return static_cast<huge_header_out_of_band&>(h).memory;
-        else return reinterpret_cast<std::byte*>(&h);
+    // 0: too large, which is noted.
+    std::size_t pages_for(std::size_t bytes, std::size_t offset) const noexcept {
+        std::size_t total = 0;
+        if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total))
+            return detail::note_refusal(charge_outcome::misused, bytes, text_of(misuse::size_too_large).data()), 0;
+        return Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
     }
-    static const std::byte* run_at([[maybe_unused]] const entry_type& entry,
-                                   [[maybe_unused]] const huge_header* h) noexcept {
-        if constexpr (Place::out_of_band) return entry.memory.load(std::memory_order_relaxed);
-        else return reinterpret_cast<const std::byte*>(h);
-    }
-    // A template, because nvcc 13 treats placement new of a known over-aligned type as an allocation.
-    template <class Header> static Header* construct_header(void* at) noexcept { return ::new (at) Header; }
-    huge_header* make_header(std::byte* run, [[maybe_unused]] entry_type* entry) const noexcept {
-        if constexpr (Place::out_of_band) {
-            auto* const h = construct_header<huge_header_out_of_band>(&entry->header);
-            h->memory = run;
-            entry->memory.store(run, std::memory_order_relaxed);
-            return h;
-        } else {
-            return construct_header<huge_header>(run);
-        }
-    }
-    static std::byte* row_of(huge_header& h) noexcept { return run_of(h) + h.row_offset; }
-    // The address behind the row's type and count, in the page or in the register.
-    static std::byte* behind_count([[maybe_unused]] huge_header& h, std::byte* row) noexcept {
-        if constexpr (Place::out_of_band)
-            return reinterpret_cast<std::byte*>(static_cast<huge_header_out_of_band&>(h).type_and_count + 2);
-        else return row;
-    }
-    static link_word word(huge_header& h, std::byte* row) noexcept {
-        return counting<count::links>::word(behind_count(h, row));
-    }
-    static std::uint32_t* type_number(huge_header& h, std::byte* row) noexcept {
-        return counting<count::links>::type_number(h, behind_count(h, row));
-    }
-    static const row_type* type_of(huge_header& h) noexcept { return h.context->types[*type_number(h, row_of(h))]; }
-    static huge_header* reserved() noexcept { return reinterpret_cast<huge_header*>(std::uintptr_t{1}); }
-
-    // Takes a free entry of the register; null if there is no memory for more of them.
-    entry_type* enter() noexcept {
-        for (chunk* more = nullptr;;) {
-            {
-                const lock_guard hold(entries_lock_);
-                if (free_ == nullptr) free_ = left_.take_all();
-                if (free_ == nullptr && used_of_last_ == chunk::count && more != nullptr) {
-                    last_->next.store(more, std::memory_order_release);
-                    last_ = std::exchange(more, nullptr);
-                    used_of_last_ = 0;
-                }
-                huge_entry* const entry = free_ != nullptr                ? free_
-                                          : used_of_last_ != chunk::count ? &last_->entries[used_of_last_++]
-                                                                          : nullptr;
-                if (entry != nullptr) {
-                    if (entry == free_) free_ = entry->free_link.load(std::memory_order_relaxed);
-                    entry->row.store(reserved(), std::memory_order_relaxed);
-                    delete more;
-                    return static_cast<entry_type*>(entry);
-                }
-            }
-            more = new (std::nothrow) chunk;
-            if (more == nullptr) return nullptr;
-        }
-    }
-    // A run of pages. Retries while other threads move pages.
-    std::byte* take(std::size_t pages) noexcept {
+    // What request(taken, thorough) takes: a run of pages. Retries while other threads move pages.
+    template <class Request> auto take(Request request) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
-        std::byte* run = provider_.take(pages, taken, false);
-        if (run == nullptr) {
+        auto run = request(taken, false);
+        if (!run) {
             detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
-            do run = provider_.take(pages, taken, true);
-            while (run == nullptr && short_of_pages.retry());
+            do run = request(taken, true);
+            while (!run && short_of_pages.retry());
         }
-        if (run != nullptr) taken.end(); // from here on they count as a live row's
+        if (run) taken.end(); // from here on they count as a live row's
         return run;
-    }
-    void leave(huge_entry* entry) noexcept {
-        entry->row.store(nullptr, std::memory_order_release);
-        left_.push(entry);
     }
 
     static huge_header& header(page_header& p) noexcept { return static_cast<huge_header&>(p); }
     static huge_rows& owner_of(huge_header& h) noexcept { return *static_cast<huge_rows*>(h.owner); }
     // Bytes that a row may use, its type's checksum included.
-    std::size_t usable_bytes(const huge_header& h) const noexcept {
-        return (h.pages << provider_.arena().page_shift()) - h.row_offset - Guard::row_bytes;
+    std::size_t usable_bytes(const huge_header& h) const noexcept { return usable_bytes(h.pages, h.row_offset); }
+    std::size_t usable_bytes(std::size_t pages, std::size_t offset) const noexcept {
+        return (pages << provider_.arena().page_shift()) - offset - Guard::row_bytes;
     }
     std::size_t arena_offset(const std::byte* row) const noexcept {
         return static_cast<std::size_t>(row - provider_.arena().begin());
@@ -348,7 +325,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if constexpr (Guard::wipes) sys::wipe(row_of(h), usable_bytes(h));
         provider_.arena().set_owner(run, nullptr);
         h.ops = nullptr;
-        leave(h.entry); // out of band, another row may use the header from now on
+        register_.leave(h.entry); // out of band, another row may use the header from now on
         rows_.fetch_sub(1, std::memory_order_relaxed);
         pages_.fetch_sub(pages, std::memory_order_relaxed);
         provider_.give(run, pages);
@@ -360,20 +337,33 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     static heap_base* leaves(page_header&, std::byte*, const void*) noexcept { return nullptr; }
 
-    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize,
-                                 &seal, &check,   &mark,      &leaves,   nullptr};
+    std::byte* page_at(std::byte* first, std::size_t n) const noexcept {
+        return first + (n << provider_.arena().page_shift());
+    }
+    void give(std::byte* first, std::size_t pages) noexcept {
+        if constexpr (Guard::wipes) sys::wipe(first, pages << provider_.arena().page_shift());
+        provider_.give(first, pages);
+    }
+    static row_state state(page_header& p, std::byte* row, const void* manager) noexcept {
+        huge_header& h = header(p);
+        if (h.context->manager != manager || row != row_of(h)) return {};
+        const bool counts = Counts && !Place::out_of_band;
+        return {.moves = Counts && word(h, row).shared() ? row_moves::shared
+                         : type_of(h)->can_move()        ? row_moves::yes
+                                                         : row_moves::pinned,
+                .constructed = counts && (word(h, row).load() & link_word::constructed) != 0,
+                .type = type_of(h)};
+    }
+
+    static constexpr row_ops ops{&link,  &release, &is_shared, &capacity, &finalize, &seal,
+                                 &check, &mark,    &leaves,    nullptr,   &state,    nullptr};
 
     page_provider& provider_;
     row_context& context_;
     ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> canary_;
     std::atomic<std::size_t> rows_{0};
     std::atomic<std::size_t> pages_{0};
-    mpsc_stack<huge_entry, &huge_entry::free_link> left_; // entries without a row, pushed by releasers
-    spin_lock entries_lock_;                              // the members below
-    huge_entry* free_ = nullptr;                          // taken from left_
-    chunk* last_ = &first_;
-    unsigned used_of_last_ = 0; // entries of the last chunk that were ever handed out
-    chunk first_;
+    rows_register register_;
 };
 
 } // namespace detail

@@ -78,6 +78,7 @@ struct link_word {
     void clear() const noexcept { word.store(0, std::memory_order_relaxed); }
     void construct() const noexcept { word.fetch_or(constructed, std::memory_order_relaxed); }
     bool has_links() const noexcept { return is_row(load()); }
+    void unseal() const noexcept { word.fetch_and(~sealed, std::memory_order_relaxed); }
     void seal() const noexcept { word.fetch_or(sealed, std::memory_order_relaxed); }
     bool shared() const noexcept { return (load() & link_bits) != 1; }
 

@@ -58,6 +58,7 @@ template <class Set> class row_core {
 
     row_context& context() noexcept { return context_; }
     auto& buckets() noexcept { return buckets_; }
+    const auto& buckets() const noexcept { return buckets_; }
     auto& huge() const noexcept { return huge_; }
     auto& pages() const noexcept { return pages_; }
     ledger_type& ledger() noexcept { return ledger_; }

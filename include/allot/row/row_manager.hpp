@@ -14,10 +14,13 @@
 #include <allot/ledger/forward.hpp>
 #include <allot/page/arena_client.hpp>
 #include <allot/row/make_row.hpp>
+#include <allot/row/resize.hpp>
 #include <allot/row/row_access.hpp>
+#include <allot/row/row_callbacks.hpp>
 #include <allot/row/row_core.hpp>
 #include <allot/row/row_mover.hpp>
 #include <allot/row/row_reports.hpp>
+#include <allot/row/row_stats.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -26,22 +29,11 @@
 
 namespace allot::inline ALLOT_ABI {
 
-/// Statistics of a row manager at one moment, in bytes unless a member says otherwise.
-struct row_stats {
-    std::size_t charged = 0;          ///< pages held x page size
-    std::size_t peak = 0;             ///< highest charge; under ledger::none of the whole arena
-    std::size_t limit = 0;            ///< SIZE_MAX: none; under ledger::none of the whole arena
-    std::size_t committed = 0;        ///< of the whole arena
-    std::size_t resident = 0;         ///< of the whole arena, as the system reports it
-    std::size_t live_rows = 0;        ///< number of rows
-    std::size_t live_bytes = 0;       ///< bytes that live rows may use; of huge rows their pages
-    std::size_t largest_free_run = 0; ///< of the whole arena
-};
-
 /// Allocates link-counted rows of any size under one limit, as the policies of `Set` say.
 /// Rows outlive handles, but not the manager.
 template <class Set> class row_manager {
     using core = detail::row_core<Set>;
+    using calls = detail::row_callbacks<core>;
     using policies = typename core::policies;
     template <class Changed> using fixed = typename core::template fixed<Changed>;
 
@@ -64,14 +56,15 @@ template <class Set> class row_manager {
     explicit row_manager(Values&&... values)
         : core_(value_or<allot::name>({""}, values...).text, this, values...),
           leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
-          client_(arena(), name(), &held, this, &reclaim_for_arena, policies::guard::waits == 0) {
+          client_(arena(), name(), &calls::held, &core_, &calls::reclaim, policies::guard::waits == 0) {
         check_values<product::row_manager, Set, accepted, Values...>();
         check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
         core_.context().write_report = [](void* self, text_writer& out) noexcept {
             static_cast<row_manager*>(self)->report(out);
         };
-        if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&histogram_for_peak, this);
-        if constexpr (policies::in_tree) core_.ledger().join(this, as_member<typename policies::ledger>);
+        if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&calls::count_types_for_peak, &core_);
+        if constexpr (policies::in_tree)
+            core_.ledger().join(&core_, calls::template as_member<typename policies::ledger>);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
@@ -150,6 +143,40 @@ template <class Set> class row_manager {
     }
     /// Returns: bytes that the row may use; 0 outside every arena.
     std::size_t capacity(const void* row) const noexcept { return allot::capacity(row); }
+    /// Returns: the capacity that a row for such a request would have; 0: allocate() would report misuse.
+    std::size_t capacity_for(std::size_t bytes, const row_type& type = untyped) const noexcept {
+        return detail::capacity_for(core_, bytes, type);
+    }
+    /// Gives a row a capacity of at least `bytes`, and keeps its first `keep` bytes. A huge row grows and shrinks by
+    /// pages, in place where it can; another row never shrinks, and moves where its size class is too small.
+    /// Requires: a live row of this manager that no other thread uses.
+    /// Returns: the row, at its address or another; its seal is gone if anything changed. Null under oom::null if it
+    /// fails: the limit refuses, the row has several links, or it would have to move and its type cannot
+    /// (row_type::can_move); then the row is as it was.
+    /// Throws: out_of_memory under oom::raise.
+    void* resize(void* row, std::size_t keep, std::size_t bytes)
+        requires(policies::host_touches_rows)
+    {
+        if (void* const resized = try_resize(row, keep, bytes)) return resized;
+        return detail::wait_or_refuse(core_, bytes, "a resized row", [&] { return try_resize(row, keep, bytes); });
+    }
+    /// As resize(), but returns null if it fails. Under a cost_cap it calls no dearer reclaimers.
+    void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) noexcept
+        requires(policies::host_touches_rows)
+    {
+        return try_resize(row, keep, bytes, [](auto move) noexcept { static_cast<void>(move()); }, why);
+    }
+    /// The same for a row that other threads read, or reclaimers write: calls publish(move) once if the row has to
+    /// change, and holds no lock then. publish() keeps them out, calls move(), which returns a resized_row, publishes
+    /// that, and lets them in. Old memory is freed after it. Without a call of move() nothing changes. The row must
+    /// not be released, resized or compacted meanwhile.
+    /// Throws: what publish() throws.
+    template <class Publish>
+        requires(policies::host_touches_rows)
+    void* try_resize(void* row, std::size_t keep, std::size_t bytes, Publish publish, charge_status* why = nullptr) {
+        void* const resized = detail::row_resizer(core_, row, keep, bytes).run(publish);
+        return detail::with_status(resized, why, bytes);
+    }
     /// Marks the row as constructed: the last release calls its type's `destroy`, if it has one.
     void finalize(void* row) noexcept
         requires(policies::counts) && (policies::host_touches_rows)
@@ -250,7 +277,7 @@ template <class Set> class row_manager {
         core_.heaps().for_each([&](heap_base& heap) {
             if (const heap_usage u = heap.usage(); u.pages != 0) visit(u);
         });
-        if (core_.huge().rows() != 0) visit(huge_usage());
+        if (core_.huge().rows() != 0) visit(core_.huge().usage());
     }
     /// Returns: statistics of now. Allocates nothing.
     /// Complexity: linear in the pages held and in the arena's committed range.
@@ -274,7 +301,7 @@ template <class Set> class row_manager {
     /// from as many beyond. Holds a heap's lock while it counts, so requests for slots of that heap wait.
     type_histogram usage_by_type() const noexcept {
         type_histogram all;
-        count_types(all, histogram_now);
+        calls::count_types(core_, all, histogram_now);
         return all;
     }
     /// Returns: rows and bytes by row type at the peak: a snapshot taken at most 1/16 below it.
@@ -341,51 +368,10 @@ template <class Set> class row_manager {
     using accepted =
         decltype(accepted_with(typename core::ledger_type::values{}, typename policies::arena::accepted{}));
 
-    static std::size_t held(const void* self) noexcept {
-        return static_cast<const row_manager*>(self)->core_.held_bytes();
-    }
-    // Committed and resident bytes are 0 for a shared arena: they cannot be attributed to one manager.
-    template <class Stats> static Stats item_stats_of(const void* self) noexcept {
-        const auto& rows = *static_cast<const row_manager*>(self);
-        if constexpr (policies::shares_arena) return {rows.core_.held_bytes(), 0, 0};
-        else return {rows.core_.held_bytes(), rows.arena().stats().committed, rows.arena().resident()};
-    }
-    static std::size_t reclaim_for_arena(const void* self) noexcept {
-        return static_cast<const row_manager*>(self)->core_.pages().reclaim_all();
-    }
-    static std::size_t return_idle(const void* self) noexcept {
-        return reclaim_for_arena(self) << static_cast<const row_manager*>(self)->arena().page_shift();
-    }
-    static void set_shut(const void* self, bool now) noexcept {
-        static_cast<const row_manager*>(self)->core_.heaps().set_shut(now);
-    }
-    template <class Ledger>
-    static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle, &set_shut};
-
-    static void histogram_for_peak(void* self, type_histogram& into) noexcept {
-        static_cast<const row_manager*>(self)->count_types(into, histogram_at_peak);
-    }
-    void count_types(type_histogram& into, const histogram_budget& budget) const noexcept {
-        std::size_t heaps = 0;
-        core_.heaps().for_each([&](heap_base& heap) {
-            if (heaps++ < budget.heaps) heap.count_types(into, budget);
-            else into.estimated();
-        });
-        core_.huge().count_types(into, budget.slots);
-    }
-    heap_usage huge_usage() const noexcept {
-        heap_usage u;
-        u.name = "huge";
-        u.live_rows = core_.huge().rows();
-        u.pages = core_.huge().pages();
-        u.bytes = u.pages << arena().page_shift();
-        return u;
-    }
-
     core core_;
     detail::compactor compactor_;
     leak_sink leaks_;
-    arena_client client_; // last: from its construction on, other users of the arena may call reclaim_for_arena
+    arena_client client_; // last: from its construction on, other users of the arena may call calls::reclaim
 };
 
 // For a set that is refused: one compile error, and a stub whose members cause no further ones.

@@ -15,6 +15,17 @@ namespace allot::inline ALLOT_ABI {
 
 class heap_base;
 
+namespace detail {
+
+// What a resize asks of a row.
+struct row_state {
+    row_moves moves = row_moves::not_live; // pinned: its type cannot move
+    bool constructed = false;
+    const row_type* type = nullptr; // null: not known, bytes
+};
+
+} // namespace detail
+
 struct row_ops {
     void (*link)(page_header& page, std::byte* row) noexcept;
     void (*release)(page_header& page, std::byte* row) noexcept;
@@ -27,6 +38,9 @@ struct row_ops {
     detail::row_moves (*mark)(page_header& page, std::byte* row, const void* manager) noexcept;
     heap_base* (*leaves)(page_header& page, std::byte* row, const void* manager) noexcept; // null: the row stays
     void (*move)(page_header& page, std::byte* row, std::byte* to) noexcept;
+    // Resize (row/resize.hpp).
+    detail::row_state (*state)(page_header& page, std::byte* row, const void* manager) noexcept;
+    void (*leave)(page_header& page, std::byte* row) noexcept; // frees it, what was in it is elsewhere; null: huge rows
 };
 
 } // namespace allot::inline ALLOT_ABI

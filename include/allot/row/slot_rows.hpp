@@ -295,8 +295,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         [[maybe_unused]] std::uint32_t state = 0;
         if constexpr (counting::counts) state = counting::word(p, row).load();
         if (!is_intact(p, row)) heap_of(p).guard_row(row);
-        const bool is_object = type != nullptr && !type->moves_as_bytes() &&
-                               (type->destroy == nullptr || (state & link_word::constructed) != 0);
+        const bool is_object = type != nullptr && type->moves_as_object((state & link_word::constructed) != 0);
         const bool breaks_seal = is_object && (state & link_word::sealed) != 0;
         if (breaks_seal && !seal_fits(*type, row, bytes)) report_damage(p, misuse::broken_seal, row);
         if (!is_object) std::memcpy(to, row, bytes);
@@ -316,8 +315,23 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         poison_row(p, row);
     }
 
-    static constexpr row_ops ops{&link, &release, &is_shared, &capacity, &finalize,
-                                 &seal, &check,   &mark,      &leaves,   &move};
+    // ---- resize -------------------------------------------------------------------------------------------------
+
+    static row_state state(page_header& h, std::byte* row, const void* manager) noexcept {
+        page& p = static_cast<page&>(h);
+        row_state s{.moves = can_move(p, row, manager)};
+        if (s.moves == row_moves::not_live) return s;
+        s.type = type_of(p, row);
+        if constexpr (counting::counts) s.constructed = (counting::word(p, row).load() & link_word::constructed) != 0;
+        return s;
+    }
+    static void leave(page_header& h, std::byte* row) noexcept {
+        if constexpr (counting::counts) counting::word(static_cast<page&>(h), row).start();
+        release(h, row);
+    }
+
+    static constexpr row_ops ops{&link,  &release, &is_shared, &capacity, &finalize, &seal,
+                                 &check, &mark,    &leaves,    &move,     &state,    &leave};
 
     // Visits the live rows; none without counts, as free slots look the same.
     template <class Visit> static void for_each_live(heap& of, Visit visit) noexcept {

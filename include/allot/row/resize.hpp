@@ -1,0 +1,140 @@
+// A row gets another capacity: in place where it can, else at another address.
+//
+//   rows of a size class   stay while the class is large enough; else a larger row, a copy, and the old one is freed
+//   huge rows              more pages behind the row, or another run, or more pages in front; fewer pages in place
+//
+// Where other threads read the row, its new address and capacity are published by a callback, which calls move():
+//
+//     rows.try_resize(table.row, table.used, bytes, [&](auto move) {
+//         const std::unique_lock hold(table.readers);          // no thread uses the old row
+//         table.publish(move());                               // resized_row: address and capacity
+//     });                                                      // then old memory is freed
+//
+// Invariant: until move() the row is as it was; after it, nothing of the old memory is freed before the callback
+// returns. Cost: nothing until used. Threads: one resize of a row at a time.
+// Source: resizeRow() of HPCC roxiemem, 2010, whose callback has four functions, and publishes a smaller capacity after
+// the pages are gone.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/page/arena_base.hpp>
+#include <allot/row/row.hpp>
+#include <allot/row/row_ops.hpp>
+#include <allot/row/type_table.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace allot::inline ALLOT_ABI {
+
+/// A row that was resized: its address, and the bytes that it may use.
+struct resized_row {
+    void* row = nullptr;
+    std::size_t capacity = 0;
+};
+
+namespace detail {
+
+// Bytes that a row for such a request may use; 0: it is misuse, or too large.
+template <class Core> std::size_t capacity_for(const Core& core, std::size_t bytes, const row_type& type) noexcept {
+    if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) || !type_table::is_alignment(type)) return 0;
+    const std::size_t check = Core::policies::counts ? type.check_bytes() : 0;
+    std::size_t has = core.buckets().capacity_for(bytes + check, type.align);
+    if (has == 0) has = core.huge().capacity_for(bytes + check, type.align);
+    return has == 0 ? 0 : has - check;
+}
+
+// One resize. `keep`: bytes of the row that are kept; `bytes`: its new capacity at least.
+template <class Core> class row_resizer {
+  public:
+    row_resizer(Core& core, void* row, std::size_t keep, std::size_t bytes) noexcept
+        : core_(core), row_(static_cast<std::byte*>(row)), keep_(keep), bytes_(bytes) {}
+    row_resizer(const row_resizer&) = delete;
+    row_resizer& operator=(const row_resizer&) = delete;
+
+    // Calls publish(move) if the row has to change. The row; null: refused, or not published, and nothing has changed.
+    template <class Publish> void* run(Publish publish) {
+        if (!look_up()) return nullptr;
+        had_ = page_->ops->capacity(*page_, row_);
+        const bool is_huge = page_->tag == 0;
+        if (bytes_ <= had_ && (!is_huge || core_.huge().keeps_pages(*page_, bytes_ + check_bytes()))) return row_;
+        return is_huge ? resize_huge(publish) : replace(publish);
+    }
+
+  private:
+    // Ends a resize, also where publish() throws.
+    template <class End> struct at_end {
+        End end;
+        ~at_end() { end(); }
+    };
+
+    std::size_t check_bytes() const noexcept { return Core::policies::counts ? type_->check_bytes() : 0; }
+    std::nullptr_t refuse(const char* why) noexcept {
+        note_refusal(charge_outcome::misused, bytes_, why);
+        return nullptr;
+    }
+    // Finds the page and the type of the row; false: it cannot be resized.
+    bool look_up() noexcept {
+        if (row_ == nullptr || !core_.arena().contains(row_))
+            return core_.note_misuse(misuse::foreign_pointer, bytes_, untyped), false;
+        page_ = page_of_row(core_.arena(), row_);
+        const row_state s = page_ != nullptr ? page_->ops->state(*page_, row_, core_.context().manager) : row_state{};
+        if (s.moves == row_moves::not_live) return core_.note_misuse(misuse::not_a_row, bytes_, untyped), false;
+        if (s.moves == row_moves::shared) return refuse("a row with several links is not resized"), false;
+        may_move_ = s.moves == row_moves::yes;
+        constructed_ = s.constructed;
+        if (s.type != nullptr) type_ = s.type;
+        if (bytes_ > static_cast<std::size_t>(PTRDIFF_MAX))
+            return core_.note_misuse(misuse::size_too_large, bytes_, *type_), false;
+        return true;
+    }
+    template <class Publish> void* resize_huge(Publish& publish) {
+        auto& huge = core_.huge();
+        const auto find = [&] { return huge.find(*page_, bytes_ + check_bytes()); };
+        auto to = core_.find_or_reclaim(find, find);
+        if (!to) return nullptr;
+        void* moved = nullptr;
+        {
+            const auto end = [&] { moved != nullptr ? huge.drop_old(to) : huge.give_up(to); };
+            const at_end<decltype(end)> finally{end};
+            publish([&]() noexcept -> resized_row {
+                moved = huge.adopt(to, keep_);
+                return {moved, allot::capacity(moved)};
+            });
+        }
+        return moved != nullptr ? moved : refuse("its new capacity was not published");
+    }
+    template <class Publish> void* replace(Publish& publish) {
+        if (!may_move_) return refuse("a row of this type does not move");
+        void* const larger = core_.try_allocate(bytes_, *type_);
+        if (larger == nullptr) return nullptr;
+        bool moved = false;
+        {
+            const auto end = [&] { moved ? page_->ops->leave(*page_, row_) : core_.release(larger); };
+            const at_end<decltype(end)> finally{end};
+            publish([&]() noexcept -> resized_row {
+                static_cast<void>(page_->ops->check(*page_, row_)); // damage must not vanish with the old row
+                if (type_->moves_as_object(constructed_)) type_->relocate(larger, row_);
+                else std::memcpy(larger, row_, min(keep_, had_));
+                if (constructed_) allot::finalize(larger);
+                moved = true;
+                return {larger, allot::capacity(larger)};
+            });
+        }
+        return moved ? larger : refuse("its new capacity was not published");
+    }
+
+    Core& core_;
+    std::byte* const row_;
+    const std::size_t keep_, bytes_;
+    page_header* page_ = nullptr;
+    const row_type* type_ = &untyped;
+    std::size_t had_ = 0; // bytes that the row may use
+    bool may_move_ = false, constructed_ = false;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

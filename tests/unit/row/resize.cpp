@@ -1,0 +1,440 @@
+// Resize: a row gets another capacity, in place or at another address, and keeps what it is.
+#include <support/catch.hpp>
+#include <support/damage.hpp>
+#include <support/edge_sizes.hpp>
+#include <support/row_sets.hpp>
+
+#include <allot/core/units.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/row_manager.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+using namespace allot::literals;
+using allot::charge_outcome;
+
+namespace {
+
+struct canaries : allot::policies<allot::guard::canary> {};
+struct wiped : allot::policies<allot::guard::zero> {};
+struct late : allot::policies<allot::guard::quarantine<16>, allot::slots::bitmap> {};
+struct in_tree : allot::policies<allot::ledger::tree> {};
+struct tenant : allot::policies<allot::page::of<allot::arena<>>> {};
+
+// Every 61st byte, by its place and by `seed`.
+void fill(void* row, std::size_t from, std::size_t to, unsigned seed = 1) {
+    auto* const at = static_cast<unsigned char*>(row);
+    for (std::size_t i = (from + 60) / 61 * 61; i < to; i += 61) at[i] = static_cast<unsigned char>(i * 31 + seed);
+}
+bool is_filled(const void* row, std::size_t bytes, unsigned seed = 1) {
+    const auto* const at = static_cast<const unsigned char*>(row);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < bytes; i += 61) wrong += at[i] != static_cast<unsigned char>(i * 31 + seed);
+    return wrong == 0;
+}
+
+} // namespace
+
+TEMPLATE_TEST_CASE("a row grows and shrinks, and keeps its bytes", "[row][resize]", sets::plain, sets::linked,
+                   sets::scanning, sets::scanning_aside, sets::delayed, sets::packed, sets::uncounted, canaries, wiped,
+                   late, in_tree, tenant) {
+    allot::arena<> shared;
+    auto rows = [&] {
+        if constexpr (std::is_same_v<TestType, tenant>) return std::make_unique<allot::row_manager<tenant>>(shared);
+        else return std::make_unique<allot::row_manager<TestType>>(allot::limit{64_MiB});
+    }();
+    void* row = rows->allocate(10);
+    std::size_t held = 8;
+    fill(row, 0, held);
+    for (const std::size_t bytes :
+         {16u, 100u, 1000u, 5000u, 20'000u, 70'000u, 300'000u, 1'000'000u, 5'000'000u, 900'000u, 30'000u, 3u}) {
+        void* const was = row;
+        const std::size_t had = rows->capacity(row);
+        row = rows->resize(row, held, bytes);
+        REQUIRE(row != nullptr);
+        const std::size_t has = rows->capacity(row);
+        CHECK(has >= bytes);
+        if (bytes <= had && has == had) CHECK(row == was);
+        held = std::min(held, has);
+        CHECK(is_filled(row, held));
+        fill(row, 0, has);
+        held = has;
+        CHECK(rows->live_rows() == 1);
+        CHECK(rows->valid());
+        if constexpr (!std::is_same_v<TestType, sets::uncounted>) CHECK_FALSE(rows->is_shared(row));
+    }
+    rows->release(row);
+    CHECK(rows->live_rows() == 0);
+    CHECK(rows->release_empty_pages() + 1 > 0);
+    CHECK(rows->stats().charged == 0);
+}
+
+TEST_CASE("a row of a size class stays while it can, and never shrinks", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows;
+    void* const row = rows.allocate(100);
+    const std::size_t capacity = rows.capacity(row);
+    for (std::size_t bytes = 0; bytes <= capacity; ++bytes) CHECK(rows.resize(row, 100, bytes) == row);
+    void* const moved = rows.resize(row, 100, capacity + 1);
+    CHECK(moved != row);
+    CHECK(rows.resize(moved, 100, 0) == moved);
+    CHECK(rows.capacity(moved) > capacity);
+    rows.release(moved);
+}
+
+TEST_CASE("the capacity of a request is known before it", "[row][resize]") {
+    std::deque<allot::row_type> types; // outlive the manager
+    for (const std::size_t align : {0u, 4u, 8u, 16u, 32u, 64u, 4096u})
+        for (const allot::row_check seal : {allot::row_check::none, allot::row_check::crc32c})
+            types.push_back({.name = "aligned", .align = align, .check = seal});
+    const auto check = [&](auto& rows) {
+        for (const allot::row_type& type : types)
+            for (const std::size_t bytes :
+                 {0u,    1u,    8u,    15u,   16u,   17u,     63u,     64u,     100u,    500u,      1000u,
+                  1016u, 1017u, 2047u, 4000u, 5000u, 16'000u, 40'000u, 65'000u, 66'000u, 1'000'000u}) {
+                void* const row = rows.allocate(bytes, type);
+                INFO(type.align << " " << bytes);
+                CHECK(rows.capacity_for(bytes, type) == rows.capacity(row));
+                rows.release(row);
+            }
+        CHECK(rows.capacity_for(SIZE_MAX) == 0);
+        CHECK(rows.capacity_for(PTRDIFF_MAX) >= PTRDIFF_MAX);
+        CHECK(rows.capacity_for(8, {.name = "odd", .align = 3}) == 0);
+    };
+    SECTION("plain") {
+        allot::row_manager<allot::policies<>> rows;
+        check(rows);
+    }
+    SECTION("canaries") {
+        allot::row_manager<canaries> rows;
+        check(rows);
+    }
+    SECTION("sizes of packed rows") {
+        allot::row_manager<sets::packed> rows;
+        check(rows);
+    }
+    SECTION("counts aside") {
+        allot::row_manager<sets::scanning_aside> rows;
+        check(rows);
+    }
+}
+
+TEST_CASE("a huge row grows in place where pages behind it are free", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::limit{256_MiB}, allot::page_bytes{64_KiB}};
+    void* row = rows.allocate(1_MiB);
+    row = rows.resize(row, 0, 2_MiB); // moves to where it may grow
+    void* const stays = row;
+    for (std::size_t bytes = 2_MiB; bytes <= 12_MiB; bytes += 1_MiB) {
+        fill(row, 0, bytes - 1_MiB);
+        row = rows.resize(row, bytes - 1_MiB, bytes);
+        CHECK(row == stays);
+        CHECK(is_filled(row, bytes - 1_MiB));
+        CHECK(rows.used() == rows.stats().charged);
+        CHECK(rows.used() - bytes <= 64_KiB + 64);
+    }
+    rows.release(row);
+    CHECK(rows.used() == 0);
+}
+
+TEST_CASE("a huge row that grows leaves room for what the limit allows", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
+    void* a = rows.resize(rows.allocate(3_MiB), 0, 6_MiB);
+    void* b = rows.resize(rows.allocate(3_MiB), 0, 6_MiB);
+    const std::size_t left = rows.limit() - rows.used();
+    void* const c = rows.try_allocate(left - 1_KiB);
+    CHECK(c != nullptr);
+    for (void* const row : {a, b, c}) rows.release(row);
+}
+
+TEST_CASE("a huge row shrinks in place, to a page at least", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
+    void* const row = rows.allocate(1_MiB);
+    fill(row, 0, 1_MiB);
+    CHECK(rows.resize(row, 1_MiB, 500'000) == row);
+    CHECK(rows.capacity(row) == rows.capacity_for(500'000));
+    CHECK(rows.used() == 8 * 64_KiB);
+    CHECK(rows.resize(row, 0, 0) == row);
+    CHECK(rows.used() == 64_KiB);
+    CHECK(is_filled(row, rows.capacity(row)));
+    void* const other = rows.allocate(400'000); // the pages that were given back are free
+    fill(other, 0, 400'000, 2);
+    CHECK(is_filled(row, rows.capacity(row)));
+    rows.release(other);
+    rows.release(row);
+}
+
+TEST_CASE("a huge row at the limit moves into pages in front of it, else is refused", "[row][resize]") {
+    std::vector<std::byte> memory(18 * 64_KiB + 64_KiB);
+    struct lent : allot::policies<allot::page::borrowed> {};
+    allot::row_manager<lent> rows{std::span{memory}, allot::page_bytes{64_KiB}};
+    const std::size_t pages = rows.arena().page_count();
+    void* const above = rows.allocate(5 * 64_KiB - 1000);
+    void* row = rows.allocate(5 * 64_KiB - 1000); // below it
+    REQUIRE(row < above);
+    const std::size_t used = rows.used();
+    fill(row, 0, 5 * 64_KiB - 1000);
+    void* const was = row;
+    row = rows.resize(row, 5 * 64_KiB - 1000, (pages - 5) * 64_KiB - 1000); // all the rest: no second run fits
+    CHECK(row < was);
+    CHECK(is_filled(row, 5 * 64_KiB - 1000));
+    CHECK(rows.used() == pages * 64_KiB);
+    CHECK(rows.used() > used);
+    allot::charge_status why;
+    CHECK(rows.try_resize(row, 0, rows.capacity(row) + 1, &why) == nullptr);
+    CHECK_FALSE(why.charged());
+    CHECK(is_filled(row, 5 * 64_KiB - 1000));
+    CHECK_THROWS_AS(rows.resize(row, 0, rows.capacity(row) + 1), allot::out_of_memory);
+    CHECK(rows.valid());
+    rows.release(row);
+    rows.release(above);
+}
+
+TEST_CASE("a refused resize leaves the row and the charge as they were", "[row][resize]") {
+    allot::row_manager<in_tree> rows{allot::limit{1_MiB}};
+    void* const small = rows.allocate(100);
+    void* const huge = rows.allocate(300'000);
+    fill(small, 0, 100), fill(huge, 0, 300'000);
+    const std::size_t used = rows.used();
+    for (void* const row : {small, huge})
+        for (const std::size_t bytes : support::lawful_edge_sizes()) {
+            if (bytes < 2_MiB) continue;
+            allot::charge_status why;
+            CHECK(rows.try_resize(row, 100, bytes, &why) == nullptr);
+            CHECK(why.requested >= bytes / 2);
+            CHECK(rows.used() == used);
+        }
+    CHECK(is_filled(small, 100));
+    CHECK(is_filled(huge, 300'000));
+    CHECK(rows.peak() <= 1_MiB);
+    try {
+        rows.resize(huge, 0, 3_MiB);
+        FAIL("not refused");
+    } catch (const allot::out_of_memory& e) {
+        CHECK_THAT(std::string(e.what()), ContainsSubstring("a resized row") && ContainsSubstring("over"));
+    }
+    rows.release(small);
+    rows.release(huge);
+}
+
+TEST_CASE("rows with several links are not resized", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows;
+    for (const std::size_t bytes : {100u, 300'000u}) {
+        void* row = rows.allocate(bytes);
+        rows.link(row);
+        allot::charge_status why;
+        CHECK(rows.try_resize(row, 100, 1_MiB, &why) == nullptr);
+        CHECK(why.outcome == charge_outcome::misused);
+        CHECK_THAT(std::string(why.name), ContainsSubstring("several links"));
+        rows.release(row);
+        row = rows.resize(row, 100, 1_MiB);
+        rows.release(row);
+    }
+    CHECK(rows.live_rows() == 0);
+}
+
+namespace {
+
+int made = 0, ended = 0;
+struct self_pointer { // must be moved by its constructor
+    static constexpr allot::relocation row_relocation = allot::relocation::moved;
+    explicit self_pointer(int v) noexcept : value(v) { ++made; }
+    self_pointer(self_pointer&& other) noexcept : value(other.value) { ++made; }
+    ~self_pointer() { ++ended; }
+    bool good(int v) const { return self == this && value == v; }
+    const self_pointer* self = this;
+    int value;
+    std::array<std::byte, 40> rest{};
+};
+struct rooted {
+    explicit rooted(int v) noexcept : value(v) {}
+    ~rooted() { ++ended; }
+    int value;
+};
+
+} // namespace
+
+TEST_CASE("objects are moved by what their type says, and destroyed once", "[row][resize]") {
+    made = ended = 0;
+    {
+        allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
+        auto kept = rows.make<self_pointer>(7);
+        void* row = kept.get();
+        rows.link(row);
+        kept = {};
+        for (const std::size_t bytes : {1000u, 300'000u, 2'000'000u, 10'000'000u}) {
+            row = rows.resize(row, 0, bytes); // objects move whole
+            CHECK(static_cast<self_pointer*>(row)->good(7));
+            CHECK(made - ended == 1);
+        }
+        rows.release(row);
+        CHECK(made == ended);
+    }
+    made = ended = 0;
+    {
+        allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
+        auto pinned = rows.make<rooted>(8);
+        allot::charge_status why;
+        const std::size_t has = rows.capacity(pinned.get());
+        CHECK(rows.try_resize(pinned.get(), 0, has, &why) == pinned.get());
+        CHECK(rows.try_resize(pinned.get(), 0, has + 1, &why) == nullptr);
+        CHECK_THAT(std::string(why.name), ContainsSubstring("does not move"));
+        CHECK(ended == 0);
+    }
+    CHECK(ended == 1);
+}
+
+TEST_CASE("a huge row whose type cannot move grows in place alone", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}, allot::limit{64_MiB}};
+    static constexpr allot::row_type stays{.name = "stays", .relocate = &allot::relocate_never};
+    void* const first = rows.allocate(300'000);
+    void* const row = rows.allocate(300'000, stays); // below it
+    CHECK(rows.try_resize(row, 0, 1_MiB) == nullptr);
+    rows.release(first);
+    CHECK(rows.try_resize(row, 0, 500'000) == row);
+    rows.release(row);
+}
+
+TEMPLATE_TEST_CASE("a resize drops the seal, and reports damage", "[row][resize]", sets::plain, canaries) {
+    damage_log log;
+    allot::row_manager<TestType> rows{log.sink(), allot::page_bytes{64_KiB}};
+    static constexpr allot::row_type sealed{.name = "sealed", .check = allot::row_check::crc32c};
+    for (const std::size_t bytes : {100u, 300'000u})
+        for (const bool is_broken : {false, true}) {
+            void* row = rows.allocate(bytes, sealed);
+            std::memset(row, 1, rows.capacity(row));
+            allot::seal(row);
+            if (is_broken) static_cast<char*>(row)[50] = 2;
+            void* const was = row;
+            row = rows.resize(row, bytes, 20 * bytes);
+            CHECK((is_broken ? log.one(allot::misuse::broken_seal, was) : log.none()));
+            static_cast<char*>(row)[3] = 5; // not sealed any more
+            CHECK(allot::check(row));
+            rows.release(row);
+            CHECK(log.none());
+        }
+    if constexpr (std::is_same_v<TestType, canaries>)
+        for (const std::size_t to : {1_MiB, 10_KiB}) { // grows, shrinks
+            void* row = rows.allocate(300'000);
+            void* const was = row;
+            static_cast<char*>(row)[rows.capacity(row)] ^= 1;
+            row = rows.resize(row, 10, to);
+            CHECK(log.one(allot::misuse::overrun, was));
+            CHECK(allot::check(row));
+            CHECK(rows.valid());
+            rows.release(row);
+            CHECK(log.none());
+        }
+}
+
+TEST_CASE("under guard::zero what a huge row gains reads as zero", "[row][resize]") {
+    allot::row_manager<wiped> rows{allot::page_bytes{64_KiB}, allot::limit{16_MiB}};
+    for (int round = 0; round != 3; ++round) {
+        void* row = rows.allocate(200'000);
+        fill(row, 0, rows.capacity(row));
+        for (const std::size_t bytes : {500'000u, 1'500'000u, 100'000u, 3'000'000u}) {
+            const std::size_t had = rows.capacity(row);
+            row = rows.resize(row, had, bytes);
+            const std::size_t has = rows.capacity(row);
+            CHECK(is_filled(row, std::min(had, has)));
+            const auto* const at = static_cast<const unsigned char*>(row);
+            std::size_t dirty = 0;
+            for (std::size_t i = had; i < has; ++i) dirty += at[i] != 0;
+            CHECK(dirty == 0);
+            fill(row, 0, has);
+        }
+        rows.release(row);
+    }
+}
+
+TEST_CASE("a publisher sees the new row while the old one is there", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}, allot::limit{64_MiB}};
+    int calls = 0;
+    for (const std::size_t bytes : {100u, 300'000u}) {
+        void* const row = rows.allocate(bytes);
+        fill(row, 0, bytes);
+        allot::resized_row now;
+        void* const got = rows.try_resize(row, bytes, 30 * bytes, [&](auto move) {
+            ++calls;
+            now = move();
+            CHECK(is_filled(now.row, bytes));
+            CHECK(rows.arena().is_taken(row)); // not freed before it is published
+        });
+        CHECK(now.row == got);
+        CHECK(now.capacity == rows.capacity(got));
+        CHECK(rows.try_resize(got, bytes, 30 * bytes, [&](auto) { ++calls; }) == got); // nothing to change
+        rows.release(got);
+    }
+    CHECK(calls == 2);
+    void* const row = rows.allocate(1_MiB);
+    const auto* const last = static_cast<const std::byte*>(row) + 1_MiB - 1;
+    rows.try_resize(row, 100, 1000, [&](auto move) {
+        const allot::resized_row now = move();
+        CHECK(now.capacity == rows.capacity_for(65'400));
+        CHECK(rows.arena().is_taken(last)); // the smaller capacity is published first
+    });
+    CHECK_FALSE(rows.arena().is_taken(last));
+    rows.release(row);
+}
+
+TEST_CASE("without a call of move() nothing changes", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}, allot::limit{64_MiB}};
+    void* const neighbour = rows.allocate(200'000);
+    void* const blocked = rows.allocate(200'000);                       // grows elsewhere
+    void* const open = rows.resize(rows.allocate(200'000), 0, 400'000); // grows in place
+    void* const small = rows.allocate(1000);
+    rows.release_empty_pages();
+    const std::size_t used = rows.used();
+    for (void* const row : {blocked, open, small})
+        for (const std::size_t bytes : {600'000u, 10u}) {
+            fill(row, 0, 1000);
+            const std::size_t had = rows.capacity(row);
+            allot::charge_status why;
+            void* const got = rows.try_resize(row, 1000, bytes, [](auto) {}, &why);
+            if (row != small || bytes > 1000) {
+                CHECK(got == nullptr);
+                CHECK_THAT(std::string(why.name), ContainsSubstring("not published"));
+            }
+            const auto refuse = [&] { rows.try_resize(row, 0, bytes, [](auto) { throw std::runtime_error("no"); }); };
+            if (row != small || bytes > 1000) CHECK_THROWS_AS(refuse(), std::runtime_error);
+            CHECK(rows.capacity(row) == had);
+            CHECK(is_filled(row, 1000));
+            rows.release_empty_pages();
+            CHECK(rows.used() == used);
+        }
+    void* moved = nullptr;
+    const auto late_throw = [&] {
+        rows.try_resize(blocked, 1000, 600'000, [&](auto move) {
+            moved = move().row;
+            throw std::runtime_error("after");
+        });
+    };
+    CHECK_THROWS_AS(late_throw(), std::runtime_error); // then the row has moved
+    CHECK(is_filled(moved, 1000));
+    CHECK(rows.live_rows() == 4);
+    for (void* const row : {neighbour, moved, open, small}) rows.release(row);
+    CHECK(rows.live_rows() == 0);
+}
+
+TEST_CASE("resizes by other threads' managers share an arena", "[row][resize]") {
+    allot::arena<> shared{allot::limit{32_MiB}};
+    allot::row_manager<tenant> a{shared}, b{shared};
+    void* x = a.allocate(300'000);
+    void* y = b.allocate(300'000);
+    for (std::size_t bytes = 400'000; bytes < 6'000'000; bytes += 300'000) {
+        x = a.resize(x, 300'000, bytes);
+        y = b.resize(y, 300'000, bytes);
+    }
+    CHECK(a.try_resize(x, 0, 40_MiB) == nullptr);
+    CHECK(shared.stats().taken == a.used() + b.used());
+    CHECK(shared.valid());
+    a.release(x);
+    b.release(y);
+    CHECK(shared.stats().taken == 0);
+}
