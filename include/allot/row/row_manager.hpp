@@ -225,7 +225,7 @@ template <class Set> class row_manager {
     compaction compact(std::span<void*> rows, const compaction_budget& budget = {}) noexcept
         requires(policies::host_touches_rows)
     {
-        return compactor_.run(core_.pages(), this, rows, budget);
+        return compactor_.run(core_.pages(), this, [rows](auto call) noexcept { call(rows); }, budget);
     }
     /// Returns: bytes charged now: pages held x page size.
     std::size_t used() const noexcept

@@ -66,6 +66,8 @@ class row_mover {
             --done_.kept;
             --left_;
         }
+    }
+    void settle() noexcept {
         for (batch& b : batches_) settle(b);
     }
 
@@ -129,19 +131,22 @@ class row_mover {
 // The compactions of a row manager, one at a time.
 class compactor {
   public:
-    compaction run(page_provider& pages, const void* manager, std::span<void*> rows,
+    // each_span(call) calls call(std::span<void*>) for each span of rows, with the same spans each time.
+    template <class EachSpan>
+    compaction run(page_provider& pages, const void* manager, EachSpan each_span,
                    const compaction_budget& budget) noexcept {
         while (runs_.exchange(true, std::memory_order_acquire)) runs_.wait(true, std::memory_order_relaxed);
         std::size_t returned = pages.reclaim_all(); // caches and quarantine hold no slot from now on
         row_mover moves(pages.arena(), manager, budget);
-        moves.mark(rows);
+        each_span([&](std::span<void*> rows) noexcept { moves.mark(rows); });
         compaction& done = moves.done();
         pages.heaps().for_each([&](heap_base& heap) {
             if (heap.marked == 0) return;
             done.pages_before += heap.pages();
             done.pages_pinned += heap.begin_moves();
         });
-        moves.move(rows);
+        each_span([&](std::span<void*> rows) noexcept { moves.move(rows); });
+        moves.settle();
         pages.heaps().for_each([&](heap_base& heap) {
             if (heap.marked == 0) return;
             heap.end_moves();
