@@ -18,7 +18,7 @@ namespace page {
 struct borrowed {
     using category = allot::category::page;
     using needs = types<>;
-    using provides = types<property::host_accessible, property::fixed_address>;
+    using provides = types<property::host_accessible, property::movable, property::fixed_address>;
     static constexpr bool lent = true; // the constructor takes the caller's bytes
     static constexpr std::string_view about = "bytes that the caller lends";
     static constexpr std::string_view cost = "up to two pages of the bytes, for alignment and tables";

@@ -16,7 +16,7 @@ namespace page {
 template <mapped_options Options> struct mapped {
     using category = allot::category::page;
     using needs = types<>;
-    using provides = types<property::host_accessible, property::fixed_address>;
+    using provides = types<property::host_accessible, property::movable, property::fixed_address>;
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about =
         "reserved address space, committed on demand; transparent huge pages beyond the first 16 MiB";

@@ -43,6 +43,8 @@ template <class Set> class row_compactor;
 /// writer is one thread at a time.
 /// Requires: the manager outlives it; no view or lock of it outlives it.
 template <class Set> class row_array {
+    static_assert(detail::row_policies<Set>::rows_move,
+                  "allot: row_array needs pages that provide property::movable, as those in the host's memory do");
     template <class Lock, class Slot> class held_rows;
 
   public:

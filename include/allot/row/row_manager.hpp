@@ -155,14 +155,14 @@ template <class Set> class row_manager {
     /// (row_type::can_move); then the row is as it was.
     /// Throws: out_of_memory under oom::raise.
     void* resize(void* row, std::size_t keep, std::size_t bytes)
-        requires(policies::host_touches_rows)
+        requires(policies::rows_move)
     {
         if (void* const resized = try_resize(row, keep, bytes)) return resized;
         return detail::wait_or_refuse(core_, bytes, "a resized row", [&] { return try_resize(row, keep, bytes); });
     }
     /// As resize(), but returns null if it fails. Under a cost_cap it calls no dearer reclaimers.
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) noexcept
-        requires(policies::host_touches_rows)
+        requires(policies::rows_move)
     {
         return try_resize(row, keep, bytes, [](auto move) noexcept { static_cast<void>(move()); }, why);
     }
@@ -172,7 +172,7 @@ template <class Set> class row_manager {
     /// not be released, resized or compacted meanwhile.
     /// Throws: what publish() throws.
     template <class Publish>
-        requires(policies::host_touches_rows)
+        requires(policies::rows_move)
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, Publish publish, charge_status* why = nullptr) {
         void* const resized = detail::row_resizer(core_, row, keep, bytes).run(publish);
         return detail::with_status(resized, why, bytes);
@@ -223,7 +223,7 @@ template <class Set> class row_manager {
     /// may use all other rows. One thread at a time; others wait.
     /// Returns: what was done. Complexity: linear in the rows of the span and the pages held.
     compaction compact(std::span<void*> rows, const compaction_budget& budget = {}) noexcept
-        requires(policies::host_touches_rows)
+        requires(policies::rows_move)
     {
         return compactor_.run(core_.pages(), this, [rows](auto call) noexcept { call(rows); }, budget);
     }

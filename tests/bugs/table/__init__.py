@@ -1,4 +1,4 @@
-"""The planted bugs, one file a room: a folder of include/allot, or model for those of tests/model.
+"""The planted bugs, one file a room: a folder of include/allot, model for those of tests/model, moving for rows that move.
 
     name: bug(test, what is there, what is there with the bug, and so on in pairs, within=function or class)
 

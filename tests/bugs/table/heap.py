@@ -108,8 +108,8 @@ BUGS = {
         wait(500, 50) + "slots[n] = row; set_size(n + 1);"),
     "threads_not_asked": bug(
         "threads/idle_caches.cpp",
-        "return pages_.take(pages, taken, reclaim, [this] { return heaps().reclaim_all(); });",
-        "return pages_.take(pages, taken, reclaim);"),
+        "return request(reclaim, [this] { return heaps().reclaim_all(); });",
+        "return request(reclaim);"),
     "limited_heap_lets_one_more_in": bug(
         "unit/row/shared_by.cpp",
         "if (handles == config.users) set_indexed(*found, false);",

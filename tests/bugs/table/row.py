@@ -2,58 +2,6 @@
 from .bug import bug, wait
 
 BUGS = {
-    "flags_are_lost_when_a_row_moves": bug(
-        "unit/row/compaction.cpp",
-        "counting::word(into, to).word.store(state, std::memory_order_relaxed);",
-        "counting::word(into, to).start();"),
-    "row_moves_while_shared": bug(
-        "unit/row/compaction.cpp",
-        "if ((now & link_word::link_bits) != 1) return row_moves::shared;",
-        ""),
-    "span_keeps_the_old_address": bug(
-        "unit/row/compaction.cpp",
-        "row = to; ++done_.moved;",
-        "++done_.moved;"),
-    "pinned_type_moves": bug(
-        "unit/row/compaction.cpp",
-        "return type == nullptr || type->can_move() ? row_moves::yes : row_moves::pinned;",
-        "return row_moves::yes;"),
-    "slots_that_no_row_took_are_lost": bug(
-        "unit/row/compaction.cpp",
-        "b.of->exchange(b.slots + b.next, b.n - b.next, nullptr, 0);",
-        ""),
-    "rows_move_onto_pages_that_are_emptied": bug(
-        "unit/row/compaction.cpp",
-        "if (p.is_emptied.load(std::memory_order_relaxed) || p.is_broken()) continue;",
-        ""),
-    "pages_with_slots_that_stay_are_emptied": bug(
-        "unit/row/compaction.cpp",
-        "if (n != p.marked || p.is_broken()) ++pinned; else ++pages[degree_of(p)];",
-        "++pages[degree_of(p)];"),
-    "emptied_pages_are_not_listed_again": bug(
-        "unit/row/compaction.cpp",
-        "if (p.is_emptied.exchange(false, std::memory_order_relaxed)) make_ready(p);",
-        "p.is_emptied.exchange(false, std::memory_order_relaxed);"),
-    "budget_of_rows_is_not_kept": bug(
-        "unit/row/compaction.cpp",
-        "--done_.kept; --left_;",
-        "--done_.kept;"),
-    "type_is_lost_when_a_row_moves": bug(
-        "unit/row/compaction.cpp",
-        "std::atomic_ref(*counting::type_number(into, to)).store(number, std::memory_order_relaxed);",
-        ";"),
-    "rows_of_other_managers_move": bug(
-        "unit/row/compaction.cpp",
-        "if (context_of(p).manager != manager || !is_start(p, row)) return row_moves::not_live;",
-        "if (!is_start(p, row)) return row_moves::not_live;"),
-    "damage_is_not_seen_where_a_row_moves": bug(
-        "unit/row/compaction.cpp",
-        "if (!is_intact(p, row)) heap_of(p).guard_row(row); const bool is_object",
-        "const bool is_object"),
-    "object_is_moved_as_bytes": bug(
-        "unit/row/compaction.cpp",
-        "else type->relocate(to, row);",
-        "else std::memcpy(to, row, bytes);"),
     "type_index_forgets_when_it_grows": bug(
         "unit/row/row_types.cpp",
         "if (old[i] != 0) *find_entry(*(*this)[old[i]]) = old[i];",

@@ -26,6 +26,11 @@ struct model {
         }
         return page_bitmap::none;
     }
+    std::size_t free_before(std::size_t page, std::size_t most) const {
+        std::size_t n = 0;
+        while (n < most && n < page && !taken[page - n - 1]) ++n;
+        return n;
+    }
     std::size_t largest() const {
         std::size_t best = 0, run = 0;
         for (const bool t : taken) {
@@ -58,7 +63,8 @@ void play(std::size_t pages, unsigned seed, int steps) {
             }
         } else if (what < 5) {
             const std::size_t n = 1 + random() % (random() % 4 == 0 ? 200 : 9);
-            const std::size_t want = m.highest_run(n), got = bitmap.take_run(n);
+            const std::size_t room = random() % 2 == 0 ? 0 : random() % (7 * n);
+            const std::size_t want = m.highest_run(n + room), got = bitmap.take_run(n, room);
             REQUIRE(got == want);
             if (got != page_bitmap::none) {
                 m.set(got, n, true);
@@ -87,6 +93,8 @@ void play(std::size_t pages, unsigned seed, int steps) {
             REQUIRE(bitmap.valid());
             const std::size_t at = random() % pages;
             REQUIRE(bitmap.is_taken(at) == m.taken[at]);
+            const std::size_t most = random() % (pages + 2);
+            REQUIRE(bitmap.free_before(at, most) == m.free_before(at, most));
         }
     }
 }

@@ -6,6 +6,7 @@
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
 
 #include <array>
@@ -16,6 +17,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -27,6 +29,7 @@ struct canaries : allot::policies<allot::guard::canary> {};
 struct wiped : allot::policies<allot::guard::zero> {};
 struct late : allot::policies<allot::guard::quarantine<16>, allot::slots::bitmap> {};
 struct in_tree : allot::policies<allot::ledger::tree> {};
+struct spilling : allot::policies<allot::ledger::tree, allot::spill::chain> {};
 struct tenant : allot::policies<allot::page::of<allot::arena<>>> {};
 
 // Every 61st byte, by its place and by `seed`.
@@ -221,6 +224,35 @@ TEST_CASE("a refused resize leaves the row and the charge as they were", "[row][
     }
     rows.release(small);
     rows.release(huge);
+}
+
+TEST_CASE("a resize that a limit refuses asks reclaimers, of at most the cost of a cap", "[row][resize]") {
+    allot::row_manager<spilling> rows{allot::limit{2_MiB}, allot::page_bytes{64_KiB}};
+    void* const above = rows.allocate(60'000 * 2);
+    void* row = rows.allocate(60'000 * 6);
+    void* const below = rows.allocate(60'000 * 2); // the row cannot grow where it is
+    fill(row, 0, 60'000);
+    struct gives : allot::reclaimer {
+        gives(allot::row_manager<spilling>& of, void* what) : reclaimer("gives", 3), rows(of), row(what) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (row == nullptr) return false;
+            rows.release(std::exchange(row, nullptr));
+            return true;
+        }
+        allot::row_manager<spilling>& rows;
+        void* row;
+    } held{rows, rows.allocate(60'000 * 12)};
+    rows.account().add(held);
+    {
+        const allot::cost_cap cheap{2};
+        CHECK(rows.try_resize(row, 60'000, 60'000 * 16) == nullptr); // it would evict
+        CHECK(held.row != nullptr);
+    }
+    row = rows.resize(row, 60'000, 60'000 * 16);
+    CHECK(held.row == nullptr);
+    CHECK(is_filled(row, 60'000));
+    rows.account().remove(held);
+    for (void* const r : {above, row, below}) rows.release(r);
 }
 
 TEST_CASE("rows with several links are not resized", "[row][resize]") {

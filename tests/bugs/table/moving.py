@@ -1,0 +1,165 @@
+"""Bugs of rows that move: compaction, resize, row arrays."""
+from .bug import bug, wait
+
+BUGS = {
+    "flags_are_lost_when_a_row_moves": bug(
+        "unit/row/compaction.cpp",
+        "counting::word(into, to).word.store(state, std::memory_order_relaxed);",
+        "counting::word(into, to).start();"),
+    "row_moves_while_shared": bug(
+        "unit/row/compaction.cpp",
+        "if ((now & link_word::link_bits) != 1) return row_moves::shared;",
+        ""),
+    "span_keeps_the_old_address": bug(
+        "unit/row/compaction.cpp",
+        "row = to; ++done_.moved;",
+        "++done_.moved;"),
+    "pinned_type_moves": bug(
+        "unit/row/compaction.cpp",
+        "return type == nullptr || type->can_move() ? row_moves::yes : row_moves::pinned;",
+        "return row_moves::yes;"),
+    "slots_that_no_row_took_are_lost": bug(
+        "unit/row/compaction.cpp",
+        "b.of->exchange(b.slots + b.next, b.n - b.next, nullptr, 0);",
+        ""),
+    "rows_move_onto_pages_that_are_emptied": bug(
+        "unit/row/compaction.cpp",
+        "if (p.is_emptied.load(std::memory_order_relaxed) || p.is_broken()) continue;",
+        ""),
+    "pages_with_slots_that_stay_are_emptied": bug(
+        "unit/row/compaction.cpp",
+        "if (n != p.marked || p.is_broken()) ++pinned; else ++pages[degree_of(p)];",
+        "++pages[degree_of(p)];"),
+    "emptied_pages_are_not_listed_again": bug(
+        "unit/row/compaction.cpp",
+        "if (p.is_emptied.exchange(false, std::memory_order_relaxed)) make_ready(p);",
+        "p.is_emptied.exchange(false, std::memory_order_relaxed);"),
+    "budget_of_rows_is_not_kept": bug(
+        "unit/row/compaction.cpp",
+        "--done_.kept; --left_;",
+        "--done_.kept;"),
+    "type_is_lost_when_a_row_moves": bug(
+        "unit/row/compaction.cpp",
+        "std::atomic_ref(*counting::type_number(into, to)).store(number, std::memory_order_relaxed);",
+        ";"),
+    "rows_of_other_managers_move": bug(
+        "unit/row/compaction.cpp",
+        "if (context_of(p).manager != manager || !is_start(p, row)) return row_moves::not_live;",
+        "if (!is_start(p, row)) return row_moves::not_live;"),
+    "damage_is_not_seen_where_a_row_moves": bug(
+        "unit/row/compaction.cpp",
+        "if (!is_intact(p, row)) heap_of(p).guard_row(row); const bool is_object",
+        "const bool is_object"),
+    "object_is_moved_as_bytes": bug(
+        "unit/row/compaction.cpp",
+        "else type->relocate(to, row);",
+        "else std::memcpy(to, row, bytes);"),
+    "resized_object_is_not_destroyed": bug(
+        "unit/row/resize.cpp",
+        "if (constructed_) allot::finalize(larger);",
+        ""),
+    "resized_row_is_destroyed_twice": bug(
+        "unit/row/resize.cpp",
+        "if constexpr (counting::counts) counting::word(static_cast<page&>(h), row).start(); release(h, row);",
+        "release(h, row);"),
+    "resize_keeps_half_of_a_row": bug(
+        "unit/row/resize.cpp",
+        "std::memcpy(larger, row_, min(keep_, had_));",
+        "std::memcpy(larger, row_, min(keep_, had_) / 2);"),
+    "resize_moves_a_shared_row": bug(
+        "unit/row/resize.cpp",
+        "if (s.moves == row_moves::shared) return refuse(\"a row with several links is not resized\"), false;",
+        ""),
+    "resize_moves_a_pinned_row": bug(
+        "unit/row/resize.cpp",
+        "if (!may_move_) return refuse(\"a row of this type does not move\");",
+        ""),
+    "huge_row_of_a_pinned_type_moves": bug(
+        "unit/row/resize.cpp",
+        "const run_to_grow from{to.old, h.pages, type.can_move(), type.moves_as_bytes()};",
+        "const run_to_grow from{to.old, h.pages, true, type.moves_as_bytes()};"),
+    "pages_go_before_the_capacity_is_published": bug(
+        "unit/row/resize.cpp",
+        "to.row->pages = to.pages;",
+        "to.row->pages = to.pages; if (to.pages < to.old_pages) give(page_at(to.old, to.pages), to.old_pages - to.pages);"),
+    "old_row_goes_before_the_new_one_is_published": bug(
+        "unit/row/resize.cpp",
+        "moved = true;",
+        "moved = true; page_->ops->leave(*page_, row_);"),
+    "declined_resize_keeps_its_pages": bug(
+        "unit/row/resize.cpp",
+        "moved != nullptr ? huge.drop_old(to) : huge.give_up(to);",
+        "if (moved != nullptr) huge.drop_old(to);"),
+    "declined_resize_keeps_its_row": bug(
+        "unit/row/resize.cpp",
+        "moved ? page_->ops->leave(*page_, row_) : core_.release(larger);",
+        "if (moved) page_->ops->leave(*page_, row_);"),
+    "resized_row_stays_sealed": bug(
+        "unit/row/resize.cpp",
+        "word(*to.row, from).unseal();",
+        ""),
+    "damage_unseen_where_a_row_is_resized": bug(
+        "unit/row/resize.cpp",
+        "static_cast<void>(is_intact(*to.row));",
+        ""),
+    "canary_stays_where_a_row_ended": bug(
+        "unit/row/resize.cpp",
+        "canary_.write(row, has + Guard::row_bytes, arena_offset(row));",
+        ""),
+    "gained_bytes_are_not_wiped": bug(
+        "unit/row/resize.cpp",
+        "if (kept < has) sys::wipe(row + kept, has - kept);",
+        ""),
+    "moved_row_is_found_at_its_old_page": bug(
+        "unit/row/resize.cpp",
+        "provider_.arena().set_owner(to.run.first, static_cast<page_header*>(to.row));",
+        ""),
+    "reclaimers_are_asked_by_the_wrong_refusal": bug(
+        "unit/row/resize.cpp",
+        "detail::note_refusal(why);",
+        ""),
+    "room_to_grow_leaves_none_to_others": bug(
+        "unit/row/resize.cpp",
+        "if (bitmap_.free_before(first, others) == others) return first;",
+        "return first;"),
+    "grown_row_has_no_room": bug(
+        "unit/row/resize.cpp",
+        "for (std::size_t times = 7; times != 0 && pages <= page_count(); times /= 2) {",
+        "for (std::size_t times = 0; times != 0 && pages <= page_count(); times /= 2) {"),
+    "capacity_forgets_the_alignment": bug(
+        "unit/row/resize.cpp",
+        "return align_up(classes_.slot_bytes(index), plan.align) - header;",
+        "return classes_.slot_bytes(index) - header;"),
+    "room_is_counted_a_page_short": bug(
+        "unit/page/page_bitmap.cpp",
+        "const std::size_t last = page - n - 1, in_word = last % 64 + 1;",
+        "const std::size_t last = page - n - 1, in_word = last % 64 == 0 ? 2 : last % 64 + 1;"),
+    "array_evicts_rows_to_hold_more": bug(
+        "unit/row/row_array.cpp",
+        "if (grower_.load(std::memory_order_relaxed) == sys::thread_token()) return exclusive_view(*this, {});",
+        ""),
+    "array_grows_at_any_cost": bug(
+        "unit/row/row_array.cpp",
+        "const cost_cap cap(growth_cost_);",
+        ""),
+    "slots_of_taken_rows_are_lost_at_the_limit": bug(
+        "unit/row/row_array.cpp",
+        "return resize(detail::max(capacity_ + more, least_slots)) || slide(1);",
+        "return resize(detail::max(capacity_ + more, least_slots));"),
+    "array_grows_by_a_slot": bug(
+        "unit/row/row_array.cpp",
+        "const std::size_t more = capacity_ < max_doubled ? capacity_ : capacity_ / 4;",
+        "const std::size_t more = 1;"),
+    "array_counts_a_row_before_it_is_there": bug(
+        "threads/moving.cpp",
+        "slots_[at] = row; end_.store(at + 1, std::memory_order_release);",
+        "end_.store(at + 1, std::memory_order_release); " + wait(64, 20) + "slots_[at] = row;"),
+    "slots_move_under_readers": bug(
+        "threads/moving.cpp",
+        "const std::unique_lock hold(lock_); adopt(move());",
+        "const auto now = move(); std::memset(slots_, 0, used); " + wait(1, 50) + "adopt(now);"),
+    "sparse_pages_are_not_packed": bug(
+        "unit/row/row_array.cpp",
+        "if (sparse == 0 || (sparse < s.missing() && !s.critical)) return false;",
+        "return false;"),
+}
