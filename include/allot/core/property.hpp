@@ -19,7 +19,7 @@ struct device_accessible; // kernels may read and write the memory
 struct many_processes;    // the memory is shared between processes
 struct stream_order;      // freed memory is reused in the order of a stream
 struct link_counts;       // a row has a link count
-struct movable;           // rows may move: nobody but their manager's users has their addresses
+struct movable;           // rows may move: only users of their manager have their addresses
 struct concurrent;        // any number of threads may use it at once
 struct fixed_address;     // the memory has one address in every process
 struct accounts;          // pages are charged to an account of a tree

@@ -15,7 +15,7 @@ struct run_to_grow {
     bool may_move = false;  // to another run
     bool may_slide = false; // to the pages in front of it: its contents then move within the longer run
 };
-// Null: refused, and nothing has changed.
+// Null where the request is refused; then the run is as it was.
 struct grown_run {
     std::byte* first = nullptr; // the run's own address: only its end is another
     bool is_another = false;    // the old run is still there

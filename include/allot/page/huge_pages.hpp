@@ -16,7 +16,8 @@ namespace page {
 template <huge_options Options> struct huge_pages {
     using category = allot::category::page;
     using needs = types<>;
-    using provides = types<property::host_accessible, property::movable, property::fixed_address, property::preallocated>;
+    using provides =
+        types<property::host_accessible, property::movable, property::fixed_address, property::preallocated>;
     static constexpr bool options_valid = page::valid(Options);
     static constexpr std::string_view about =
         "preallocated huge OS pages; else transparent ones; else plain ones; page_kind() reports which";

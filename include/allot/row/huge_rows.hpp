@@ -103,7 +103,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     bool keeps_pages(page_header& p, std::size_t bytes) const noexcept {
         return pages_for(bytes, header(p).row_offset) == header(p).pages;
     }
-    // Takes memory for a row of `bytes`; nothing of the row has changed. Null: refused.
+    // Takes memory for a row of `bytes`; the row does not change. False where the request is refused.
     resizing find(page_header& p, std::size_t bytes) noexcept {
         huge_header& h = header(p);
         resizing to{&h, pages_for(bytes, h.row_offset), h.pages, run_of(h), {}};

@@ -10,10 +10,10 @@
 //         table.publish(move());                               // resized_row: address and capacity
 //     });                                                      // then old memory is freed
 //
-// Invariant: until move() the row is as it was; after it, nothing of the old memory is freed before the callback
-// returns. Cost: nothing until used. Threads: one resize of a row at a time.
+// Invariant: until move() the row is as it was; its old memory is freed after the callback has returned.
+// Cost: none until used. Threads: one resize of a row at a time.
 // Source: resizeRow() of HPCC roxiemem, 2010, whose callback has four functions, and publishes a smaller capacity after
-// the pages are gone.
+// the pages were returned.
 #pragma once
 
 #include <allot/config.hpp>
@@ -55,7 +55,8 @@ template <class Core> class row_resizer {
     row_resizer(const row_resizer&) = delete;
     row_resizer& operator=(const row_resizer&) = delete;
 
-    // Calls publish(move) if the row has to change. The row; null: refused, or not published, and nothing has changed.
+    // Calls publish(move) if the row has to change. Returns the row; null: refused or not published, and the row is as
+    // it was.
     template <class Publish> void* run(Publish publish) {
         if (!look_up()) return nullptr;
         had_ = page_->ops->capacity(*page_, row_);

@@ -6,9 +6,8 @@
 //
 //   | free, taken | rows: [first, end) | free |      slots: one row of the same manager, which grows in place
 //
-// The writer appends without a lock. Readers share a lock, those who take, sort or move rows have it alone, and so has
-// the writer while the slots move. It is held by nobody who requests memory, but readers and those who take may: a
-// reclaimer tries it.
+// The writer appends without a lock. Readers share a lock. Threads that take, sort or move rows have it alone, and so
+// has the writer while the slots move. A thread that has it may request memory, so a reclaimer tries the lock.
 // Invariant: each slot in [first, end) holds one link of its row. Cost: 150 bytes; 8 bytes per row, and a quarter more
 // while it grows; an append is O(1) amortised. Threads: as above.
 // Source: RoxieOutputRowArray of HPCC (roxierowbuff), 2011.

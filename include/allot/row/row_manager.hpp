@@ -150,7 +150,7 @@ template <class Set> class row_manager {
     /// Gives a row a capacity of at least `bytes`, and keeps its first `keep` bytes. A huge row grows and shrinks by
     /// pages, in place where it can; another row never shrinks, and moves where its size class is too small.
     /// Requires: a live row of this manager that no other thread uses.
-    /// Returns: the row, at its address or another; its seal is gone if anything changed. Null under oom::null if it
+    /// Returns: the row, at its address or another; it has no seal if anything changed. Null under oom::null if it
     /// fails: the limit refuses, the row has several links, or it would have to move and its type cannot
     /// (row_type::can_move); then the row is as it was.
     /// Throws: out_of_memory under oom::raise.

@@ -397,6 +397,7 @@ TEST_CASE("a publisher sees the new row while the old one is there", "[row][resi
             now = move();
             CHECK(is_filled(now.row, bytes));
             CHECK(rows.arena().is_taken(row)); // not freed before it is published
+            CHECK(rows.live_rows() == (bytes == 100 ? 2u : 1u));
         });
         CHECK(now.row == got);
         CHECK(now.capacity == rows.capacity(got));
