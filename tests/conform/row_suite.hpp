@@ -4,6 +4,7 @@
 
 #include <conform/suite_rows.hpp>
 #include <support/catch.hpp>
+#include <support/row_trace.hpp>
 #include <support/sets_home.hpp>
 
 #include <array>
@@ -372,6 +373,8 @@ template <class Set> void row_suite() {
         the_limit(home.rows);
     }
     tells_leaks<Set>();
+    if constexpr (sets::host_rows<allot::row_manager<Set>>)
+        expect(row_trace<Set>(1).run(1500), "a random trace agrees with the model");
 }
 
 } // namespace

@@ -400,6 +400,7 @@ TEST_CASE("a publisher sees the new row while the old one is there", "[row][resi
             CHECK(rows.live_rows() == (bytes == 100 ? 2u : 1u));
         });
         CHECK(now.row == got);
+        CHECK((bytes == 100 || rows.arena().owner_of(row) == nullptr)); // its old pages hold no row
         CHECK(now.capacity == rows.capacity(got));
         CHECK(rows.try_resize(got, bytes, 30 * bytes, [&](auto) { ++calls; }) == got); // nothing to change
         rows.release(got);
