@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks a smoke run of allot_bench: every workload ran, and instructions and locked operations are counted right.
+"""Checks a smoke run of allot_bench or allot_moving: every workload ran; instructions and locked operations are counted right; rows moved.
 
     bench/check.py smoke.json
 """
@@ -8,8 +8,21 @@ import sys
 import goals
 
 
+def faults_of_moving(run):
+    for (_, size), cell in goals.run_cells(run).items():
+        for name in cell.of_kinds(["ours"]):
+            if not cell.median(name, "moved %") > 50 or not cell.median(name, "compacted") < cell.median(name, "sparse") / 2:
+                yield f"{size}: {name} did not move most rows, or kept their memory"
+        for kind, least in (("ours", 6), ("peer raw", 1)):
+            if len(cell.of_kinds([kind])) < least:
+                yield f"{size}: less than {least} of kind {kind}"
+
+
 def faults(run):
     cells = goals.run_cells(run)
+    if goals.is_of_moving(run):
+        yield from faults_of_moving(run)
+        return
     if len(cells) < 40:
         yield f"{len(cells)} cells: some workloads did not run"
     for (work, size), cell in cells.items():

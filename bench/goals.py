@@ -1,4 +1,4 @@
-"""The goals of goals.json, judged from the JSON of allot_bench and of instructions.py: a line per goal and size.
+"""The goals of goals.json, judged from the JSON of allot_bench, allot_moving and instructions.py: a line per goal and size.
 
 Each goal names the subject that it judges: no result is the best of many. Ratios are taken round by round, and their median is
 judged. A goal for which the run has no numbers is reported as not measured, never as met.
@@ -212,11 +212,18 @@ def wanted(path=HERE / "goals.json"):
     return json.loads(pathlib.Path(path).read_text())
 
 
+def is_of_moving(run):
+    """Whether allot_moving wrote it: other goals are judged by a run of its own."""
+    return any(cell["workload"] == "moving" for cell in run["cells"])
+
+
 def judge(run, counts, path=HERE / "goals.json", why=None):
     """`counts`: what instructions.py found, {} where that is not known."""
     cells, why = run_cells(run), reasons() if why is None else why
     lines = []
     for goal in wanted(path):
+        if (goal.get("work") == "moving") != is_of_moving(run):
+            continue
         for size, limit in goal["sizes"].items():
             line = Line(goal, size, limit)
             JUDGES[goal["judge"]](goal, line, cells, counts)

@@ -13,25 +13,12 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
 namespace bench {
 namespace {
-
-// jemalloc's thread-local state lies in the static TLS block, which glibc sizes before main.
-void restart_with_room_for_tls(char** argv) {
-    constexpr const char* wish = "glibc.rtld.optional_static_tls=16384";
-    const char* const now = std::getenv("GLIBC_TUNABLES");
-    if (now != nullptr && std::strstr(now, "optional_static_tls") != nullptr) return;
-    setenv("GLIBC_TUNABLES", now != nullptr && *now != 0 ? (std::string(now) + ":" + wish).c_str() : wish, 1);
-    execv("/proc/self/exe", argv); // comes back only when it failed: then a peer is skipped
-}
 
 std::vector<subject> all_subjects(const std::vector<peer>& peers) {
     std::vector<subject> all;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Markdown, and with matplotlib a plot, from the JSON of allot_bench: a short page of bars, ways and peers, or every number.
+"""Markdown, and with matplotlib a plot, from the JSON of allot_bench: a short page of bars, ways and peers, or every number. Of allot_moving: one page.
 
     bench/table.py rows.json [--all | --goals | --before OLD.json] [--out rows.md] [--plot rows.svg] [--instructions instructions.json]
 
@@ -12,6 +12,7 @@ import pathlib
 import sys
 
 import goals
+import moving
 import summary
 from instructions import lines as instructions_table
 from layout import number, table, with_quartiles
@@ -179,6 +180,8 @@ def main():
         lines = goal_table(run, counts)
     elif before:
         lines = summary.gains(before, run)
+    elif goals.is_of_moving(run):
+        lines = moving.page(run, options.json)
     elif options.all:
         lines = every_table(run, counts)
     else:

@@ -32,7 +32,8 @@ enum class work {
     pages,
     release_all,
     bytes,
-    walk
+    walk,
+    moving
 };
 
 // Counted ones run under a tracer that counts what the timed part executes, and tell no times.
@@ -161,6 +162,7 @@ struct job {
         case work::constant: return 1024;
         case work::hand_over: return 8192;
         case work::growth: return scaled(std::min(of->n, (std::size_t{2048} << 20) / mean_bytes()));
+        case work::moving: return scaled(of->n);
         case work::walk: return scaled((std::size_t{1024} << 20) / mean_bytes());
         case work::batches_2: return of->n;
         case work::larson: return std::min(std::size_t{32'000}, (std::size_t{256} << 20) / mean_bytes());
@@ -173,7 +175,7 @@ struct job {
     std::size_t memory() const noexcept { return live_rows() * (mean_bytes() * 3 / 2 + 24); }
     bool large() const noexcept { return memory() > std::size_t{1} << 30; }
     // Page faults are in its figures.
-    bool faults() const noexcept { return of->id == work::growth || of->id == work::walk; }
+    bool faults() const noexcept { return of->id == work::growth || of->id == work::walk || of->id == work::moving; }
     // About how long a subject takes, where nobody else uses the cores; for the estimate that a run begins with.
     double seconds() const noexcept {
         if (scale > 1) return 0.02;

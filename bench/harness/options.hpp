@@ -1,4 +1,4 @@
-// The command line of allot_bench.
+// The command line of allot_bench and allot_moving.
 #pragma once
 
 #include <harness/job.hpp>
@@ -12,6 +12,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <errno.h>
 
 namespace bench {
 
@@ -45,7 +47,7 @@ inline void tell_usage(std::FILE* to) {
 }
 
 [[noreturn]] inline void refuse(const std::string& why) {
-    std::fprintf(stderr, "allot_bench: %s\n", why.c_str());
+    std::fprintf(stderr, "%s: %s\n", program_invocation_short_name, why.c_str());
     tell_usage(stderr);
     std::exit(2);
 }
@@ -80,7 +82,8 @@ inline bool named(const std::vector<std::string>& asked, std::string_view name) 
 
 inline options parse(int argc, char** argv) {
     options all;
-    for (int i = 0; i < argc; ++i) all.command.append(i == 0 ? "allot_bench" : argv[i]).append(i + 1 < argc ? " " : "");
+    for (int i = 0; i < argc; ++i)
+        all.command.append(i == 0 ? program_invocation_short_name : argv[i]).append(i + 1 < argc ? " " : "");
     for (int i = 1; i < argc; ++i) {
         const std::string_view flag = argv[i];
         const auto value = [&] {

@@ -27,6 +27,7 @@
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
+#include <unistd.h>
 
 namespace bench {
 
@@ -168,6 +169,15 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
 #define ALLOT_BENCH_TCMALLOC ""
 #define ALLOT_BENCH_TBB ""
 #endif
+
+// jemalloc's thread-local state lies in the static TLS block, which glibc sizes before main.
+inline void restart_with_room_for_tls(char** argv) {
+    constexpr const char* wish = "glibc.rtld.optional_static_tls=16384";
+    const char* const now = std::getenv("GLIBC_TUNABLES");
+    if (now != nullptr && std::strstr(now, "optional_static_tls") != nullptr) return;
+    setenv("GLIBC_TUNABLES", now != nullptr && *now != 0 ? (std::string(now) + ":" + wish).c_str() : wish, 1);
+    execv("/proc/self/exe", argv); // comes back only when it failed: then a peer is skipped
+}
 
 // `more`: name and library, as the user gives them.
 inline std::vector<peer> open_peers(const std::vector<std::pair<std::string, std::string>>& more) {
