@@ -101,6 +101,28 @@ add_test(NAME example.flights.tasks.every_limit COMMAND ${CMAKE_COMMAND}
     -D program=$<TARGET_FILE:flights> -D set=roxie -D tasks=4 -P ${flights_tests}/every_limit.cmake)
 set_tests_properties(example.flights.tasks.every_limit PROPERTIES LABELS example TIMEOUT 300)
 
+# Rows that no asked query reads are dropped, the others packed into fewer pages; the answers are the same.
+foreach(set IN LISTS flights_sets)
+    flights_test(compact.${set}
+        OUT "moved from [0-9]+ pages into [0-9]+\n" "\n  flight +27,004 +0 " "\n  airline +16 +0 " "\n  plane +3,322 +713 " "\n  airport +1,458 +1,365 +[1-9][0-9]* +[0-9]+ +[0-9]+ +[1-9][0-9]* KiB\n"
+            "5 of 5 answers equal" "afterwards: 0 rows, charged 0 B"
+        ARGS --set ${set} --threads 2 --compact --check ${flights_expected})
+endforeach()
+flights_test(compact.flights OUT "\n  flight +27,004 +521 +[1-9]" "\n  airport +1,458 +1,458 +0 " "1 of 1 answers equal" ARGS --compact --query delays)
+flights_test(compact.json OUT "\"compacted\": .\n    {\n      \"table\": \"flight\",\n      \"rows\": 27004,\n      \"dropped\": 0,\n      \"moved\": [0-9]+,\n      \"pages_before\": [0-9]+,\n      \"pages_after\": [0-9]+,\n      \"bytes_returned\": [0-9]+\n"
+    ARGS --compact --json)
+flights_test(compact.rounds OUT "3 rounds, the files read in [1-3] of them" "\n  airport +1,458 +1,365 +[1-9]" "5 of 5 answers equal" ARGS --compact --rounds 3 --threads 2 --memory 8M)
+flights_test(compact.device OUT "14 of 14 columns unchanged; [0-9]+ events, [0-9]+ waits, 0 hazards" "14 columns of 26,483 flights" "1 of 1 answers equal"
+    ARGS --compact --device simulated --query delays)
+flights_test(compact.bad_lines OUT "2 of 2 answers equal" ERR "10 bad lines"
+    ARGS --compact --query carriers --query sorted --check ${flights_tests}/tricky/expected
+        --flights ${flights_tests}/tricky/flights.csv --airlines ${flights_tests}/tricky/airlines.csv)
+flights_test(compact.tasks CODE 2 ERR "--tasks" ARGS --tasks 2 --compact)
+flights_test(compact.help OUT "--compact" ARGS --help)
+add_test(NAME example.flights.compact.every_limit COMMAND ${CMAKE_COMMAND}
+    -D program=$<TARGET_FILE:flights> -D set=roxie -D compact=ON -P ${flights_tests}/every_limit.cmake)
+set_tests_properties(example.flights.compact.every_limit PROPERTIES LABELS example TIMEOUT 300)
+
 # With a device: all that was copied there comes back as it was, in the order of streams, under the device's limit.
 foreach(set IN ITEMS roxie thor out_of_band)
     flights_test(device.${set}

@@ -80,7 +80,8 @@ class heap_base {
     // Frees n slots, then takes up to `most` on pages that stay; returns their number.
     virtual std::size_t exchange(std::byte* const* old, std::size_t n, std::byte** slots,
                                  std::size_t most) noexcept = 0;
-    std::size_t marked = 0; // rows that may move
+    std::size_t marked = 0;           // rows that may move
+    std::uint32_t batch_of_moves = 0; // the place of its slots in a row_mover
     virtual std::size_t pages() noexcept = 0;
 
     // No handle, row, page or cache of a user, and no damage to report: closed, and not needed any more.

@@ -74,8 +74,8 @@ class arena_base : detail::arena_pages {
     std::byte* take(std::size_t pages, charge_status* why) noexcept {
         return detail::with_status(take(pages), why, pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_);
     }
-    /// As take(), for a run that is to grow: leaves free address space behind it for grow_up(), one to seven times its
-    /// size, where that costs no other request its run.
+    /// As take(), for a run that is to grow: leaves free address space behind it for grow_up(), where that costs no
+    /// other request its run.
     std::byte* take_to_grow(std::size_t pages) noexcept { return take_with(pages, run_use::grows); }
 
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.

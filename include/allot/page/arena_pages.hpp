@@ -76,18 +76,15 @@ class arena_pages {
         const std::size_t taken = taken_.load(std::memory_order_acquire); // pairs with the release in put_back()
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
-    // Requires lock_. A run with room behind it, but in front of it enough for the largest run that the limit allows
-    // beside it; without a limit, half of the range.
+    // Requires lock_. A run with room behind it: half of the free pages in front of the highest run that are not needed
+    // for the largest run that the limit allows beside it. Without a limit, that is half of the range.
     std::size_t pick_to_grow(std::size_t pages) noexcept {
-        const std::size_t others =
-            (limit_pages_ < page_count() ? limit_pages_ : page_count() / 2) - min(pages, limit_pages_);
-        for (std::size_t times = 7; times != 0 && pages <= page_count(); times /= 2) {
-            const std::size_t first = bitmap_.take_run(pages, times * pages);
-            if (first == page_bitmap::none) continue;
-            if (bitmap_.free_before(first, others) == others) return first;
-            bitmap_.give(first, pages);
-        }
-        return bitmap_.take_run(pages);
+        const std::size_t last = bitmap_.find_run(pages);
+        if (last == page_bitmap::none) return last;
+        const std::size_t others = limit_pages_ < page_count() ? limit_pages_ - pages : page_count() / 2;
+        const std::size_t free = bitmap_.free_before(last, last);
+        const std::size_t room = free > others ? (free - others) / 2 : 0;
+        return bitmap_.take_at(last - room, pages) ? last - room : page_bitmap::none;
     }
     // Requires lock_.
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }

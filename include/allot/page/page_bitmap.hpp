@@ -48,13 +48,16 @@ class page_bitmap {
         const std::size_t found = take_one_from(from, full_count_);
         return found != none || from == 0 ? found : take_one_from(0, from);
     }
-    // Takes the highest run of n free pages with `room` more free pages behind them; none: there is no such run.
-    // Requires the arena's lock.
-    std::size_t take_run(std::size_t n, std::size_t room = 0) noexcept {
-        if (n > pages_ || room > pages_ - n) return none;
-        const std::size_t all = n + room;
+    // Takes the highest run of n free pages; none: there is no such run. Requires the arena's lock.
+    std::size_t take_run(std::size_t n) noexcept {
+        const std::size_t first = find_run(n);
+        if (first != none) set(first, n);
+        return first;
+    }
+    // The highest run of n free pages; none: there is no such run.
+    std::size_t find_run(std::size_t n) const noexcept {
         std::size_t run = 0;
-        for (std::size_t page = pages_; page > 0;) {
+        for (std::size_t page = pages_; page > 0 && n <= pages_;) {
             const std::uint64_t bits = words_[(page - 1) / 64].load(std::memory_order_acquire);
             const std::size_t in_word = (page - 1) % 64 + 1;
             const std::uint64_t high = bits << (64 - in_word); // the page below `page` is the top bit
@@ -65,16 +68,13 @@ class page_bitmap {
                 const auto free = static_cast<std::size_t>(std::countl_zero(high));
                 run += free;
                 page -= free;
-                if (run < all) {
+                if (run < n) {
                     run = 0;
                     const auto taken = static_cast<std::size_t>(std::countl_one(high << free));
                     page -= taken < in_word - free ? taken : in_word - free;
                 }
             }
-            if (run >= all) {
-                set(page + run - all, n);
-                return page + run - all;
-            }
+            if (run >= n) return page + run - n;
         }
         return none;
     }

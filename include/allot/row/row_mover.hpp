@@ -4,7 +4,7 @@
 //
 // A row that moves is the caller's alone: it has one link, that of the caller of compact(). So no other thread
 // may use it, and it is copied without a lock. Slots are taken and freed in batches, under the lock of their heap.
-// Invariant: a slot that was taken holds a row, or is freed in the end. Cost: 8 KiB of stack; no memory of the heap.
+// Invariant: a slot that was taken holds a row, or is freed in the end. Cost: 20 KiB of stack; no memory of the heap.
 // Threads: one compaction at a time in a manager, beside any other use of it.
 // Source: the new algorithm of HPCC roxiemem's compactRows(), 2018.
 #pragma once
@@ -38,7 +38,9 @@ class row_mover {
     compaction& done() noexcept { return done_; }
 
     void mark(std::span<void* const> rows) noexcept {
-        for (void* const row : rows) {
+        for (std::size_t i = 0; i != rows.size(); ++i) {
+            prefetch<1>(rows, i);
+            void* const row = rows[i];
             page_header* const p = page_of(row);
             switch (p != nullptr ? p->ops->mark(*p, bytes_of(row), manager_) : row_moves::not_live) {
             case row_moves::yes: ++done_.kept; break;
@@ -49,7 +51,9 @@ class row_mover {
         }
     }
     void move(std::span<void*> rows) noexcept {
-        for (void*& row : rows) {
+        for (std::size_t i = 0; i != rows.size(); ++i) {
+            prefetch<2>(rows, i);
+            void*& row = rows[i];
             page_header* const p = page_of(row);
             heap_base* const of = p != nullptr ? p->ops->leaves(*p, bytes_of(row), manager_) : nullptr;
             if (of == nullptr) continue;
@@ -72,7 +76,8 @@ class row_mover {
     }
 
   private:
-    static constexpr std::size_t per_batch = 64;
+    static constexpr std::size_t per_batch = 16;
+    static constexpr std::size_t rows_ahead = 32, slots_ahead = 8; // that are prefetched
     struct batch {
         heap_base* of = nullptr;
         std::size_t next = 0, n = 0, n_old = 0; // slots from `next` to `n` are free
@@ -81,6 +86,18 @@ class row_mover {
         std::byte* old[per_batch];
     };
 
+    // Hints for a later row: the header of its page, and its first lines, with its count. Always inlined: g++ takes a
+    // function that only prefetches for one without effect, and drops calls of it.
+    template <std::size_t Lines>
+    ALLOT_ALWAYS_INLINE void prefetch(std::span<void* const> rows, std::size_t i) const noexcept {
+        if (i + rows_ahead >= rows.size()) return;
+        const void* const row = rows[i + rows_ahead]; // of this manager, of another, or null
+        prefetch_lines<2>(reinterpret_cast<std::uintptr_t>(row) & arena_.page_mask());
+        prefetch_lines<Lines>(reinterpret_cast<std::uintptr_t>(row) - 8);
+    }
+    template <std::size_t Lines> ALLOT_ALWAYS_INLINE static void prefetch_lines(std::uintptr_t at) noexcept {
+        for (std::size_t i = 0; i != Lines; ++i) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * i));
+    }
     static std::byte* bytes_of(void* row) noexcept { return static_cast<std::byte*>(row); }
     static std::uint64_t end_of(std::uint64_t nanoseconds) noexcept {
         const std::uint64_t now = nanoseconds == UINT64_MAX ? 0 : sys::fine_clock::now();
@@ -93,7 +110,7 @@ class row_mover {
     // A slot on a page that stays; null: none is left, or the budget is used up.
     std::byte* take(heap_base& of) noexcept {
         if (left_ == 0) return nullptr;
-        last_ = &batches_[(reinterpret_cast<std::uintptr_t>(&of) / alignof(std::max_align_t) / 64) % n_batches];
+        last_ = &batches_[of.batch_of_moves % n_batches];
         batch& b = *last_;
         if (b.of != &of) {
             settle(b);
@@ -107,6 +124,8 @@ class row_mover {
             b.next = b.n_old = 0;
             if (b.n == 0) return b.is_full = true, nullptr;
         }
+        if (b.next + slots_ahead < b.n)
+            prefetch_lines<2>(reinterpret_cast<std::uintptr_t>(b.slots[b.next + slots_ahead]) - 8);
         return b.slots[b.next++];
     }
     // Frees what the rows have left, and the slots that were not used.
@@ -117,7 +136,7 @@ class row_mover {
         b = batch{};
     }
 
-    static constexpr std::size_t n_batches = 8;
+    static constexpr std::size_t n_batches = 64; // as many classes as most managers have
 
     arena_base& arena_;
     const void* const manager_;
@@ -140,8 +159,10 @@ class compactor {
         row_mover moves(pages.arena(), manager, budget);
         each_span([&](std::span<void*> rows) noexcept { moves.mark(rows); });
         compaction& done = moves.done();
+        std::uint32_t heaps = 0;
         pages.heaps().for_each([&](heap_base& heap) {
             if (heap.marked == 0) return;
+            heap.batch_of_moves = heaps++;
             done.pages_before += heap.pages();
             done.pages_pinned += heap.begin_moves();
         });
