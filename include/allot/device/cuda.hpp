@@ -177,6 +177,23 @@ class cuda {
     result<> copy_async(void* to, const void* from, std::size_t bytes, stream_type stream) const noexcept {
         return success_or_error(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "cudaMemcpyAsync");
     }
+    // n copies, in any order among them. For kernels' rows, which are small: one call of the driver, where it has that.
+    result<> copy_batch_async(void* const* to, void* const* from, const std::size_t* bytes, std::size_t n,
+                              stream_type stream) const noexcept {
+#if CUDART_VERSION >= 13000
+        cudaMemcpyAttributes how{};
+        how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+        std::size_t first = 0;
+        // It refuses the default stream, and memory that it cannot copy in this way: then one by one.
+        if (cudaMemcpyBatchAsync(to, const_cast<const void* const*>(from), bytes, n, &how, &first, 1, stream) ==
+            cudaSuccess)
+            return {};
+        static_cast<void>(cudaGetLastError());
+#endif
+        for (std::size_t i = 0; i != n; ++i)
+            if (auto copied = copy_async(to[i], from[i], bytes[i], stream); !copied) return copied;
+        return {};
+    }
     result<> copy_peer_async(void* to, device_id to_device, const void* from, device_id from_device, std::size_t bytes,
                              stream_type stream) const noexcept {
         return success_or_error(cudaMemcpyPeerAsync(to, to_device.index, from, from_device.index, bytes, stream),

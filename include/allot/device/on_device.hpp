@@ -17,7 +17,7 @@ template <class Api> struct on_device {
                   "allot: the argument of page::on_device must be a model of device::api, such as device::cuda");
     using category = allot::category::page;
     using needs = types<>;
-    using provides = types<property::device_accessible>;
+    using provides = types<property::device_accessible, property::movable>;
     using api = Api;
     static constexpr std::string_view about =
         "a device's memory, mapped into one reserved range if the device supports virtual memory";

@@ -16,7 +16,7 @@ template <class Arena> struct of {
     using category = allot::category::page;
     using needs = types<>;
     using provides = std::conditional_t<allot::detail::provides<Arena, property::device_accessible>,
-                                        types<property::device_accessible>,
+                                        types<property::device_accessible, property::movable>,
                                         types<property::host_accessible, property::movable, property::fixed_address>>;
     using arena_type = Arena;
     static constexpr std::string_view about = "an arena that several managers share";

@@ -17,6 +17,13 @@ struct row_access {
     template <class Set, class EachSpan> static auto compact(row_manager<Set>& rows, EachSpan each_span) noexcept {
         return rows.compactor_.run(rows.core_.pages(), &rows, each_span, {});
     }
+    // The same for rows on a device, which copy(to, from, bytes, n) copies; see row_mover::copy.
+    template <class Set, class Budget, class Spans, class Copy>
+    static auto compact(row_manager<Set>& rows, Spans span, const Budget& budget, Copy copy) noexcept {
+        return rows.compactor_.run(
+            rows.core_.pages(), &rows, [span](auto call) noexcept { call(span); }, budget,
+            [&](auto& mover, auto some) noexcept { mover.copy(some, copy); });
+    }
 };
 
 } // namespace detail

@@ -43,7 +43,7 @@ template <class Set> class row_compactor;
 /// Requires: the manager outlives it; no view or lock of it outlives it.
 template <class Set> class row_array {
     static_assert(detail::row_policies<Set>::rows_move,
-                  "allot: row_array needs pages that provide property::movable, as those in the host's memory do");
+                  "allot: row_array needs pages that provide property::movable and property::host_accessible");
     template <class Lock, class Slot> class held_rows;
 
   public:

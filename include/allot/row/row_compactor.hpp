@@ -29,7 +29,7 @@ namespace allot::inline ALLOT_ABI {
 /// Requires: it is removed from its account, and its arrays are removed, before it ends.
 template <class Set> class row_compactor final : public reclaimer {
     static_assert(detail::row_policies<Set>::rows_move,
-                  "allot: row_compactor needs pages that provide property::movable, as those in the host's memory do");
+                  "allot: row_compactor needs pages that provide property::movable and property::host_accessible");
     using array = row_array<Set>;
 
   public:

@@ -23,9 +23,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
+
+// Rows that one batch copies, and their places in the span.
+struct copies_of_rows {
+    static constexpr std::size_t most = 60;
+    void add(void*& row, void* copy, std::size_t size) noexcept {
+        place[n] = &row;
+        from[n] = row;
+        to[n] = copy;
+        bytes[n++] = size;
+    }
+    std::size_t n = 0;
+    void** place[most];
+    void* from[most];
+    void* to[most];
+    std::size_t bytes[most];
+};
 
 class row_mover {
   public:
@@ -71,6 +88,25 @@ class row_mover {
             --left_;
         }
     }
+    // The same for rows on a device. copy_rows(to, from, bytes, n) copies them on a stream, and releases the old rows
+    // behind the copies; where it cannot, it releases the new ones, and the rows stay.
+    template <class Copy> void copy(std::span<void*> rows, Copy copy_rows) noexcept {
+        copies_of_rows some;
+        for (void*& row : rows) {
+            page_header* const p = page_of(row);
+            heap_base* const of = p != nullptr ? p->ops->leaves(*p, bytes_of(row), manager_) : nullptr;
+            if (of == nullptr) continue;
+            if (some.n == left_ || some.n == some.most)
+                if (!flush(some, copy_rows)) return;
+            std::byte* const to = take(*of);
+            if (to == nullptr) {
+                if (left_ == 0) break;
+                continue;
+            }
+            some.add(row, to, p->ops->capacity(*p, bytes_of(row)));
+        }
+        static_cast<void>(flush(some, copy_rows));
+    }
     void settle() noexcept {
         for (batch& b : batches_) settle(b);
     }
@@ -97,6 +133,20 @@ class row_mover {
     }
     template <std::size_t Lines> ALLOT_ALWAYS_INLINE static void prefetch_lines(std::uintptr_t at) noexcept {
         for (std::size_t i = 0; i != Lines; ++i) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * i));
+    }
+    template <class Copy> bool flush(copies_of_rows& some, Copy& copy_rows) noexcept {
+        const std::size_t n = std::exchange(some.n, 0);
+        if (n == 0) return true;
+        for (std::size_t i = 0; i != n; ++i) {
+            page_header* const p = page_of(some.from[i]);
+            p->ops->move(*p, bytes_of(some.from[i]), bytes_of(some.to[i])); // from here on it is a row
+        }
+        if (!copy_rows(some.to, some.from, some.bytes, n)) return left_ = 0, false;
+        for (std::size_t i = 0; i != n; ++i) *some.place[i] = some.to[i];
+        done_.moved += n;
+        done_.kept -= n;
+        left_ -= n;
+        return true;
     }
     static std::byte* bytes_of(void* row) noexcept { return static_cast<std::byte*>(row); }
     static std::uint64_t end_of(std::uint64_t nanoseconds) noexcept {
@@ -154,6 +204,13 @@ class compactor {
     template <class EachSpan>
     compaction run(page_provider& pages, const void* manager, EachSpan each_span,
                    const compaction_budget& budget) noexcept {
+        return run(pages, manager, each_span, budget,
+                   [](row_mover& by, std::span<void*> rows) noexcept { by.move(rows); });
+    }
+    // move(row_mover&, span): by move() or copy().
+    template <class EachSpan, class Move>
+    compaction run(page_provider& pages, const void* manager, EachSpan each_span, const compaction_budget& budget,
+                   Move move) noexcept {
         while (runs_.exchange(true, std::memory_order_acquire)) runs_.wait(true, std::memory_order_relaxed);
         std::size_t returned = pages.reclaim_all(); // caches and quarantine hold no slot from now on
         row_mover moves(pages.arena(), manager, budget);
@@ -166,7 +223,7 @@ class compactor {
             done.pages_before += heap.pages();
             done.pages_pinned += heap.begin_moves();
         });
-        each_span([&](std::span<void*> rows) noexcept { moves.move(rows); });
+        each_span([&](std::span<void*> rows) noexcept { move(moves, rows); });
         moves.settle();
         pages.heaps().for_each([&](heap_base& heap) {
             if (heap.marked == 0) return;

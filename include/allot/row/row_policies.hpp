@@ -39,7 +39,7 @@ template <class Set> struct row_policies {
     // False: headers, free bits and counts are in host memory, and no objects are constructed in rows.
     static constexpr bool host_touches_rows = provided_by<page>::template has<property::host_accessible>;
     // Rows have no other users than those of their manager, so compaction and resize may move them.
-    static constexpr bool rows_move = provided_by<page>::template has<property::movable>;
+    static constexpr bool rows_move = host_touches_rows && provided_by<page>::template has<property::movable>;
     using place = std::conditional_t<host_touches_rows, header_in_page, header_out_of_band>;
     using rows = slot_rows<slots, count, guard, place>;
 

@@ -15,6 +15,8 @@
 
 #include <allot/config.hpp>
 #include <allot/device/api.hpp>
+#include <allot/row/compaction.hpp>
+#include <allot/row/row_access.hpp>
 #include <allot/row/rows_view.hpp>
 
 #include <cstddef>
@@ -77,6 +79,25 @@ template <class Rows, device::api Api> class rows_in_flight {
         return rows_view{static_cast<const void* const*>(list), rows.size()};
     }
 
+    /// Compacts rows of the span, as row_manager::compact() does for rows in the host's memory: copies them on the
+    /// stream, in batches. Their old slots are free, and pages empty, once poll() finds the copies done.
+    /// Requires: only kernels launched on the stream, or behind its work, use the rows from now on, by the new addresses.
+    /// Returns: what was done. Rows stay where there is no host memory, or the device refuses a copy.
+    compaction compact(stream_type stream, std::span<void*> rows, const compaction_budget& budget = {}) noexcept {
+        const auto id = api_.stream_id(stream);
+        const auto copy = [&](void* const* to, void* const* from, const std::size_t* bytes, std::size_t n) noexcept {
+            const bool can_wait = id && reserve(stream, *id, n);
+            const bool copied = can_wait && copy_all(to, from, bytes, n, stream);
+            for (std::size_t i = 0; i != n; ++i) {
+                void* const unused = copied ? from[i] : to[i];
+                if (can_wait) add(*id, unused); // some copies may be on their way
+                else rows_.release(unused);
+            }
+            return copied;
+        };
+        return detail::row_access::compact(rows_, rows, budget, copy);
+    }
+
     /// Releases the links whose events have happened. Returns: their number. Never waits.
     std::size_t poll() noexcept {
         for (batch** at = &open_; *at != nullptr;)
@@ -115,6 +136,17 @@ template <class Rows, device::api Api> class rows_in_flight {
         const void* rows[max_rows];
     };
 
+    // By one call, where the api has one for many copies.
+    device::result<> copy_all(void* const* to, void* const* from, const std::size_t* bytes, std::size_t n,
+                              stream_type stream) noexcept {
+        if constexpr (requires { api_.copy_batch_async(to, from, bytes, n, stream); }) {
+            return api_.copy_batch_async(to, from, bytes, n, stream);
+        } else {
+            for (std::size_t i = 0; i != n; ++i)
+                if (auto copied = api_.copy_async(to[i], from[i], bytes[i], stream); !copied) return copied;
+            return {};
+        }
+    }
     static void move(batch** from, batch*& to) noexcept {
         batch* const b = *from;
         *from = b->next;

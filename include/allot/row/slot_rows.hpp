@@ -272,7 +272,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
             if ((now & link_word::link_bits) != 1) return row_moves::shared;
         }
         const row_type* const type = type_of(p, row);
-        return type == nullptr || type->can_move() ? row_moves::yes : row_moves::pinned;
+        const bool moves = type == nullptr || (type->can_move() && (!Place::out_of_band || type->moves_as_bytes()));
+        return moves ? row_moves::yes : row_moves::pinned;
     }
     static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
@@ -285,10 +286,11 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
         return is_emptied && can_move(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
     }
-    // `to` is a free slot of the same heap. The row's flags and seal move along; canaries stay.
+    // `to` is a free slot of the same heap. The row's flags and seal move along; canaries stay. On a device `to`
+    // becomes a row of the same type, and the old one stays until its copy is done.
     static void move(page_header& h, std::byte* row, std::byte* to) noexcept {
-        if constexpr (Place::out_of_band) return; // the host does not touch the rows
         page& p = static_cast<page&>(h);
+        if constexpr (Place::out_of_band) return start_copy(p, row, to);
         const std::size_t bytes = usable_bytes(p.cut);
         const row_type* const type = type_of(p, row);
         sys::unpoison(to, bytes);
@@ -313,6 +315,15 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         }
         if constexpr (guard::wipes) sys::wipe(row, bytes);
         poison_row(p, row);
+    }
+
+    static void start_copy([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row,
+                           [[maybe_unused]] std::byte* to) noexcept {
+        if constexpr (counting::counts) {
+            page& into = page_at(heap_of(p).provider().arena().view(), to);
+            if (p.type == nullptr) *counting::type_number(into, to) = *counting::type_number(p, row);
+            counting::word(into, to).start();
+        }
     }
 
     // ---- resize -------------------------------------------------------------------------------------------------

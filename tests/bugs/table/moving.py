@@ -166,4 +166,16 @@ BUGS = {
         "unit/row/row_array.cpp",
         "if (sparse == 0 || (sparse < s.missing() && !s.critical)) return false;",
         "return false;"),
+    "device_rows_are_free_before_their_copies": bug(
+        "unit/row/device_compaction.cpp",
+        "if (can_wait) add(*id, unused);",
+        "if (can_wait && !copied) add(*id, unused);"),
+    "copies_that_failed_are_taken_for_done": bug(
+        "unit/row/device_compaction.cpp",
+        "if (!copy_rows(some.to, some.from, some.bytes, n)) return left_ = 0, false;",
+        "static_cast<void>(copy_rows(some.to, some.from, some.bytes, n));"),
+    "device_row_moves_by_a_hook": bug(
+        "unit/row/device_compaction.cpp",
+        "(type->can_move() && (!Place::out_of_band || type->moves_as_bytes()))",
+        "type->can_move()"),
 }

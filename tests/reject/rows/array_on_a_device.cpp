@@ -1,4 +1,4 @@
-// expected-error {{row_array needs pages that provide property::movable}}
+// expected-error {{row_array needs pages that provide property::movable and property::host_accessible}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_rows.hpp>
 #include <allot/row/row_array.hpp>
