@@ -16,7 +16,7 @@ BUGS = {
         "++done_.moved;"),
     "pinned_type_moves": bug(
         "unit/row/compaction.cpp",
-        "return type == nullptr || type->can_move() ? row_moves::yes : row_moves::pinned;",
+        "return moves ? row_moves::yes : row_moves::pinned;",
         "return row_moves::yes;"),
     "slots_that_no_row_took_are_lost": bug(
         "unit/row/compaction.cpp",

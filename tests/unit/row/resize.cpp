@@ -147,7 +147,8 @@ TEST_CASE("a huge row grows in place where pages behind it are free", "[row][res
 }
 
 TEST_CASE("a huge row that grows leaves room for what the limit allows", "[row][resize]") {
-    allot::row_manager<allot::policies<>> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
+    allot::row_manager<allot::policies<>> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB},
+                                               allot::reserve_bytes{96_MiB}};
     void* a = rows.resize(rows.allocate(3_MiB), 0, 6_MiB);
     void* b = rows.resize(rows.allocate(3_MiB), 0, 6_MiB);
     const std::size_t left = rows.limit() - rows.used();
