@@ -107,6 +107,13 @@
 // A use of the declaration is a warning with this text.
 #define ALLOT_WARN_USE(text) [[deprecated(text)]]
 
+// A read-write lock that new readers do not take while a writer waits; glibc's default lets them.
+#if defined(_GNU_SOURCE) && __has_include(<gnu/libc-version.h>)
+#define ALLOT_FAIR_RWLOCK PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
+#else
+#define ALLOT_FAIR_RWLOCK PTHREAD_RWLOCK_INITIALIZER
+#endif
+
 // --- the inline namespace ----------------------------------------------------------------------------------
 #define ALLOT_PASTE_(a, b, c, d) v##a##_##b##c##d
 #define ALLOT_PASTE(a, b, c, d) ALLOT_PASTE_(a, b, c, d)

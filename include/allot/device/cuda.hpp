@@ -180,16 +180,7 @@ class cuda {
     // n copies, in any order among them. For kernels' rows, which are small: one call of the driver, where it has that.
     result<> copy_batch_async(void* const* to, void* const* from, const std::size_t* bytes, std::size_t n,
                               stream_type stream) const noexcept {
-#if CUDART_VERSION >= 13000
-        cudaMemcpyAttributes how{};
-        how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-        std::size_t first = 0;
-        // It refuses the default stream, and memory that it cannot copy in this way: then one by one.
-        if (cudaMemcpyBatchAsync(to, const_cast<const void* const*>(from), bytes, n, &how, &first, 1, stream) ==
-            cudaSuccess)
-            return {};
-        static_cast<void>(cudaGetLastError());
-#endif
+        if (copied_at_once(&cudaMemcpyBatchAsync, to, from, bytes, n, stream)) return {};
         for (std::size_t i = 0; i != n; ++i)
             if (auto copied = copy_async(to[i], from[i], bytes[i], stream); !copied) return copied;
         return {};
@@ -280,6 +271,22 @@ class cuda {
     }
 
   private:
+    // By one call of the driver, as in CUDA 13. False: the call is another one, or refuses the default stream, or
+    // memory that it cannot copy in this way.
+    template <class Call>
+    static bool copied_at_once(Call call, void* const* to, void* const* from, const std::size_t* bytes, std::size_t n,
+                               stream_type stream) noexcept {
+        if constexpr (std::is_invocable_v<Call, void* const*, const void* const*, const std::size_t*, std::size_t,
+                                          cudaMemcpyAttributes*, std::size_t*, std::size_t, cudaStream_t>) {
+            cudaMemcpyAttributes how{};
+            how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+            std::size_t first = 0; // of the copies for which `how` holds
+            const auto sources = const_cast<const void* const*>(from);
+            if (call(to, sources, bytes, n, &how, &first, 1, stream) == cudaSuccess) return true;
+            static_cast<void>(cudaGetLastError());
+        }
+        return false;
+    }
     // Sets the thread's current device while it lives.
     struct on_device {
         explicit on_device(device_id device) noexcept : code{cudaGetDevice(&before)} {

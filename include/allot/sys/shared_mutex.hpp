@@ -40,11 +40,7 @@ class shared_mutex {
     void unlock_shared() noexcept { ::pthread_rwlock_unlock(&lock_); }
 
   private:
-#ifdef PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
-    pthread_rwlock_t lock_ = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-#else
-    pthread_rwlock_t lock_ = PTHREAD_RWLOCK_INITIALIZER;
-#endif
+    pthread_rwlock_t lock_ = ALLOT_FAIR_RWLOCK;
 };
 
 } // namespace sys
