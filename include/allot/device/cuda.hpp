@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <cstring>
 #include <cuda_runtime_api.h>
-#include <type_traits>
 
 namespace allot::inline ALLOT_ABI {
 namespace device {
@@ -180,7 +179,7 @@ class cuda {
     // n copies, in any order among them. For kernels' rows, which are small: one call of the driver, where it has that.
     result<> copy_batch_async(void* const* to, void* const* from, const std::size_t* bytes, std::size_t n,
                               stream_type stream) const noexcept {
-        if (copied_at_once(&cudaMemcpyBatchAsync, to, from, bytes, n, stream)) return {};
+        if (copied_at_once(to, from, bytes, n, stream)) return {};
         for (std::size_t i = 0; i != n; ++i)
             if (auto copied = copy_async(to[i], from[i], bytes[i], stream); !copied) return copied;
         return {};
@@ -273,16 +272,15 @@ class cuda {
   private:
     // By one call of the driver, as in CUDA 13. False: the call is another one, or refuses the default stream, or
     // memory that it cannot copy in this way.
-    template <class Call>
-    static bool copied_at_once(Call call, void* const* to, void* const* from, const std::size_t* bytes, std::size_t n,
-                               stream_type stream) noexcept {
-        if constexpr (std::is_invocable_v<Call, void* const*, const void* const*, const std::size_t*, std::size_t,
-                                          cudaMemcpyAttributes*, std::size_t*, std::size_t, cudaStream_t>) {
-            cudaMemcpyAttributes how{};
-            how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
-            std::size_t first = 0; // of the copies for which `how` holds
-            const auto sources = const_cast<const void* const*>(from);
-            if (call(to, sources, bytes, n, &how, &first, 1, stream) == cudaSuccess) return true;
+    template <class Stream>
+    static bool copied_at_once(void* const* to, void* const* from, const std::size_t* bytes, std::size_t n,
+                               Stream stream) noexcept {
+        cudaMemcpyAttributes how{};
+        how.srcAccessOrder = cudaMemcpySrcAccessOrderStream;
+        std::size_t first = 0; // of the copies for which `how` holds
+        const auto sources = const_cast<const void* const*>(from);
+        if constexpr (requires { cudaMemcpyBatchAsync(to, sources, bytes, n, &how, &first, 1, stream); }) {
+            if (cudaMemcpyBatchAsync(to, sources, bytes, n, &how, &first, 1, stream) == cudaSuccess) return true;
             static_cast<void>(cudaGetLastError());
         }
         return false;
