@@ -2,6 +2,7 @@
 #pragma once
 #include "engine.hpp"
 #include "memory_log.hpp"
+#include "outcome.hpp"
 #include "tables.hpp"
 #include "team.hpp"
 
@@ -17,6 +18,7 @@ template <class Rows> struct sources {
     table_memory<Rows> airlines{read, "airlines"};
     table_memory<Rows> planes{read, "planes"};
     table_memory<Rows> airports{read, "airports"};
+    table_memory<Rows> chunks{read, "chunks"}; // of all tables: their arrays, without rows and slots
 };
 
 /// Host memory for the list of a device's chunks.
@@ -37,19 +39,22 @@ struct place_in_order {
 
 template <class Rows> struct database {
     database(const workspace& of, sources<Rows>& from, unsigned threads)
-        : memory(of), workers(threads), flights(from.flights.memory), airlines(from.airlines.memory),
-          planes(from.planes.memory), airports(from.airports.memory) {}
+        : memory(of), workers(threads), flights(from.flights.rows, from.chunks.rows, from.chunks.memory),
+          airlines(from.airlines.rows, from.chunks.rows, from.chunks.memory),
+          planes(from.planes.rows, from.chunks.rows, from.chunks.memory),
+          airports(from.airports.rows, from.chunks.rows, from.chunks.memory) {}
 
     void note(const char* when) { log.note(memory.all, when); }
 
     workspace memory;
     team workers;
     memory_log log;
-    table<flight> flights;
-    table<airline> airlines;
-    table<plane> planes;
-    table<airport> airports;
+    table<flight, Rows> flights;
+    table<airline, Rows> airlines;
+    table<plane, Rows> planes;
+    table<airport, Rows> airports;
     place_in_order place;
+    std::vector<compacted_rows> compacted; // with --compact
 };
 
 } // namespace flights

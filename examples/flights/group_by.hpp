@@ -22,7 +22,7 @@ template <class Group, class Rows> class grouping {
   public:
     /// Groups the rows of `from` for which key_of(row, key) is true.
     template <class Row, class KeyOf>
-    grouping(Rows& rows, std::pmr::memory_resource& memory, team& workers, const table<Row>& from, KeyOf key_of)
+    grouping(Rows& rows, std::pmr::memory_resource& memory, team& workers, const table<Row, Rows>& from, KeyOf key_of)
         : rows_{rows.heap(allot::as<allot::heap::unique, allot::size::packed>, sizeof(Group), type)}, merged_(&memory) {
         std::pmr::vector<hash_table<Group>> mine(&memory);
         mine.reserve(workers.workers());
@@ -31,17 +31,17 @@ template <class Group, class Rows> class grouping {
             mine.emplace_back(&memory);
             merged_.emplace_back(&memory);
         }
-        morsels chunks(workers, from.chunks.size());
+        morsels chunks(workers, from.chunks());
         workers.run([&](unsigned worker) {
             auto groups = rows_.heap.local();
             for (std::size_t c = 0; chunks.next(c);) {
-                for (const auto& row : from.chunks[c]) {
+                each_row<Row>(from[c], [&](const Row& row) {
                     typename Group::key key;
-                    if (!key_of(*row, key)) continue;
+                    if (!key_of(row, key)) return;
                     auto same = [&](const Group& g) { return g.of == key; };
                     auto make = [&] { return ::new (groups.allocate()) Group(key); };
-                    mine[worker].find_or_put(key.hash(), same, make).add(*row);
-                }
+                    mine[worker].find_or_put(key.hash(), same, make).add(row);
+                });
             }
         });
         workers.run([&](unsigned worker) {

@@ -11,20 +11,21 @@ namespace flights {
 
 template <class Row> class join_index {
   public:
-    join_index(std::pmr::memory_resource& memory, team& workers, const table<Row>& from) : parts_(&memory) {
+    template <class Rows>
+    join_index(std::pmr::memory_resource& memory, team& workers, const table<Row, Rows>& from) : parts_(&memory) {
         parts_.reserve(workers.workers());
         for (unsigned w = 0; w != workers.workers(); ++w) parts_.emplace_back(&memory);
         workers.run([&](unsigned worker) {
-            for (const auto& chunk : from.chunks) {
+            for (std::size_t c = 0; c != from.chunks(); ++c) {
                 if (workers.stopping()) return;
-                for (const auto& row : chunk) {
-                    if (text_is_null(*row, Row::key)) continue;
-                    const std::string_view key = text(*row, Row::key);
+                each_row<Row>(from[c], [&](Row& row) {
+                    if (text_is_null(row, Row::key)) return;
+                    const std::string_view key = text(row, Row::key);
                     const std::uint64_t hash = hash_of(key);
-                    if (part_of(hash, parts_.size()) != worker) continue;
+                    if (part_of(hash, parts_.size()) != worker) return;
                     auto same = [&](const Row& other) { return text(other, Row::key) == key; };
-                    parts_[worker].find_or_put(hash, same, [&] { return row.get(); });
-                }
+                    parts_[worker].find_or_put(hash, same, [&] { return &row; });
+                });
             }
         });
     }

@@ -1,6 +1,7 @@
 // The job over one policy set: reads the four files, answers the queries, and measures the memory use. Exceptions, such
 // as out_of_memory, leave it with all rows released.
 #pragma once
+#include "compact.hpp"
 #include "database.hpp"
 #include "device/device.hpp"
 #include "kept.hpp"
@@ -90,10 +91,12 @@ template <class Rows> void read_and_answer(job_memory<Rows>& memory, outcome& ou
     database<Rows> db(memory.all, memory.from, asked.threads);
     std::optional<device_memory<Rows>> beside;
     if (asked.device != "none") beside.emplace(memory.all);
-    const auto device = beside ? open_device(asked, db.flights, beside->chunks.memory) : nullptr;
+    const chunks_of columns_from(db.flights);
+    const auto device = beside ? open_device(asked, columns_from, beside->chunks.memory) : nullptr;
     read_tables(memory, db, out);
     memory.all.release_empty_pages();
     db.note("after reading");
+    if (asked.compact) compact_tables(asked, memory.from, db);
     if (device) device->keep();
 
     for (const std::size_t q : rest) {
@@ -105,6 +108,7 @@ template <class Rows> void read_and_answer(job_memory<Rows>& memory, outcome& ou
     std::sort(out.answers.begin(), out.answers.end(),
               [](const answer& a, const answer& b) { return place_of(a) < place_of(b); });
     if (device) out.device = device->finish();
+    out.compacted = std::move(db.compacted);
     if (out.fullest.when.empty() || out.fullest.charged < db.log.fullest().charged) out.fullest = db.log.fullest();
 }
 

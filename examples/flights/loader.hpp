@@ -68,11 +68,10 @@ csv::flaw read_row(const csv::record& fields, const column_places<Row>& places, 
 }
 
 /// Reads the records of a block for which keep(row) is true into a chunk of the table; counts the others.
-template <class Row, class Local, class Keep>
-typename table<Row>::chunk read_block(csv::block& block, const column_places<Row>& places, Local& local, Keep keep,
-                                      std::uint64_t& others, csv::bad_lines& bad, std::pmr::memory_resource& memory) {
-    typename table<Row>::chunk chunk(&memory);
-    chunk.reserve(block.lines + 1);
+template <class Row, class Set, class Local, class Keep>
+void read_block(csv::block& block, const column_places<Row>& places, Local& local, Keep keep, std::uint64_t& others,
+                csv::bad_lines& bad, allot::row_array<Set>& chunk) {
+    static_cast<void>(chunk.try_reserve(block.lines + 1)); // if it cannot, append() grows it by less, or throws
     csv::record fields;
     draft<Row> row;
     std::uint64_t line = block.first_line;
@@ -85,13 +84,12 @@ typename table<Row>::chunk read_block(csv::block& block, const column_places<Row
             csv::flaw what = csv::split(at, end, fields);
             if (what == csv::flaw::none) what = read_row(fields, places, row, column);
             if (what != csv::flaw::none) bad.add({line, what, column});
-            else if (keep(row)) chunk.push_back(store(local, row));
+            else if (keep(row)) append(chunk, store(local, row));
             else ++others;
         }
         at = end;
         line += lines;
     }
-    return chunk;
 }
 
 struct all_rows {
@@ -100,7 +98,7 @@ struct all_rows {
 
 template <class Row, class Rows, class Keep = all_rows>
 file_read load(table_memory<Rows>& kept, const csv::block_memory& blocks, team& workers, const std::string& path,
-               table<Row>& into, progress& shown, Keep keep = {}) {
+               table<Row, Rows>& into, progress& shown, Keep keep = {}) {
     csv::source file(path, blocks, shown);
     const column_places<Row> places(file);
     file_read result{.path = path};
@@ -111,10 +109,11 @@ file_read load(table_memory<Rows>& kept, const csv::block_memory& blocks, team& 
         csv::bad_lines bad;
         std::uint64_t others = 0;
         while (!workers.stopping() && file.next(block)) {
-            auto chunk = read_block<Row>(block, places, local, keep, others, bad, kept.memory);
-            const std::lock_guard held{lock};
-            if (into.chunks.size() <= block.sequence) into.chunks.resize(block.sequence + 1);
-            into.chunks[block.sequence] = std::move(chunk);
+            auto& chunk = [&]() -> auto& {
+                const std::lock_guard held{lock};
+                return into.chunk_of(block.sequence);
+            }();
+            read_block<Row>(block, places, local, keep, others, bad, chunk);
         }
         const std::lock_guard held{lock};
         result.bad.add_all(bad);

@@ -82,6 +82,11 @@ bool parse(int argc, char** argv, options& out, int& code) {
         ->type_name("NAME=SIZE");
     app.add_flag("--explain-memory", out.explain_memory,
                  "Show memory use at its peak as a tree of accounts: by query, operator and table");
+    CLI::Option* const compact = app.add_flag(
+        "--compact", out.compact,
+        "Release rows that are not needed any more: after reading those that no asked query reads, after the "
+        "sort of delays those that are not listed. Then move the others into fewer pages, and show the pages "
+        "before and after. The answers are the same");
     app.add_option("--set", out.set, "Policy set: " + CLI::detail::join(set_names) + " (default roxie)")
         ->check(one_of(set_names))
         ->type_name("SET");
@@ -99,6 +104,7 @@ bool parse(int argc, char** argv, options& out, int& code) {
                    "those of one query after the other")
         ->check(CLI::Range(1u, 1000u).description(""))
         ->excludes("--rounds")
+        ->excludes(compact)
         ->type_name("N");
     app.add_option("--query", out.queries, "Queries to answer: " + CLI::detail::join(queries) + " (default all)")
         ->check(one_of(queries))

@@ -54,6 +54,7 @@ struct options {
     bool json = false;
     bool describe = false;
     bool explain_memory = false;
+    bool compact = false;
 
     bool asks_for(std::string_view query) const;
     /// The limit of an operator by the name of its account; SIZE_MAX: none.

@@ -11,6 +11,15 @@
 
 namespace flights {
 
+/// What --compact did to the rows of a row manager. Pages: all of the manager, once rows were dropped, and once they
+/// were moved.
+struct compacted_rows {
+    std::string of; // the manager
+    std::size_t rows = 0, dropped = 0, moved = 0;
+    std::size_t pages_before = 0, pages_after = 0;
+    std::size_t bytes_returned = 0; // by moving rows
+};
+
 /// A query that was answered beside others.
 struct task_use {
     std::string query;
@@ -21,17 +30,18 @@ struct task_use {
 };
 
 struct outcome {
-    std::vector<file_read> files;        // of the last reading
-    std::vector<answer> answers;         // of the last round
-    std::vector<refusal> refused;        // queries that have no answer
-    memory_use fullest;                  // the largest measurement
-    memory_use afterwards;               // after all rows were released
-    std::string accounts, accounts_json; // the tree at its peak, with --explain-memory
-    device_outcome device;               // empty name: no device
-    std::vector<kept_use> kept;          // with --rounds
-    std::vector<task_use> tasks;         // with --tasks
-    unsigned readings = 0;               // rounds in which the files were read
-    double reading = 0;                  // seconds
+    std::vector<file_read> files;          // of the last reading
+    std::vector<answer> answers;           // of the last round
+    std::vector<refusal> refused;          // queries that have no answer
+    memory_use fullest;                    // the largest measurement
+    memory_use afterwards;                 // after all rows were released
+    std::string accounts, accounts_json;   // the tree at its peak, with --explain-memory
+    device_outcome device;                 // empty name: no device
+    std::vector<compacted_rows> compacted; // of the last reading, with --compact
+    std::vector<kept_use> kept;            // with --rounds
+    std::vector<task_use> tasks;           // with --tasks
+    unsigned readings = 0;                 // rounds in which the files were read
+    double reading = 0;                    // seconds
 };
 
 } // namespace flights

@@ -1,34 +1,37 @@
-// A parallel sort: each thread sorts a slice, then slices are merged in pairs, alternating between the array and a
-// second one of the same size from the same memory; the merges of a round run in parallel. O(n log n) comparisons. Not
-// stable.
+// A parallel sort of a list of rows: each thread sorts a slice, then slices are merged in pairs through a second
+// list of the same size; the merges of a round run in parallel. O(n log n) comparisons. Not stable.
 #pragma once
 #include "team.hpp"
 #include <algorithm>
-#include <iterator>
 #include <memory_resource>
+#include <span>
 #include <vector>
 
 namespace flights {
 
-template <class T, class Before> void parallel_sort(std::pmr::vector<T>& items, team& workers, Before before) {
-    std::size_t slices = workers.workers();
-    const std::size_t count = items.size();
-    auto bound = [&](std::size_t slice) {
-        return static_cast<std::ptrdiff_t>(count * std::min(slice, slices) / slices);
+/// Requires: the caller has a row array alone (row_array::lock()). If it throws, each row is still in the list, once.
+template <class Row, class Before>
+void parallel_sort(std::span<void*> rows, std::pmr::memory_resource& memory, team& workers, Before before) {
+    const std::size_t slices = workers.workers(), count = rows.size();
+    const auto slice = [&](std::span<void*> of, std::size_t first, std::size_t end) {
+        const auto bound = [&](std::size_t s) { return count * std::min(s, slices) / slices; };
+        return of.subspan(bound(first), bound(end) - bound(first));
     };
-    workers.run([&](unsigned w) { std::sort(items.begin() + bound(w), items.begin() + bound(w + 1), before); });
+    const auto by_row = [&](const void* a, const void* b) {
+        return before(*static_cast<const Row*>(a), *static_cast<const Row*>(b));
+    };
+    workers.run([&](unsigned w) { std::ranges::sort(slice(rows, w, w + 1), by_row); });
     if (slices == 1) return;
 
-    std::pmr::vector<T> other(count, items.get_allocator());
+    std::pmr::vector<void*> merged(count, nullptr, &memory);
     for (std::size_t step = 1; step < slices; step *= 2) {
         workers.run([&](unsigned w) {
-            const std::size_t first = w * 2 * step;
-            if (first >= slices) return;
-            const auto from = [&](std::size_t s) { return std::make_move_iterator(items.begin() + bound(s)); };
-            std::merge(from(first), from(first + step), from(first + step), from(first + 2 * step),
-                       other.begin() + bound(first), before);
+            const std::size_t first = w * 2 * step, second = first + step, end = second + step;
+            if (second >= slices) return;
+            const std::span<void*> to = slice(merged, first, end);
+            std::ranges::merge(slice(rows, first, second), slice(rows, second, end), to.begin(), by_row);
+            std::ranges::copy(to, slice(rows, first, end).begin());
         });
-        items.swap(other);
     }
 }
 

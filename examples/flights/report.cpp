@@ -151,6 +151,21 @@ std::string draw(const std::vector<task_use>& tasks) {
            table.draw("  ") + '\n';
 }
 
+std::string draw(const std::vector<compacted_rows>& compacted) {
+    text_table table({"rows of", "rows", "dropped", "moved", "pages before", "pages after", "bytes returned"});
+    table.left(0);
+    std::size_t before = 0, after = 0;
+    for (const compacted_rows& t : compacted) {
+        before += t.pages_before;
+        after += t.pages_after;
+        table.add({t.of, grouped(t.rows), grouped(t.dropped), grouped(t.moved), grouped(t.pages_before),
+                   grouped(t.pages_after), bytes(t.bytes_returned)});
+    }
+    return fmt::format("Rows that are not needed any more were dropped, the others moved from {} pages into {}\n",
+                       grouped(before), grouped(after)) +
+           table.draw("  ") + '\n';
+}
+
 std::string draw(const std::vector<kept_use>& kept, const options& asked, unsigned readings) {
     text_table table(
         {"kept for later rounds", "cost", "kept", "used again", "given up", "bytes freed", "calls", "time"});
@@ -197,6 +212,7 @@ std::string page_for(const outcome& from, const options& asked) {
                            bytes(r.limit));
     if (!from.device.device.empty()) out += draw(from.device, asked.device_memory);
     if (!from.tasks.empty()) out += draw(from.tasks);
+    if (!from.compacted.empty()) out += draw(from.compacted);
     if (!from.kept.empty()) out += draw(from.kept, asked, from.readings);
     out += draw(from.fullest, from.afterwards);
     if (!from.accounts.empty()) out += "\nMemory by account: " + from.accounts;

@@ -91,6 +91,14 @@ std::string json_for(const outcome& from, const options& asked) {
                                          {"calls", k.calls},
                                          {"freed", k.freed},
                                          {"seconds", k.seconds}});
+    for (const compacted_rows& t : from.compacted)
+        all["compacted"].push_back({{"of", t.of},
+                                    {"rows", t.rows},
+                                    {"dropped", t.dropped},
+                                    {"moved", t.moved},
+                                    {"pages_before", t.pages_before},
+                                    {"pages_after", t.pages_after},
+                                    {"bytes_returned", t.bytes_returned}});
     for (const task_use& t : from.tasks)
         all["tasks"].push_back({{"query", t.query},
                                 {"equal", t.equal},

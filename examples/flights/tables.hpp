@@ -4,6 +4,7 @@
 // columns by name, so a file may have them in any order, and others as well.
 #pragma once
 #include "row_layout.hpp"
+#include <allot/row/row_array.hpp>
 #include <memory_resource>
 #include <tuple>
 #include <vector>
@@ -103,24 +104,61 @@ struct airport : row_head {
     static constexpr std::size_t key = code;
 };
 
+/// Appends a row to an array, which takes over its link.
+template <class Set, class Row> void append(allot::row_array<Set>& to, allot::row_ptr<Row> row) {
+    to.push_back(row.get()); // throws: the link is still the caller's
+    static_cast<void>(row.detach());
+}
+
+/// Moves all rows of an array, with their links, to the end of another one.
+template <class Set> void move_rows(allot::row_array<Set>& from, allot::row_array<Set>& to) {
+    auto rows = from.lock();
+    while (!rows.rows().empty()) {
+        std::size_t moved = 0;
+        while (moved != rows.rows().size() && to.try_push_back(rows.rows()[moved])) ++moved;
+        rows.take_front(moved);
+        if (rows.rows().empty()) return;
+        to.push_back(rows.rows().front()); // waits for memory, or throws
+        rows.take_front(1);
+    }
+}
+
+/// Calls fn(row) for each row of an array.
+template <class Row, class Set, class Fn> void each_row(const allot::row_array<Set>& rows, Fn fn) {
+    for (void* const row : rows.read()) fn(*static_cast<Row*>(row));
+}
+
 /// The rows of a table, in the order of the file, in one chunk per block of the file. Threads read, and later process,
-/// one chunk at a time (morsel-driven parallelism, Leis et al. 2014).
-template <class Row> struct table {
-    using chunk = std::pmr::vector<allot::row_ptr<Row>>;
+/// one chunk at a time (morsel-driven parallelism, Leis et al. 2014). `Rows`: their row manager.
+template <class Row, class Rows> class table {
+  public:
+    using chunk = allot::row_array<typename Rows::set>;
 
-    explicit table(std::pmr::memory_resource& memory) : chunks(&memory) {}
+    /// `lists`: the row manager of the chunks themselves, with `memory` for the list of them.
+    table(Rows& rows, Rows& lists, std::pmr::memory_resource& memory) : rows_(rows), lists_(lists), chunks_(&memory) {}
 
+    std::size_t chunks() const { return chunks_.size(); }
+    const chunk& operator[](std::size_t at) const { return *chunks_[at]; }
+    chunk& operator[](std::size_t at) { return *chunks_[at]; }
+    /// The chunk of a block, which is added. Its address does not change.
+    chunk& chunk_of(std::size_t block) {
+        if (chunks_.empty()) chunks_.reserve(32); // slots of the same size for small tables and their chunks
+        while (chunks_.size() <= block) chunks_.push_back(lists_.template make<chunk>(rows_));
+        return *chunks_[block];
+    }
     std::size_t rows() const {
         std::size_t sum = 0;
-        for (const chunk& c : chunks) sum += c.size();
+        for (const auto& c : chunks_) sum += c->size();
         return sum;
     }
     template <class Fn> void each(Fn fn) const {
-        for (const chunk& c : chunks)
-            for (const allot::row_ptr<Row>& row : c) fn(*row);
+        for (const auto& c : chunks_) each_row<Row>(*c, fn);
     }
 
-    std::pmr::vector<chunk> chunks;
+  private:
+    Rows& rows_;
+    Rows& lists_;
+    std::pmr::vector<allot::row_ptr<chunk>> chunks_;
 };
 
 } // namespace flights

@@ -6,6 +6,7 @@
 // copied back. At the limit the newest chunk is dropped, and copied again when it is needed, so a scan from the start
 // finds the oldest chunks on the device.
 #pragma once
+#include "../tables.hpp"
 #include "device.hpp"
 #include <allot/device/api.hpp>
 #include <allot/device_allocator.hpp>
@@ -37,7 +38,7 @@ template <class Api> class device_columns {
     static constexpr std::size_t columns = std::tuple_size_v<decltype(flight::numbers)>;
     static constexpr std::size_t streams = 4;
 
-    device_columns(const Api& api, const options& asked, const table<flight>& from, std::pmr::memory_resource& memory)
+    device_columns(const Api& api, const options& asked, const flight_chunks& from, std::pmr::memory_resource& memory)
         : api_(api), from_(from), gpu_{api, allot::limit{asked.device_memory}, allot::name{"flights"}},
           chunks_(&memory) {
         out_.device = asked.device;
@@ -62,7 +63,7 @@ template <class Api> class device_columns {
             streams_[opened_] = must(api_.create_stream({0}, allot::device::stream_kind::non_blocking));
         ready_ = must(api_.create_event({0}));
         has_event_ = true;
-        chunks_.resize(from_.chunks.size());
+        chunks_.resize(from_.count());
         for (std::size_t c = 0; c != chunks_.size(); ++c) copy_there(c);
         out_.chunks = chunks_.size();
         out_.rows = from_.rows();
@@ -98,18 +99,20 @@ template <class Api> class device_columns {
     };
 
     /// Calls fn(i, bytes, fill) for each column of a chunk; fill(to) writes its values as they are on the device.
-    template <class Fn> static void each_column(const table<flight>::chunk& rows, Fn fn) {
-        std::size_t i = 0;
-        const auto one = [&](const auto& column) {
-            using value = typename std::remove_cvref_t<decltype(column)>::number;
-            fn(i++, rows.size() * sizeof(value), [&](std::byte* to) {
-                for (const auto& row : rows) {
-                    std::memcpy(to, &((*row).*column.member), sizeof(value));
-                    to += sizeof(value);
-                }
-            });
-        };
-        std::apply([&](const auto&... column) { (one(column), ...); }, flight::numbers);
+    template <class Fn> void each_column(std::size_t c, Fn fn) const {
+        from_.read(c, [&](std::span<void* const> rows) {
+            std::size_t i = 0;
+            const auto one = [&](const auto& column) {
+                using value = typename std::remove_cvref_t<decltype(column)>::number;
+                fn(i++, rows.size() * sizeof(value), [&](std::byte* to) {
+                    for (const void* const row : rows) {
+                        std::memcpy(to, &(static_cast<const flight*>(row)->*column.member), sizeof(value));
+                        to += sizeof(value);
+                    }
+                });
+            };
+            std::apply([&](const auto&... column) { (one(column), ...); }, flight::numbers);
+        });
     }
     /// A checksum that depends on the order of the bytes.
     static void add(std::uint64_t& sum, const std::byte* bytes, std::size_t n) {
@@ -136,7 +139,7 @@ template <class Api> class device_columns {
         chunk& to = chunks_[c];
         to.on = streams_[c % streams];
         to.there = true;
-        each_column(from_.chunks[c], [&](std::size_t i, std::size_t bytes, auto fill) {
+        each_column(c, [&](std::size_t i, std::size_t bytes, auto fill) {
             to.blocks[i] = allocate(bytes, to.on, c);
             staging_.resize(bytes);
             fill(staging_.data());
@@ -154,14 +157,14 @@ template <class Api> class device_columns {
         must(api_.wait(on, ready_));
         from.on = on; // its blocks are freed on this stream
         std::size_t all = 0;
-        each_column(from_.chunks[c], [&](std::size_t, std::size_t bytes, auto) { all += bytes; });
+        each_column(c, [&](std::size_t, std::size_t bytes, auto) { all += bytes; });
         if (pinned_bytes_ < all) {
             if (pinned_ != nullptr) must(api_.deallocate_pinned(std::exchange(pinned_, nullptr)));
             pinned_ = static_cast<std::byte*>(must(api_.allocate_pinned(all)));
             pinned_bytes_ = all;
         }
         std::byte* to = pinned_;
-        each_column(from_.chunks[c], [&](std::size_t i, std::size_t bytes, auto) {
+        each_column(c, [&](std::size_t i, std::size_t bytes, auto) {
             if (bytes == 0) return;
             const temporary result{gpu_, on, allocate(bytes, on, c)};
             must(api_.copy_async(result.bytes, from.blocks[i], bytes, on));
@@ -171,7 +174,7 @@ template <class Api> class device_columns {
         drop(from);
         must(api_.synchronize(on));
         to = pinned_;
-        each_column(from_.chunks[c], [&](std::size_t i, std::size_t bytes, auto fill) {
+        each_column(c, [&](std::size_t i, std::size_t bytes, auto fill) {
             add(back[i], to, bytes);
             to += bytes;
             staging_.resize(bytes);
@@ -181,7 +184,7 @@ template <class Api> class device_columns {
     }
 
     Api api_;
-    const table<flight>& from_;
+    const flight_chunks& from_;
     allot::device_allocator<column_memory<Api>> gpu_;
     std::pmr::vector<chunk> chunks_;
     std::vector<std::byte> staging_; // one column of one chunk

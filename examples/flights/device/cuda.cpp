@@ -15,7 +15,7 @@ namespace {
 
 class cuda_side final : public device_side {
   public:
-    cuda_side(const options& asked, const table<flight>& from, std::pmr::memory_resource& memory)
+    cuda_side(const options& asked, const flight_chunks& from, std::pmr::memory_resource& memory)
         : columns_({}, asked, from, memory) {}
     void keep() override { columns_.keep(); }
     device_outcome finish() override { return columns_.finish(); }
@@ -26,14 +26,14 @@ class cuda_side final : public device_side {
 
 } // namespace
 
-std::unique_ptr<device_side> cuda(const options& asked, const table<flight>& from, std::pmr::memory_resource& memory) {
+std::unique_ptr<device_side> cuda(const options& asked, const flight_chunks& from, std::pmr::memory_resource& memory) {
     if (must(allot::device::cuda{}.device_count()) == 0) throw device_error("no device");
     return std::make_unique<cuda_side>(asked, from, memory);
 }
 
 #else
 
-std::unique_ptr<device_side> cuda(const options&, const table<flight>&, std::pmr::memory_resource&) {
+std::unique_ptr<device_side> cuda(const options&, const flight_chunks&, std::pmr::memory_resource&) {
     throw device_error("this program was built without CUDA: no toolkit 12.8 or later was found");
 }
 

@@ -4,7 +4,7 @@
 
 namespace flights {
 
-std::unique_ptr<device_side> open_device(const options& asked, const table<flight>& from,
+std::unique_ptr<device_side> open_device(const options& asked, const flight_chunks& from,
                                          std::pmr::memory_resource& memory) {
     if (asked.device == "simulated") return devices::simulated(asked, from, memory);
     if (asked.device == "cuda") return devices::cuda(asked, from, memory);

@@ -2,10 +2,12 @@
 // compiled for a GPU (cuda.cpp) and for the simulated device (simulated.cpp).
 #pragma once
 #include "../options.hpp"
-#include "../tables.hpp"
 #include <allot/device_allocator/device_stats.hpp>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <memory_resource>
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +31,30 @@ struct device_outcome {
     bool good() const { return equal_columns == columns && hazards == 0; }
 };
 
+/// The flights, as code sees them that is compiled once for all policy sets.
+class flight_chunks {
+  public:
+    virtual std::size_t count() const = 0;
+    virtual std::size_t rows() const = 0;
+    /// Calls fn with the rows of a chunk.
+    virtual void read(std::size_t chunk, const std::function<void(std::span<void* const>)>& fn) const = 0;
+
+  protected:
+    ~flight_chunks() = default;
+};
+template <class Table> class chunks_of final : public flight_chunks {
+  public:
+    explicit chunks_of(const Table& from) : from_(from) {}
+    std::size_t count() const override { return from_.chunks(); }
+    std::size_t rows() const override { return from_.rows(); }
+    void read(std::size_t chunk, const std::function<void(std::span<void* const>)>& fn) const override {
+        fn(from_[chunk].read().rows());
+    }
+
+  private:
+    const Table& from_;
+};
+
 class device_side {
   public:
     virtual ~device_side() = default;
@@ -38,14 +64,14 @@ class device_side {
     virtual device_outcome finish() = 0;
 };
 
-/// Null for --device none. Throws device_error if there is no such device. Requires: the table and the memory outlive
-/// the result.
-std::unique_ptr<device_side> open_device(const options& asked, const table<flight>& from,
+/// Null for --device none. Throws device_error if there is no such device. Requires: the chunks and the memory
+/// outlive the result.
+std::unique_ptr<device_side> open_device(const options& asked, const flight_chunks& from,
                                          std::pmr::memory_resource& memory);
 
 namespace devices { // each in the file with its name
-std::unique_ptr<device_side> simulated(const options&, const table<flight>&, std::pmr::memory_resource&);
-std::unique_ptr<device_side> cuda(const options&, const table<flight>&, std::pmr::memory_resource&);
+std::unique_ptr<device_side> simulated(const options&, const flight_chunks&, std::pmr::memory_resource&);
+std::unique_ptr<device_side> cuda(const options&, const flight_chunks&, std::pmr::memory_resource&);
 } // namespace devices
 
 } // namespace flights

@@ -10,7 +10,7 @@ namespace {
 
 class simulated_side final : public device_side {
   public:
-    simulated_side(const options& asked, const table<flight>& from, std::pmr::memory_resource& memory)
+    simulated_side(const options& asked, const flight_chunks& from, std::pmr::memory_resource& memory)
         : columns_(allot::device::simulated{machine_}, asked, from, memory) {}
     void keep() override { columns_.keep(); }
     device_outcome finish() override {
@@ -28,7 +28,7 @@ class simulated_side final : public device_side {
 
 } // namespace
 
-std::unique_ptr<device_side> simulated(const options& asked, const table<flight>& from,
+std::unique_ptr<device_side> simulated(const options& asked, const flight_chunks& from,
                                        std::pmr::memory_resource& memory) {
     return std::make_unique<simulated_side>(asked, from, memory);
 }

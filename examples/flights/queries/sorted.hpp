@@ -19,10 +19,10 @@ template <class Rows> answer sorted(database<Rows>& db) {
     query_account query(db.memory, "sorted");
     operator_account sort(query, "sort");
     table_memory<Rows> order(sort, "order");
-    std::pmr::vector<const flight*> all(&order.memory);
+    std::pmr::vector<void*> all(&order.memory); // borrowed: the table holds the links, a row array would add its own
     all.reserve(db.flights.rows());
-    db.flights.each([&](const flight& f) { all.push_back(&f); });
-    parallel_sort(all, db.workers, [](const flight* a, const flight* b) { return comes_before(*a, *b); });
+    db.flights.each([&](flight& f) { all.push_back(&f); });
+    parallel_sort<flight>(all, order.memory, db.workers, comes_before);
     db.note("sorted");
 
     answer out{"sorted",
@@ -31,8 +31,8 @@ template <class Rows> answer sorted(database<Rows>& db) {
                {}};
     auto& [count, rank, place, sum] = db.place;
     if (count == 0) count = all.size();
-    for (const flight* const at : all) {
-        const flight& f = *at;
+    for (const void* const row : all) {
+        const flight& f = *static_cast<const flight*>(row);
         sum += ++rank * order_value(f);
         const bool reported = rank == 1 + (count - 1) * place / 4;
         if (!reported) continue;
