@@ -14,8 +14,9 @@ template <class Set> class row_core;
 struct row_access {
     template <class Set> static row_core<Set>& core(row_manager<Set>& rows) noexcept { return rows.core_; }
     // row_manager::compact() over several spans: each_span(call) calls call(span) for each.
-    template <class Set, class EachSpan> static auto compact(row_manager<Set>& rows, EachSpan each_span) noexcept {
-        return rows.compactor_.run(rows.core_.pages(), &rows, each_span, {});
+    template <class Set, class EachSpan, class Budget>
+    static auto compact(row_manager<Set>& rows, EachSpan each_span, const Budget& budget) noexcept {
+        return rows.compactor_.run(rows.core_.pages(), &rows, each_span, budget);
     }
     // The same for rows on a device, which copy(to, from, bytes, n) copies; see row_mover::copy.
     template <class Set, class Budget, class Spans, class Copy>

@@ -21,6 +21,7 @@
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_failure.hpp>
 #include <allot/row/row_manager.hpp>
+#include <allot/row/row_ptr.hpp>
 #include <allot/sys/shared_mutex.hpp>
 #include <allot/sys/thread.hpp>
 
@@ -79,14 +80,25 @@ template <class Set> class row_array {
     /// The same; under oom::raise it throws out_of_memory, and the row is still the caller's.
     bool push_back(void* row) {
         if (ALLOT_LIKELY(try_push_back(row))) return true;
-        const std::size_t bytes = (capacity_ + 1) * sizeof(void*);
-        const auto again = [&]() noexcept -> void* { return try_push_back(row) ? row : nullptr; };
-        return detail::wait_or_refuse(core(), bytes, "a row array", again) != nullptr;
+        const auto again = [&]() noexcept -> void* { return try_push_back(row) ? this : nullptr; };
+        return detail::wait_or_refuse(core(), bytes_of(capacity_ + 1), "a row array", again) != nullptr;
+    }
+    /// The same; takes over the link of `row` only if it returns true.
+    template <class T> bool push_back(row_ptr<T>&& row) {
+        if (!push_back(static_cast<void*>(row.get()))) return false;
+        static_cast<void>(row.detach());
+        return true;
+    }
+    /// Makes room for `n` rows in all; under oom::raise it throws out_of_memory.
+    bool reserve(std::size_t n) {
+        if (try_reserve(n)) return true;
+        const auto again = [&]() noexcept -> void* { return try_reserve(n) ? this : nullptr; };
+        return detail::wait_or_refuse(core(), bytes_of(n), "a row array", again) != nullptr;
     }
     /// Makes room for `n` rows in all. Returns: false, and nothing has changed, where there is no memory.
     bool try_reserve(std::size_t n, charge_status* why = nullptr) noexcept {
         const bool has = n <= capacity_ || resize(n);
-        detail::report_status(why, has, n > SIZE_MAX / sizeof(void*) ? SIZE_MAX : n * sizeof(void*));
+        detail::report_status(why, has, bytes_of(n));
         return has;
     }
     /// Gives back slots that are not in use. False: they would have to move, and there is no memory for that.
@@ -168,6 +180,9 @@ template <class Set> class row_array {
         std::span<Slot> rows_;
     };
 
+    static std::size_t bytes_of(std::size_t slots) noexcept {
+        return slots > SIZE_MAX / sizeof(void*) ? SIZE_MAX : slots * sizeof(void*);
+    }
     bool try_lock_for_reclaimer() noexcept { return lock_.try_lock_for(1'000'000); }
     // Requires the lock.
     std::span<void*> rows() const noexcept {

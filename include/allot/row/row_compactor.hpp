@@ -52,18 +52,23 @@ template <class Set> class row_compactor final : public reclaimer {
         return last_;
     }
 
+    /// Compacts the rows of its arrays now.
+    compaction compact(const compaction_budget& budget = {}) noexcept {
+        const std::lock_guard hold(lock_);
+        for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a)) a->is_held_ = a->try_lock_for_reclaimer();
+        const auto each_span = [this](auto call) noexcept {
+            for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a))
+                if (a->is_held_) call(a->rows());
+        };
+        last_ = detail::row_access::compact(rows_, each_span, budget);
+        for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a))
+            if (a->is_held_) a->lock_.unlock();
+        return last_;
+    }
     bool reclaim(const shortage& s) noexcept override {
         const std::size_t sparse = sparse_bytes();
         if (sparse == 0 || (sparse < s.missing() && !s.critical)) return false; // rows must leave anyway
-        const std::lock_guard hold(lock_);
-        for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a)) a->is_held_ = a->try_lock_for_reclaimer();
-        last_ = detail::row_access::compact(rows_, [this](auto call) noexcept {
-            for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a))
-                if (a->is_held_) call(a->rows());
-        });
-        for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a))
-            if (a->is_held_) a->lock_.unlock();
-        return last_.bytes_returned != 0;
+        return compact().bytes_returned != 0;
     }
 
   private:

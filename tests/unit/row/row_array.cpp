@@ -104,6 +104,60 @@ TEST_CASE("rows are taken from the front, and their slots are used again", "[row
     CHECK(array.size() == 1);
 }
 
+TEST_CASE("a row_ptr gives its link to an array; rows in the middle are taken", "[row][array]") {
+    allot::row_manager<allot::policies<>> rows{allot::limit{256_KiB}, allot::page_bytes{16_KiB}};
+    allot::row_array<allot::policies<>> array{rows};
+    CHECK(array.reserve(100));
+    CHECK_THROWS_AS(array.reserve(1'000'000), allot::out_of_memory);
+    for (std::uint64_t i = 0; i != 100; ++i) {
+        auto row = rows.make<std::uint64_t>(i);
+        CHECK(array.push_back(std::move(row)));
+        CHECK_FALSE(row);
+    }
+    {
+        auto hold = array.lock();
+        const auto kept =
+            std::stable_partition(hold.begin(), hold.end(), [](void* row) { return number(row) % 3 != 0; });
+        const auto n = static_cast<std::size_t>(kept - hold.begin());
+        for (void* const row : hold.rows().first(n)) rows.release(row);
+        hold.take_front(n);
+    }
+    std::uint64_t next = 0;
+    for (void* const row : array.read()) CHECK(number(row) == 3 * next++);
+    CHECK(next == 34);
+    const auto fill = [&] {
+        for (;;) {
+            auto row = rows.make<std::uint64_t>(1u);
+            try {
+                array.push_back(std::move(row));
+            } catch (const allot::out_of_memory&) {
+                CHECK(row); // still the caller's
+                throw;
+            }
+        }
+    };
+    CHECK_THROWS_AS(fill(), allot::out_of_memory);
+    CHECK(rows.live_rows() == array.size() + 1);
+}
+
+TEST_CASE("a compactor packs its arrays on call", "[row][array][compaction]") {
+    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
+    allot::row_array<allot::policies<>> array{rows};
+    allot::row_compactor<allot::policies<>> packs{rows};
+    packs.add(array);
+    std::vector<void*> all;
+    for (std::uint64_t i = 0; i != 10'000; ++i) all.push_back(numbered_row(rows, i, 100));
+    for (std::uint64_t i = 0; i != 10'000; ++i)
+        if (i % 10 == 0) array.push_back(all[i]);
+        else rows.release(all[i]);
+    CHECK(packs.compact({.rows = 3}).moved == 3);
+    const allot::compaction done = packs.compact();
+    CHECK(done.moved > 500);
+    CHECK(done.pages_after * 5 < done.pages_before);
+    CHECK(packs.last().moved == done.moved);
+    packs.remove(array);
+}
+
 TEST_CASE("an array that finds no memory for slots leaves the row to the caller", "[row][array]") {
     allot::row_manager<allot::policies<>> rows{allot::limit{1_MiB}};
     allot::row_array<allot::policies<>> array{rows};
