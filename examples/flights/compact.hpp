@@ -74,11 +74,9 @@ void compact(database<Rows>& db, table<Row, Rows>& of, Rows& rows, Keep keep) {
     count_pages(done, rows, [&] {
         allot::row_compactor<typename Rows::set> packs(rows);
         for (std::size_t c = 0; c != of.chunks(); ++c) packs.add(of[c]);
-        allot::shortage all;
-        all.critical = true; // as much as it can
-        packs.reclaim(all);  // now; added to an account, it would be called when memory is short
+        const std::size_t moved = packs.compact().moved;
         for (std::size_t c = 0; c != of.chunks(); ++c) packs.remove(of[c]);
-        return packs.last().moved;
+        return moved;
     });
     db.compacted.push_back(std::move(done));
 }
