@@ -8,8 +8,20 @@ import sys
 import goals
 
 
+def faults_of_resizing(work, cell):
+    for name in cell.of_kinds(["ours"]):
+        if not cell.median(name, "moves") <= 1 or not cell.median(name, "faults committed") < cell.median(name, "faults cold") / 10:
+            yield f"{work}: {name} moved more than once, or touched new memory again"
+    for kind, least in (("ours", 2), ("peer raw", 1)):
+        if len(cell.of_kinds([kind])) < least:
+            yield f"{work}: less than {least} of kind {kind}"
+
+
 def faults_of_moving(run):
-    for (_, size), cell in goals.run_cells(run).items():
+    for (work, size), cell in goals.run_cells(run).items():
+        if work != "moving":
+            yield from faults_of_resizing(work, cell)
+            continue
         for name in cell.of_kinds(["ours"]):
             if not cell.median(name, "moved %") > 50 or not cell.median(name, "compacted") < cell.median(name, "sparse") / 2:
                 yield f"{size}: {name} did not move most rows, or kept their memory"

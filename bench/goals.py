@@ -147,7 +147,7 @@ def of_way(goal, line, cells, _):
 
 def of_figures(goal, line, cells, _):
     """A figure itself: of the subject in "of"; without that every subject of ours in every cell must meet it, and the worst is reported."""
-    works = goal["work"] if isinstance(goal["work"], list) else [goal["work"]]
+    works = works_of(goal)
     figures = goal["figure"] if isinstance(goal["figure"], list) else [goal["figure"]]
     found, absent = [], [work for work in works if (work, line.size) not in cells]
     for work in works:
@@ -190,6 +190,22 @@ def of_ratio(goal, line, cells, _):
         line.judge(f"{goal['of']} to {other}", cell.ratio(goal["of"], other, figure))
 
 
+def of_ratios(goal, line, cells, _):
+    """As of_ratio, over several workloads: the worst of them; without "of" also the worst of our subjects."""
+    found = []
+    for work in works_of(goal):
+        if cell := cells.get((work, line.size)):
+            for name in [goal["of"]] if "of" in goal else cell.of_kinds(["ours"]):
+                if ratio := cell.ratio(name, goal["to"], goal["figure"]):
+                    found.append((ratio, f"{name} to {goal['to']} ({work})"))
+    if not found or any((work, line.size) not in cells for work in works_of(goal)):
+        return
+    worst, name = max(found, key=lambda f: f[0][1])
+    line.judge(name, worst)
+    line.subject = "worst: " + name
+    line.over = sorted(name for ratio, name in found if not line.meets(ratio[1]))
+
+
 def of_instructions(goal, line, _, counts):
     """Those of a pair; with "minus", those beyond another variant's."""
     def pair(variant):
@@ -200,7 +216,7 @@ def of_instructions(goal, line, _, counts):
         line.judge(goal["variant"], quartiles([mine - less]))
 
 
-JUDGES = {"way": of_way, "ratio": of_ratio, "growth": of_growth, "figure": of_figures, "instructions": of_instructions}
+JUDGES = {"way": of_way, "ratio": of_ratio, "ratios": of_ratios, "growth": of_growth, "figure": of_figures, "instructions": of_instructions}
 
 
 def reasons(path=HERE / "reasons.txt"):
@@ -212,9 +228,18 @@ def wanted(path=HERE / "goals.json"):
     return json.loads(pathlib.Path(path).read_text())
 
 
+def works_of(goal):
+    found = goal.get("work", [])
+    return found if isinstance(found, list) else [found]
+
+
+def of_moving(work):
+    """Whether it is a workload of allot_moving: its goals are judged by a run of its own."""
+    return work == "moving" or work.startswith("resize/")
+
+
 def is_of_moving(run):
-    """Whether allot_moving wrote it: other goals are judged by a run of its own."""
-    return any(cell["workload"] == "moving" for cell in run["cells"])
+    return any(of_moving(cell["workload"]) for cell in run["cells"])
 
 
 def judge(run, counts, path=HERE / "goals.json", why=None):
@@ -222,7 +247,7 @@ def judge(run, counts, path=HERE / "goals.json", why=None):
     cells, why = run_cells(run), reasons() if why is None else why
     lines = []
     for goal in wanted(path):
-        if (goal.get("work") == "moving") != is_of_moving(run):
+        if any(map(of_moving, works_of(goal))) != is_of_moving(run):
             continue
         for size, limit in goal["sizes"].items():
             line = Line(goal, size, limit)

@@ -1,5 +1,9 @@
-// allot_moving: compaction. How much memory sparse rows take before and after it, beside malloc libraries and their own
-// trims, and how long it takes. workloads/moving.hpp says what is measured, NOTES.md how to run it.
+// allot_moving: rows that move, beside malloc libraries.
+//
+//   moving    compaction: memory of sparse rows before and after it, and its time       workloads/moving.hpp
+//   resize/*  an array that grows step by step, beside realloc                          workloads/resizing.hpp
+//
+// NOTES.md says how to run it.
 #include <harness/json.hpp>
 #include <harness/machine.hpp>
 #include <harness/options.hpp>
@@ -8,7 +12,10 @@
 #include <ours/sets.hpp>
 #include <peers/peer.hpp>
 #include <workloads/moving.hpp>
+#include <workloads/resizing.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -19,11 +26,19 @@ namespace {
 
 struct default_rows : allot::policies<> {};
 
-constexpr workload one_size_moves{work::moving, "moving", "1 M rows of 64 bytes, a tenth of them kept and compacted",
-                                  moving_figures, 1'000'000};
-constexpr workload mixed_moves{work::moving, "moving",
-                               "5 M rows of 16 to 1024 bytes, a tenth of them kept and compacted", moving_figures,
-                               5'000'000};
+struct plain_page_rows : allot::policies<allot::page::mapped<allot::page::mapped_options{.transparent_huge = false}>> {
+};
+
+constexpr std::array all_workloads{
+    workload{work::moving, "moving", "1 M rows of 64 bytes, a tenth of them kept and compacted", moving_figures,
+             1'000'000},
+    workload{work::moving, "moving", "5 M rows of 16 to 1024 bytes, a tenth of them kept and compacted", moving_figures,
+             5'000'000},
+    workload{work::resizing, "resize/double", "an array that grows from 1 to 512 MiB, doubling", resizing_figures, 100},
+    workload{work::resizing, "resize/quarter", "an array that grows from 1 to 512 MiB, by a quarter", resizing_figures,
+             25},
+};
+constexpr const workload &one_size_moves = all_workloads[0], &mixed_moves = all_workloads[1];
 
 // A subject for each order of the span.
 template <class Subject> void add_ours(std::vector<subject>& to, const std::string& text, bool mixed) {
@@ -52,8 +67,33 @@ std::vector<subject> all_subjects(const std::vector<peer>& peers) {
     return all;
 }
 
+// The subjects of resize/*. The bars compare ours with glibc and mimalloc; other peers take part in the first rounds.
+std::vector<subject> all_growing(const std::vector<peer>& peers) {
+    const auto any = [](const job&) { return true; };
+    std::vector<subject> all{{.name = "fallbacks",
+                              .what = kind::ours,
+                              .fits = any,
+                              .run = [](const job& j) { return run_resizing<growing_row<default_rows>>(j); },
+                              .few = false,
+                              .compared = true},
+                             {.name = "fallbacks, plain OS pages",
+                              .what = kind::ours,
+                              .fits = any,
+                              .run = [](const job& j) { return run_resizing<growing_row<plain_page_rows>>(j); },
+                              .few = false,
+                              .compared = true}};
+    for (const peer& p : peers)
+        if (p.resize != nullptr)
+            all.push_back({.name = p.name,
+                           .what = kind::peer_raw,
+                           .fits = any,
+                           .run = [p](const job& j) { return run_resizing<growing_peer>(j, p); },
+                           .few = false,
+                           .compared = p.name == "glibc" || p.name == "mimalloc"});
+    return all;
+}
+
 int run(const options& asked) {
-    if (!asked.works.empty()) refuse("there is one workload");
     results all;
     all.command = asked.command;
     all.rounds = asked.rounds;
@@ -65,23 +105,32 @@ int run(const options& asked) {
     all.sets = {std::string(allot::describe<default_rows>().text().view()),
                 std::string(allot::describe<packed_rows>().text().view()),
                 std::string(allot::describe<allot::use::thor>().text().view()),
-                std::string(allot::describe<allot::use::roxie>().text().view())};
+                std::string(allot::describe<allot::use::roxie>().text().view()),
+                std::string(allot::describe<plain_page_rows>().text().view())};
     print_header(all);
     std::mt19937_64 random(std::random_device{}());
-    auto subjects = all_subjects(peers);
+    auto moving = all_subjects(peers), growing = all_growing(peers);
     if (!asked.subjects.empty())
-        std::erase_if(subjects, [&](const subject& s) { return !named(asked.subjects, s.name); });
-    bool complete = !subjects.empty();
-    for (const std::string& size : asked.sizes) {
-        const bool mixed = size == "mixed";
-        const job what{mixed ? &mixed_moves : &one_size_moves, mixed ? 0 : number(size, 8, 65536),
-                       asked.smoke ? std::size_t{50} : 1};
-        all.cells.push_back(run_rounds(what, subjects, asked.rounds, random));
+        for (auto* const subjects : {&moving, &growing})
+            std::erase_if(*subjects, [&](const subject& s) { return !named(asked.subjects, s.name); });
+    bool complete = !moving.empty() || !growing.empty();
+    const auto measure = [&](const job& what, const std::vector<subject>& subjects, std::size_t rounds) {
+        if (subjects.empty() || !chosen(asked, *what.of)) return;
+        all.cells.push_back(run_rounds(what, subjects, rounds, random));
         print_cell(all.cells.back());
         for (std::size_t i = 0; i != subjects.size(); ++i)
             complete = complete && (!subjects[i].fits(what) || !all.cells.back().all[i].empty());
         if (!asked.json.empty() && !write_json(all, asked.json)) refuse("cannot write " + asked.json);
+    };
+    const std::size_t scale = asked.smoke ? 50 : 1;
+    for (const std::string& size : asked.sizes) {
+        const bool mixed = size == "mixed";
+        measure({mixed ? &mixed_moves : &one_size_moves, mixed ? 0 : number(size, 8, 65536), scale}, moving,
+                asked.rounds);
     }
+    for (const workload& w : all_workloads)
+        if (w.id == work::resizing)
+            measure({&w, growth_from, scale}, growing, asked.smoke ? 1 : std::max(asked.rounds, growth_rounds));
     return complete ? 0 : 1; // rows that were not what they had been end their process
 }
 
@@ -89,6 +138,7 @@ int run(const options& asked) {
 } // namespace bench
 
 int main(int argc, char** argv) {
+    bench::offered = bench::all_workloads;
     const auto asked = bench::parse(argc, argv);
     bench::restart_with_room_for_tls(argv);
     return bench::run(asked);

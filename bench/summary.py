@@ -11,7 +11,9 @@ WITHIN = 1.05 # what other sizes may differ from 64 bytes
 
 
 def sized(size):
-    return f"{size} bytes" if size.isdigit() else f"{size} sizes"
+    if not size.isdigit():
+        return f"{size} sizes"
+    return f"{size} bytes" if int(size) % 2**20 else f"{int(size) >> 20} MiB"
 
 
 def ways():

@@ -33,7 +33,8 @@ enum class work {
     release_all,
     bytes,
     walk,
-    moving
+    moving,
+    resizing
 };
 
 // Counted ones run under a tracer that counts what the timed part executes, and tell no times.

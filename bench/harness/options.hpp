@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,9 +41,11 @@ inline constexpr const char* usage =
     "  --smoke      a run of seconds, only to see that it works; its results mean nothing\n"
     "workloads:";
 
+inline std::span<const workload> offered{workloads}; // by this program
+
 inline void tell_usage(std::FILE* to) {
     std::fputs(usage, to);
-    for (const auto& w : workloads) std::fprintf(to, " %s", std::string(w.name).c_str());
+    for (const auto& w : offered) std::fprintf(to, " %s", std::string(w.name).c_str());
     std::fputc('\n', to);
 }
 
@@ -109,7 +112,7 @@ inline options parse(int argc, char** argv) {
     for (const auto& size : all.sizes)
         if (size != "mixed") number(size, 8, 65536);
     for (const auto& name : all.works)
-        if (std::none_of(workloads.begin(), workloads.end(), [&](auto& w) { return matches(name, w.name); }))
+        if (std::none_of(offered.begin(), offered.end(), [&](auto& w) { return matches(name, w.name); }))
             refuse("no workload matches '" + name + "'");
     if (all.smoke) all.rounds = 1;
     return all;

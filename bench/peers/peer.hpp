@@ -37,6 +37,7 @@ struct peer {
     void* (*allocate)(std::size_t) = nullptr;
     void (*release)(void*) = nullptr;
     void (*release_sized)(void*, std::size_t) = nullptr; // where there is one
+    void* (*resize)(void*, std::size_t) = nullptr;       // the same: realloc
 };
 
 namespace detail {
@@ -136,7 +137,8 @@ inline void open_peer(std::vector<peer>& to, const std::string& name, std::initi
         peer p{.name = name,
                .version = "",
                .allocate = symbol<void* (*)(std::size_t)>(library, prefix + "malloc"),
-               .release = symbol<void (*)(void*)>(library, prefix + "free")};
+               .release = symbol<void (*)(void*)>(library, prefix + "free"),
+               .resize = symbol<void* (*)(void*, std::size_t)>(library, prefix + "realloc")};
         if (p.allocate == nullptr || p.release == nullptr) continue;
         void* const taken = reinterpret_cast<void*>(p.allocate);
         if (object_of(taken) == libc() || object_of(reinterpret_cast<void*>(p.release)) == libc()) {
@@ -182,7 +184,11 @@ inline void restart_with_room_for_tls(char** argv) {
 // `more`: name and library, as the user gives them.
 inline std::vector<peer> open_peers(const std::vector<std::pair<std::string, std::string>>& more) {
     using namespace detail;
-    std::vector<peer> all{{"glibc", gnu_get_libc_version(), &std::malloc, &std::free}};
+    std::vector<peer> all{{.name = "glibc",
+                           .version = gnu_get_libc_version(),
+                           .allocate = &std::malloc,
+                           .release = &std::free,
+                           .resize = &std::realloc}};
     open_peer(all, "mimalloc", {ALLOT_BENCH_MIMALLOC, "libmimalloc.so.2", "libmimalloc.so.3", "libmimalloc.so"},
               {"mi_"}, &mimalloc_version);
     open_peer(all, "jemalloc", {ALLOT_BENCH_JEMALLOC, "libjemalloc.so.2", "libjemalloc.so"}, {"", "je_"},

@@ -183,6 +183,23 @@ class Goals(unittest.TestCase):
         found = cell("tail/1", "64", [("a", "ours", [[1.0], [12.0]]), ("b", "ours", [[1.0], [None]])], ["p", "looks"])
         self.assertEqual(self.of(run_of(found), goal).figure[1], 12)
 
+    def test_the_worst_of_several_workloads(self):
+        def at(work, *ours):
+            series = [(name, "ours", [value] * 3) for name, value in ours] + [("p", "peer raw", [2.0] * 3)]
+            return cell(work, "1", series, figures=("cold ms",))
+        goal = {"id": "g", "text": "t", "judge": "ratios", "work": ["resize/a", "resize/b"], "to": "p", "figure": "cold ms", "sizes": {"1": 1.0}}
+        for of, runs, state, subject, value in (
+                ("a", (at("resize/a", ("a", 1.0)), at("resize/b", ("a", 3.0), ("b", 9.0))), "missed", "worst: a to p (resize/b)", 1.5),
+                ("a", (at("resize/a", ("a", 1.0)), at("resize/b", ("a", 2.0), ("b", 9.0))), "met", "worst: a to p (resize/b)", 1.0),
+                (None, (at("resize/a", ("a", 1.0)), at("resize/b", ("a", 2.0), ("b", 9.0))), "missed", "worst: b to p (resize/b)", 4.5)):
+            with tempfile.TemporaryDirectory() as folder:
+                path = pathlib.Path(folder, "goals.json")
+                path.write_text(json.dumps([goal | ({"of": of} if of else {})]))
+                line, = goals.judge(run_of(*runs), {}, path, {})
+                self.assertEqual((line.state, line.subject, line.figure[1]), (state, subject, value))
+                line, = goals.judge(run_of(runs[0]), {}, path, {}) # a workload is absent
+                self.assertEqual(line.state, goals.ABSENT)
+
     def test_every_goal_names_what_there_is(self):
         """The goals in use, over a run without cells: each has its line, none passes."""
         lines = goals.judge(run_of(), {})
