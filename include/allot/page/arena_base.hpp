@@ -303,7 +303,8 @@ class arena_base : detail::arena_pages {
                 if (first != detail::page_bitmap::none) count_taken(pages);
                 else if (in_trim_ == 0) return note_refused(charge_outcome::no_address_space, pages), nullptr;
             }
-            if (first != detail::page_bitmap::none) return commit_or_put_back(first, pages) ? at(first) : nullptr;
+            if (first != detail::page_bitmap::none)
+                return commit_or_put_back(first, pages, use == run_use::grows) ? at(first) : nullptr;
             yield(); // the pages that are being trimmed become free again
         }
     }

@@ -96,7 +96,7 @@ class arena_pages {
             if (!bitmap_.take_at(first, n)) return note_refused(charge_outcome::no_address_space, n), false;
             count_taken(n);
         }
-        return n == 0 || commit_or_put_back(first, n);
+        return n == 0 || commit_or_put_back(first, n, true);
     }
     // An arena without a limit ends where its address space does, or the bytes that it was lent.
     ALLOT_COLD void note_refused(charge_outcome why, std::size_t pages) const noexcept {
@@ -108,9 +108,9 @@ class arena_pages {
         note_refusal({why, refuser::arena, nullptr, bytes, taken << shift_, most << shift_, name_});
     }
     // Makes picked pages usable and counts them in the peak; puts them back where the system refuses memory.
-    bool commit_or_put_back(std::size_t first, std::size_t n) noexcept {
-        if (ALLOT_UNLIKELY(!system_.are_usable(first, n)) && !commit(first, n) &&
-            (!under_pressure_ || trim() == 0 || !commit(first, n))) {
+    bool commit_or_put_back(std::size_t first, std::size_t n, bool grows) noexcept {
+        if (ALLOT_UNLIKELY(!system_.are_usable(first, n)) && !commit(first, n, grows) &&
+            (!under_pressure_ || trim() == 0 || !commit(first, n, grows))) {
             put_back(first, n);
             note_refused(charge_outcome::no_memory, n);
             return false;
@@ -136,8 +136,8 @@ class arena_pages {
 
   private:
     // A backing marks no pages as usable for good, so every take of its pages comes here.
-    ALLOT_COLD bool commit(std::size_t first, std::size_t n) noexcept {
-        return backing_ != nullptr ? backing_->commit(first, n) : system_.commit(first, n);
+    ALLOT_COLD bool commit(std::size_t first, std::size_t n, bool grows) noexcept {
+        return backing_ != nullptr ? backing_->commit(first, n) : system_.commit(first, n, grows);
     }
     std::uint64_t free_and_dirty(std::size_t w) const noexcept {
         return ~bitmap_.taken_in_word(w) & dirty_[w].load(std::memory_order_acquire);

@@ -39,8 +39,9 @@ class system_pages {
     bool are_usable(std::size_t first, std::size_t n) const noexcept {
         return first + n <= low_.load(std::memory_order_acquire) || first >= high_.load(std::memory_order_acquire);
     }
-    // False where the system refuses; the marks have not moved.
-    bool commit(std::size_t first, std::size_t n) noexcept {
+    // `grows`: for a run that grows, which is written at once, and where huge OS pages are slow has none. False where
+    // the system refuses; the marks have not moved.
+    bool commit(std::size_t first, std::size_t n, bool grows) noexcept {
         const std::size_t low = low_.load(std::memory_order_acquire);
         const std::size_t high = high_.load(std::memory_order_acquire);
         const std::size_t step = clamp<std::size_t>((low + pages_ - high) / 4, 1, huge_from >> shift_);
@@ -53,7 +54,7 @@ class system_pages {
             to = upward ? first + n : max(high, first + n);
             if (!sys::commit(at(from), (to - from) << shift_)) return false;
         }
-        if (huge_) advise_huge(from, to, upward);
+        if (huge_ && !(grows && sys::host_takes_free_memory())) advise_huge(from, to, upward);
         if (wants_lock_ && !sys::lock(at(from), (to - from) << shift_))
             lock_refused_.store(true, std::memory_order_relaxed);
         auto& mark = upward ? low_ : high_;

@@ -72,6 +72,17 @@ inline bool replace_by_huge(void* p, std::size_t bytes, std::size_t huge_page) n
 inline bool advise_huge(void* p, std::size_t bytes) noexcept {
     return !fault::should_fail() && ::madvise(p, bytes, MADV_HUGEPAGE) == 0;
 }
+// Whether the host of this virtual machine takes free memory in pieces of huge pages (free page reporting): then each
+// is fetched again at its first touch, in milliseconds. False where the system does not say.
+inline bool host_takes_free_memory() noexcept {
+    if (fault::should_fail()) return false;
+    const int file = ::open("/sys/module/page_reporting/parameters/page_reporting_order", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    char order[16]; // two digits; 4294967295 before a driver registers
+    const auto n = ::read(file, order, sizeof order);
+    ::close(file);
+    return 0 < n && n <= 3;
+}
 // Leaves a range out of core dumps.
 inline bool dont_dump(void* p, std::size_t bytes) noexcept {
     return !fault::should_fail() && ::madvise(p, bytes, MADV_DONTDUMP) == 0;
