@@ -19,10 +19,10 @@
 
 namespace {
 
-inline std::array<int, 3> ended; // rows destroyed, by type
-template <int N> void end(void*) noexcept { ++ended[N]; }
+inline std::array<int, 3> rows_ended; // rows destroyed, by type
+template <int N> void end(void*) noexcept { ++rows_ended[N]; }
 // Rows of the first and the third may move.
-inline constexpr allot::row_type types[] = {
+inline constexpr allot::row_type traced_types[] = {
     {.name = "first", .destroy = &end<0>, .align = 8, .relocate = &allot::relocate_bytes},
     {.name = "second", .destroy = &end<1>, .align = 16},
     {.name = "third", .destroy = &end<2>, .relocate = &allot::relocate_bytes}};
@@ -71,7 +71,8 @@ struct model {
 
 template <class Set> class row_trace {
     using manager = allot::row_manager<Set>;
-    using heap_type = decltype(std::declval<manager&>().heap(allot::as<allot::heap::unique>, std::size_t{1}, types[0]));
+    using heap_type =
+        decltype(std::declval<manager&>().heap(allot::as<allot::heap::unique>, std::size_t{1}, traced_types[0]));
     using local_type = std::optional<allot::local_rows<Set>>;
     static constexpr bool links = sets::links<manager>;
     static constexpr bool typed = links; // rows know their types
@@ -98,7 +99,8 @@ template <class Set> class row_trace {
         const std::size_t count = n < 2000 && below(8) == 0 ? 60 : 1; // many of a kind fill pages
         for (std::size_t i = 0; i < count; ++i) {
             const bool by_handle = local && below(2) != 0;
-            void* const p = by_handle ? local->try_allocate(n, types[type]) : rows.try_allocate(n, types[type]);
+            void* const p =
+                by_handle ? local->try_allocate(n, traced_types[type]) : rows.try_allocate(n, traced_types[type]);
             if (p == nullptr) return true; // at the limit
             if (reinterpret_cast<std::uintptr_t>(p) % (type == 1 ? 16 : 8) != 0 || rows.capacity(p) < n) return false;
             expected.add(p, n, type, -1, random);
@@ -191,14 +193,14 @@ template <class Set> class row_trace {
         bytes_of[h] = 1 + below(500);
         type_of[h] = below(3);
         id[h] = next_id++;
-        heaps[h] =
-            std::make_unique<heap_type>(rows.heap(allot::as<allot::heap::unique>, bytes_of[h], types[type_of[h]]));
+        heaps[h] = std::make_unique<heap_type>(
+            rows.heap(allot::as<allot::heap::unique>, bytes_of[h], traced_types[type_of[h]]));
     }
     bool agrees() {
         for (const model_row& r : expected.rows)
             if (!model::intact(r)) return false;
         return rows.live_rows() == expected.rows.size() && rows.valid() && rows.arena().valid() &&
-               ended == expected.ended && rows.stats().charged == rows.arena().stats().taken;
+               rows_ended == expected.ended && rows.stats().charged == rows.arena().stats().taken;
     }
     bool step() {
         switch (below(64)) {
@@ -236,7 +238,7 @@ template <class Set> class row_trace {
     explicit row_trace(unsigned seed) : random(seed) {}
 
     bool run(int count) {
-        ended = {};
+        rows_ended = {};
         for (int i = 0; i < count; ++i)
             if (!step() || (i % 250 == 0 && !agrees())) return false;
         local.reset();

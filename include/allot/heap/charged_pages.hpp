@@ -138,7 +138,7 @@ template <class Ledger> class charged_pages {
         if (!run.may_slide) return {};
         const charge_status why = detail::last_refusal; // of the larger request, which reclaimers may help
         if (std::byte* const p =
-                charged(bytes_of(pages - now), move, [&] { return arena_.grow_down(run.first, now, pages); }))
+                charged(bytes_of(pages - now), move, [&] { return arena_.slide_down(run.first, now, pages); }))
             return {p, false};
         detail::note_refusal(why);
         return {};

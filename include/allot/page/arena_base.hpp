@@ -103,6 +103,17 @@ class arena_base : detail::arena_pages {
         if (more > index(first)) return note_refused(charge_outcome::no_address_space, more), nullptr;
         return grow(index(first) - more, more) ? first - (more << shift_) : nullptr;
     }
+    // As grow_down(), for a run whose contents slide to its new start: it may start further down, with room behind it.
+    // The pages behind its new end are then given back by give_slid(); instead of the slide, as many from its new start
+    // on.
+    std::byte* slide_down(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
+        const std::size_t by = slide(index(first), pages, new_pages);
+        return by == 0 ? nullptr : first - (by << shift_);
+    }
+    void give_slid(std::byte* first, std::size_t pages) noexcept {
+        mark_dirty(index(first), pages);
+        bitmap_.give(index(first), pages);
+    }
     /// Gives back the last pages of a run, those beyond `new_pages`.
     void shrink(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
         if (new_pages < pages) give(first + (new_pages << shift_), pages - new_pages);
@@ -190,7 +201,7 @@ class arena_base : detail::arena_pages {
                 std::popcount((bitmap_.taken_in_word(w) & existing_pages(w)) | dirty_[w].load()));
         f.committed = backing_ != nullptr ? backing_->committed_bytes() : used << shift_;
         f.free = f.taken < f.limit ? f.limit - f.taken : 0;
-        f.largest_free_run = bitmap_.largest_free_run() << shift_;
+        f.largest_free_run = bitmap_.largest_free_run().pages << shift_;
         f.returned = returned();
         return f;
     }

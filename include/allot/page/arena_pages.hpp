@@ -76,15 +76,19 @@ class arena_pages {
         const std::size_t taken = taken_.load(std::memory_order_acquire); // pairs with the release in put_back()
         return taken <= limit_pages_ && pages <= limit_pages_ - taken;
     }
-    // Requires lock_. A run with room behind it: half of the free pages in front of the highest run that are not needed
-    // for the largest run that the limit allows beside it. Without a limit, that is half of the range.
+    // Requires lock_. Pages for room behind a run that grows, of `free` ones in front of it: half of those that are not
+    // needed for the largest run that the limit allows beside it; without a limit, of half of the range.
+    std::size_t room_for(std::size_t pages, std::size_t free) const noexcept {
+        const std::size_t others =
+            limit_pages_ < page_count() ? limit_pages_ - min(pages, limit_pages_) : page_count() / 2;
+        return free > others ? (free - others) / 2 : 0;
+    }
+    // Requires lock_. A run at the end of the largest free one, but with room behind it.
     std::size_t pick_to_grow(std::size_t pages) noexcept {
-        const std::size_t last = bitmap_.find_run(pages);
-        if (last == page_bitmap::none) return last;
-        const std::size_t others = limit_pages_ < page_count() ? limit_pages_ - pages : page_count() / 2;
-        const std::size_t free = bitmap_.free_before(last, last);
-        const std::size_t room = free > others ? (free - others) / 2 : 0;
-        return bitmap_.take_at(last - room, pages) ? last - room : page_bitmap::none;
+        const page_bitmap::run gap = bitmap_.largest_free_run();
+        if (gap.pages < pages) return page_bitmap::none;
+        const std::size_t free = gap.pages - pages, first = gap.first + free - room_for(pages, free);
+        return bitmap_.take_at(first, pages) ? first : page_bitmap::none;
     }
     // Requires lock_.
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
@@ -98,6 +102,26 @@ class arena_pages {
         }
         return n == 0 || commit_or_put_back(first, n, true);
     }
+    // Takes pages in front of a run, at least new_pages - pages, of which only these are counted; returns how many, 0:
+    // the limit, the address space or the system refuses. The others are given back uncounted, from one end or the
+    // other.
+    std::size_t slide(std::size_t first, std::size_t pages, std::size_t new_pages) noexcept {
+        const std::size_t more = new_pages - pages;
+        std::size_t by = 0;
+        {
+            const lock_guard hold(lock_);
+            if (!within_limit(more)) return note_refused(charge_outcome::over_limit, more), 0;
+            const std::size_t free = bitmap_.free_before(first, first);
+            if (free < more) return note_refused(charge_outcome::no_address_space, more), 0;
+            by = more + room_for(new_pages, free - more);
+            static_cast<void>(bitmap_.take_at(first - by, by)); // all are free, and the lock is held
+            count_taken(more);
+        }
+        if (is_usable(first - by, by, true)) return confirm(more), by;
+        bitmap_.give(first - by, by - more);
+        put_back(first - more, more);
+        return note_refused(charge_outcome::no_memory, more), 0;
+    }
     // An arena without a limit ends where its address space does, or the bytes that it was lent.
     ALLOT_COLD void note_refused(charge_outcome why, std::size_t pages) const noexcept {
         const bool lent = own_metadata_ == nullptr; // their size is its limit
@@ -109,17 +133,19 @@ class arena_pages {
     }
     // Makes picked pages usable and counts them in the peak; puts them back where the system refuses memory.
     bool commit_or_put_back(std::size_t first, std::size_t n, bool grows) noexcept {
-        if (ALLOT_UNLIKELY(!system_.are_usable(first, n)) && !commit(first, n, grows) &&
-            (!under_pressure_ || trim() == 0 || !commit(first, n, grows))) {
-            put_back(first, n);
-            note_refused(charge_outcome::no_memory, n);
-            return false;
-        }
+        if (ALLOT_LIKELY(is_usable(first, n, grows))) return confirm(n), true;
+        put_back(first, n);
+        return note_refused(charge_outcome::no_memory, n), false;
+    }
+    bool is_usable(std::size_t first, std::size_t n, bool grows) noexcept {
+        return ALLOT_LIKELY(system_.are_usable(first, n)) || commit(first, n, grows) ||
+               (under_pressure_ && trim() != 0 && commit(first, n, grows));
+    }
+    void confirm(std::size_t n) noexcept {
         const std::size_t now = confirmed_.fetch_add(n, std::memory_order_relaxed) + n;
         std::size_t peak = peak_.load(std::memory_order_relaxed);
         while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
         }
-        return true;
     }
     // Marks pages free. The release orders their last use before the next take that the lower count admits.
     void put_back(std::size_t first, std::size_t n) noexcept {

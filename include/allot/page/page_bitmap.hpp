@@ -123,17 +123,31 @@ class page_bitmap {
     const std::atomic<std::uint64_t>* words() const noexcept { return words_; }
     std::size_t pages() const noexcept { return pages_; }
 
-    std::size_t largest_free_run() const noexcept {
-        std::size_t best = 0, run = 0;
-        for (std::size_t page = 0; page < pages_; ++page) {
-            if (page % 64 == 0 && words_[page / 64].load(std::memory_order_relaxed) == 0) {
-                run += 64;
-                page += 63;
-            } else {
-                run = is_taken(page) ? 0 : run + 1;
+    struct run {
+        std::size_t first = 0, pages = 0;
+    };
+    // The longest run of free pages, the last one of several; it has no pages where all are taken.
+    run largest_free_run() const noexcept {
+        run best, now;
+        const auto end = [&](std::size_t page) {
+            if (now.pages != 0 && now.pages >= best.pages) best = now;
+            now = {page, 0};
+        };
+        for (std::size_t w = 0; w != word_count_; ++w) {
+            std::uint64_t bits = words_[w].load(std::memory_order_acquire);
+            for (std::size_t at = 0; at != 64;) {
+                const auto free = min(static_cast<std::size_t>(std::countr_zero(bits)), 64 - at);
+                now.pages += free;
+                at += free;
+                if (at == 64) break;
+                bits >>= free;
+                const auto taken = static_cast<std::size_t>(std::countr_one(bits));
+                at += taken;
+                bits = taken == 64 ? 0 : bits >> taken;
+                end(w * 64 + at);
             }
-            if (run > best) best = run;
         }
+        end(pages_);
         return best;
     }
     // No other thread may change the bitmap meanwhile.

@@ -16,7 +16,7 @@ namespace allot::inline ALLOT_ABI {
 /// Bounds of one compaction. The rest is left as it was, for a later call.
 struct compaction_budget {
     std::size_t rows = SIZE_MAX;            ///< that are moved at most
-    std::uint64_t nanoseconds = UINT64_MAX; ///< no row is moved later than this after the call; looked at every 16 rows
+    std::uint64_t nanoseconds = UINT64_MAX; ///< from the first move on; looked at every 16 rows; 0: no row moves
 };
 
 /// What a compaction did. Rows of the span: moved + kept + shared + pinned + ignored.

@@ -52,6 +52,8 @@ template <class Place> struct huge_layout {
         if (Place::out_of_band) return 0;
         return align_up(sizeof(huge_header) + 2 * sizeof(std::uint32_t), align < 16 ? std::size_t{16} : align);
     }
+    // The largest alignment that such an offset has; that of the row, or more.
+    static std::size_t align_of(std::size_t offset) noexcept { return offset & (~offset + 1); }
     // The first page of the run.
     static std::byte* run_of(huge_header& h) noexcept {
         if constexpr (Place::out_of_band) return static_cast<huge_header_out_of_band&>(h).memory;

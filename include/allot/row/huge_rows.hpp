@@ -126,20 +126,15 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         static_cast<void>(is_seal_intact(*to.row));
         word(*to.row, from).unseal();
         std::byte* row = from;
-        std::size_t kept = had; // bytes that the caller may know
+        std::size_t kept = had - (Counts ? type.check_bytes() : 0); // bytes that the caller may know
         if (to.run.first != to.old) {
             constexpr std::size_t count_bytes = 2 * sizeof(std::uint32_t);
             const bool constructed = (word(*to.row, from).load() & link_word::constructed) != 0;
             row = to.run.first + was.row_offset;
-            kept = min(keep, had);
+            kept = min(keep, kept);
             provider_.arena().set_owner(to.old, nullptr);
-            if (type.moves_as_object(constructed)) {
-                std::memcpy(row - count_bytes, from - count_bytes, count_bytes);
-                type.relocate(row, from);
-                kept = had;
-            } else {
-                std::memmove(row - count_bytes, from - count_bytes, count_bytes + kept);
-            }
+            std::memmove(row - count_bytes, from - count_bytes, count_bytes + kept);
+            if (type.moves_as_object(constructed)) type.relocate(row, from); // over the copy: what lies behind it stays
             if (to.run.is_another) to.row->ops = nullptr;
             to.row = layout::template construct_header<huge_header>(to.run.first);
             *to.row = was;
@@ -155,16 +150,19 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     // Gives back the pages that the adopted row has left.
     void drop_old(const resizing& to) noexcept {
-        if (to.run.is_another) give(to.old, to.old_pages);
-        else if (to.pages < to.old_pages) give(page_at(to.old, to.pages), to.old_pages - to.pages);
-        else provider_.settled();
+        if (to.run.is_another) return give(to.old, to.old_pages);
+        if (to.pages < to.old_pages) return give(page_at(to.old, to.pages), to.old_pages - to.pages);
+        give_slid(to, page_at(to.run.first, to.pages));
+        provider_.settled();
     }
     // Gives back the pages that find() has taken.
     void give_up(const resizing& to) noexcept {
         if (to.run.is_another) return provider_.give(to.run.first, to.pages);
+        if (to.pages <= to.old_pages) return;
         const bool slid = to.run.first != to.old;
-        if (to.pages > to.old_pages)
-            provider_.give(slid ? to.run.first : page_at(to.old, to.old_pages), to.pages - to.old_pages);
+        const std::size_t more = to.pages - to.old_pages;
+        give_slid(to, to.run.first);
+        provider_.give(slid ? to.old - (more << provider_.arena().page_shift()) : page_at(to.old, to.old_pages), more);
     }
 
     std::size_t rows() const noexcept { return rows_.load(std::memory_order_relaxed); }
@@ -331,14 +329,22 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         provider_.give(run, pages);
     }
 
-    static row_moves mark(page_header& h, std::byte*, const void* manager) noexcept {
-        const bool own = static_cast<huge_header&>(h).context->manager == manager;
+    static row_moves mark(page_header& p, std::byte* row, const void* manager) noexcept {
+        const bool own = header(p).context->manager == manager && row == row_of(header(p));
         return own ? row_moves::pinned : row_moves::not_live;
     }
     static heap_base* leaves(page_header&, std::byte*, const void*) noexcept { return nullptr; }
 
     std::byte* page_at(std::byte* first, std::size_t n) const noexcept {
         return first + (n << provider_.arena().page_shift());
+    }
+    // Where the row has slid: as many pages from `first` on as it has slid beyond those that it gained.
+    void give_slid(const resizing& to, std::byte* first) noexcept {
+        const std::size_t by = static_cast<std::size_t>(to.old - to.run.first) >> provider_.arena().page_shift();
+        if (by == 0) return;
+        const std::size_t n = by - (to.pages - to.old_pages);
+        if constexpr (Guard::wipes) sys::wipe(first, n << provider_.arena().page_shift());
+        provider_.arena().give_slid(first, n);
     }
     void give(std::byte* first, std::size_t pages) noexcept {
         if constexpr (Guard::wipes) sys::wipe(first, pages << provider_.arena().page_shift());
@@ -352,7 +358,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
                          : type_of(h)->can_move()        ? row_moves::yes
                                                          : row_moves::pinned,
                 .constructed = counts && (word(h, row).load() & link_word::constructed) != 0,
-                .type = type_of(h)};
+                .type = Counts ? type_of(h) : nullptr,
+                .align = layout::align_of(h.row_offset)};
     }
 
     static constexpr row_ops ops{&link,  &release, &is_shared, &capacity, &finalize, &seal,

@@ -62,6 +62,7 @@ template <class Core> class row_resizer {
         had_ = page_->ops->capacity(*page_, row_);
         const bool is_huge = page_->tag == 0;
         if (bytes_ <= had_ && (!is_huge || core_.huge().keeps_pages(*page_, bytes_ + check_bytes()))) return row_;
+        if (is_shared_) return refuse("a row with several links is not resized");
         return is_huge ? resize_huge(publish) : replace(publish);
     }
 
@@ -77,19 +78,23 @@ template <class Core> class row_resizer {
         note_refusal(charge_outcome::misused, bytes_, why);
         return nullptr;
     }
+    bool is_misuse(misuse kind) noexcept {
+        core_.context().report(kind, "", nullptr, row_);
+        note_refusal(charge_outcome::misused, bytes_, text_of(kind).data());
+        return false;
+    }
     // Finds the page and the type of the row; false: it cannot be resized.
     bool look_up() noexcept {
-        if (row_ == nullptr || !core_.arena().contains(row_))
-            return core_.note_misuse(misuse::foreign_pointer, bytes_, untyped), false;
-        page_ = page_of_row(core_.arena(), row_);
+        if (row_ == nullptr || !core_.arena().contains(row_)) return is_misuse(misuse::foreign_pointer);
+        page_ = page_of_row(core_.arena(), row_, []() noexcept -> page_header* { return nullptr; });
         const row_state s = page_ != nullptr ? page_->ops->state(*page_, row_, core_.context().manager) : row_state{};
-        if (s.moves == row_moves::not_live) return core_.note_misuse(misuse::not_a_row, bytes_, untyped), false;
-        if (s.moves == row_moves::shared) return refuse("a row with several links is not resized"), false;
+        if (s.moves == row_moves::not_live) return is_misuse(misuse::not_a_row);
+        if (bytes_ > static_cast<std::size_t>(PTRDIFF_MAX)) return is_misuse(misuse::size_too_large);
+        is_shared_ = s.moves == row_moves::shared;
         may_move_ = s.moves == row_moves::yes;
         constructed_ = s.constructed;
         if (s.type != nullptr) type_ = s.type;
-        if (bytes_ > static_cast<std::size_t>(PTRDIFF_MAX))
-            return core_.note_misuse(misuse::size_too_large, bytes_, *type_), false;
+        else if constexpr (!Core::policies::counts) bytes_of_row_.align = s.align > 8 ? s.align : 0;
         return true;
     }
     template <class Publish> void* resize_huge(Publish& publish) {
@@ -118,8 +123,8 @@ template <class Core> class row_resizer {
             const at_end<decltype(end)> finally{end};
             publish([&]() noexcept -> resized_row {
                 static_cast<void>(page_->ops->check(*page_, row_)); // damage must not vanish with the old row
+                std::memcpy(larger, row_, min(keep_, had_));
                 if (type_->moves_as_object(constructed_)) type_->relocate(larger, row_);
-                else std::memcpy(larger, row_, min(keep_, had_));
                 if (constructed_) allot::finalize(larger);
                 moved = true;
                 return {larger, allot::capacity(larger)};
@@ -132,9 +137,10 @@ template <class Core> class row_resizer {
     std::byte* const row_;
     const std::size_t keep_, bytes_;
     page_header* page_ = nullptr;
-    const row_type* type_ = &untyped;
+    row_type bytes_of_row_; // where rows have no type: their alignment stays
+    const row_type* type_ = Core::policies::counts ? &untyped : &bytes_of_row_;
     std::size_t had_ = 0; // bytes that the row may use
-    bool may_move_ = false, constructed_ = false;
+    bool is_shared_ = false, may_move_ = false, constructed_ = false;
 };
 
 } // namespace detail

@@ -21,12 +21,17 @@ ALLOT_COLD inline page_header* no_page_of_row(const arena_base& arena, const voi
     return nullptr;
 }
 // The page of a row of this arena, by the page map: the page itself may hold anything, as a later page of a huge row
-// does. Null if the address is in no page of rows, which is reported as misuse.
-inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
+// does. For an address in no page of rows: what `none` returns.
+template <class None>
+ALLOT_ALWAYS_INLINE page_header* page_of_row(const arena_base& arena, const void* address, None none) noexcept {
     const void* const owner = arena.owner_of(address);
-    if (ALLOT_UNLIKELY(owner == nullptr)) return no_page_of_row(arena, address);
+    if (ALLOT_UNLIKELY(owner == nullptr)) return none();
     if (ALLOT_UNLIKELY(arena.headers_out_of_band())) return static_cast<page_header*>(const_cast<void*>(owner));
     return reinterpret_cast<page_header*>(page_of(address, arena.page_mask()));
+}
+// The same; null for such an address, which is reported as misuse.
+inline page_header* page_of_row(const arena_base& arena, const void* address) noexcept {
+    return page_of_row(arena, address, [&]() noexcept { return no_page_of_row(arena, address); });
 }
 // Checked builds: whether memory in front of the address may be read, as the count of a row. If not, it is reported.
 inline bool is_behind_header(const arena_base& arena, const void* address) noexcept {

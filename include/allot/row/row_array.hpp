@@ -65,7 +65,7 @@ template <class Set> class row_array {
 
     // ---- the writer ---------------------------------------------------------------------------------------------
 
-    /// Appends a row, and takes over the caller's link.
+    /// Appends a row, and takes over the caller's link. The thread has no view of the array meanwhile.
     /// Returns: false where there is no memory for more slots; the row is still the caller's.
     bool try_push_back(void* row) noexcept {
         std::size_t at = end_.load(std::memory_order_relaxed);
@@ -106,7 +106,7 @@ template <class Set> class row_array {
         slide(1);
         return slots_ == nullptr || resize(end_.load(std::memory_order_relaxed));
     }
-    /// Releases all rows; keeps the slots.
+    /// Releases all rows; keeps the slots. Their destructors may read the array, not push to it.
     void clear() noexcept {
         const std::size_t end = end_.load(std::memory_order_relaxed);
         std::size_t at;

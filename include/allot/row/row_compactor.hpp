@@ -55,7 +55,11 @@ template <class Set> class row_compactor final : public reclaimer {
     /// Compacts the rows of its arrays now.
     compaction compact(const compaction_budget& budget = {}) noexcept {
         const std::lock_guard hold(lock_);
-        for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a)) a->is_held_ = a->try_lock_for_reclaimer();
+        bool waits = true; // for one array that others read, at most
+        for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a)) {
+            a->is_held_ = waits ? a->try_lock_for_reclaimer() : a->lock_.try_lock();
+            waits = waits && a->is_held_;
+        }
         const auto each_span = [this](auto call) noexcept {
             for (array* a = arrays_.first(); a != nullptr; a = arrays_.after(*a))
                 if (a->is_held_) call(a->rows());

@@ -48,7 +48,8 @@ class row_mover {
   public:
     // `manager`: rows of other ones are ignored.
     row_mover(arena_base& arena, const void* manager, const compaction_budget& budget) noexcept
-        : arena_(arena), manager_(manager), left_(budget.rows), end_(end_of(budget.nanoseconds)) {}
+        : arena_(arena), manager_(manager), left_(budget.nanoseconds != 0 ? budget.rows : 0),
+          time_(budget.nanoseconds) {}
     row_mover(const row_mover&) = delete;
     row_mover& operator=(const row_mover&) = delete;
 
@@ -149,13 +150,16 @@ class row_mover {
         return true;
     }
     static std::byte* bytes_of(void* row) noexcept { return static_cast<std::byte*>(row); }
-    static std::uint64_t end_of(std::uint64_t nanoseconds) noexcept {
-        const std::uint64_t now = nanoseconds == UINT64_MAX ? 0 : sys::fine_clock::now();
-        return nanoseconds > UINT64_MAX - now ? UINT64_MAX : now + nanoseconds;
+    // Whether the time is over. It begins with the first rows that move, so each call moves some.
+    bool is_late() noexcept {
+        if (time_ == UINT64_MAX) return false;
+        const std::uint64_t now = sys::fine_clock::now();
+        if (begun_ == 0) begun_ = now;
+        return now - begun_ > time_;
     }
     page_header* page_of(void* row) const noexcept {
         if (row == nullptr || !arena_.contains(row)) return nullptr;
-        return page_of_row(arena_, row);
+        return page_of_row(arena_, row, []() noexcept -> page_header* { return nullptr; });
     }
     // A slot on a page that stays; null: none is left, or the budget is used up.
     std::byte* take(heap_base& of) noexcept {
@@ -169,7 +173,7 @@ class row_mover {
         }
         if (b.next == b.n) {
             if (b.is_full) return nullptr;
-            if (end_ != UINT64_MAX && sys::fine_clock::now() >= end_) return left_ = 0, nullptr;
+            if (is_late()) return left_ = 0, nullptr;
             b.n = of.exchange(b.old, b.n_old, b.slots, left_ < per_batch ? left_ : per_batch);
             b.next = b.n_old = 0;
             if (b.n == 0) return b.is_full = true, nullptr;
@@ -190,8 +194,9 @@ class row_mover {
 
     arena_base& arena_;
     const void* const manager_;
-    std::size_t left_; // rows that may be moved
-    const std::uint64_t end_;
+    std::size_t left_;         // rows that may be moved
+    const std::uint64_t time_; // nanoseconds
+    std::uint64_t begun_ = 0;  // when the first rows moved
     compaction done_;
     batch* last_ = nullptr;
     batch batches_[n_batches];

@@ -22,6 +22,7 @@ struct row_state {
     row_moves moves = row_moves::not_live; // pinned: its type cannot move
     bool constructed = false;
     const row_type* type = nullptr; // null: not known, bytes
+    std::size_t align = 0;          // of its heap, or of its place in its pages
 };
 
 } // namespace detail

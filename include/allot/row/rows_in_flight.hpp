@@ -82,8 +82,10 @@ template <class Rows, device::api Api> class rows_in_flight {
     /// Compacts rows of the span, as row_manager::compact() does for rows in the host's memory: copies them on the
     /// stream, in batches. Their old slots are free, and pages empty, once poll() finds the copies done.
     /// Requires: only kernels launched on the stream, or behind its work, use the rows from now on, by the new addresses.
+    /// Call it again only when pending() is 0: old rows that still wait count as rows of others.
     /// Returns: what was done. Rows stay where there is no host memory, or the device refuses a copy.
     compaction compact(stream_type stream, std::span<void*> rows, const compaction_budget& budget = {}) noexcept {
+        poll(); // old rows whose copies are done hold no page
         const auto id = api_.stream_id(stream);
         const auto copy = [&](void* const* to, void* const* from, const std::size_t* bytes, std::size_t n) noexcept {
             const bool can_wait = id && reserve(stream, *id, n);

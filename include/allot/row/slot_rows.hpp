@@ -300,8 +300,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         const bool is_object = type != nullptr && type->moves_as_object((state & link_word::constructed) != 0);
         const bool breaks_seal = is_object && (state & link_word::sealed) != 0;
         if (breaks_seal && !seal_fits(*type, row, bytes)) report_damage(p, misuse::broken_seal, row);
-        if (!is_object) std::memcpy(to, row, bytes);
-        else type->relocate(to, row);
+        std::memcpy(to, row, bytes); // of an object, what lies behind it
+        if (is_object) type->relocate(to, row);
         if constexpr (counting::counts) {
             page& into = page_at(heap_of(p).provider().arena().view(), to);
             if (p.type == nullptr) {
@@ -332,7 +332,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         page& p = static_cast<page&>(h);
         row_state s{.moves = can_move(p, row, manager)};
         if (s.moves == row_moves::not_live) return s;
-        s.type = type_of(p, row);
+        s.type = counting::counts ? type_of(p, row) : p.type;
+        s.align = heap_of(p).config().align;
         if constexpr (counting::counts) s.constructed = (counting::word(p, row).load() & link_word::constructed) != 0;
         return s;
     }

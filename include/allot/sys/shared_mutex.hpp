@@ -20,8 +20,10 @@ class shared_mutex {
     shared_mutex(const shared_mutex&) = delete;
     shared_mutex& operator=(const shared_mutex&) = delete;
 
-    // The results are ignored: a lock that is used correctly reports no error.
-    void lock() noexcept { ::pthread_rwlock_wrlock(&lock_); }
+    void lock() noexcept {
+        [[maybe_unused]] const int error = ::pthread_rwlock_wrlock(&lock_);
+        ALLOT_ASSERT(error == 0, "a thread has this lock already, in a view that lives: end it first");
+    }
     bool try_lock() noexcept { return ::pthread_rwlock_trywrlock(&lock_) == 0; }
     // Waits that long at most, and lets no new reader in meanwhile: readers that come and go hardly ever leave a moment
     // for try_lock(). Less than a second.

@@ -90,7 +90,9 @@ void play(std::size_t pages, unsigned seed, int steps) {
             m.set(first, n, false);
         }
         if (step % 16 == 0) {
-            REQUIRE(bitmap.largest_free_run() == m.largest());
+            const page_bitmap::run largest = bitmap.largest_free_run();
+            REQUIRE(largest.pages == m.largest());
+            REQUIRE((largest.pages == 0 || m.free_before(largest.first + largest.pages, pages) == largest.pages));
             REQUIRE(bitmap.valid());
             const std::size_t at = random() % pages;
             REQUIRE(bitmap.is_taken(at) == m.taken[at]);

@@ -46,6 +46,27 @@ bool is_filled(const void* row, std::size_t bytes, unsigned seed = 1) {
 
 } // namespace
 
+namespace {
+
+int made = 0, ended = 0;
+struct self_pointer { // must be moved by its constructor
+    static constexpr allot::relocation row_relocation = allot::relocation::moved;
+    explicit self_pointer(int v) noexcept : value(v) { ++made; }
+    self_pointer(self_pointer&& other) noexcept : value(other.value) { ++made; }
+    ~self_pointer() { ++ended; }
+    bool good(int v) const { return self == this && value == v; }
+    const self_pointer* self = this;
+    int value;
+    std::array<std::byte, 40> rest{};
+};
+struct rooted {
+    explicit rooted(int v) noexcept : value(v) {}
+    ~rooted() { ++ended; }
+    int value;
+};
+
+} // namespace
+
 TEMPLATE_TEST_CASE("a row grows and shrinks, and keeps its bytes", "[row][resize]", sets::plain, sets::linked,
                    sets::scanning, sets::scanning_aside, sets::delayed, sets::packed, sets::uncounted, canaries, wiped,
                    late, in_tree, tenant) {
@@ -127,6 +148,60 @@ TEST_CASE("the capacity of a request is known before it", "[row][resize]") {
         allot::row_manager<sets::scanning_aside> rows;
         check(rows);
     }
+}
+
+TEMPLATE_TEST_CASE("a resized row keeps its alignment", "[row][resize]", sets::plain, sets::uncounted, sets::packed) {
+    allot::row_manager<TestType> rows{allot::page_bytes{64_KiB}};
+    static constexpr allot::row_type aligned[] = {
+        {.name = "16", .align = 16}, {.name = "64", .align = 64}, {.name = "4096", .align = 4096}};
+    std::vector<void*> held;
+    for (const allot::row_type& type : aligned)
+        for (int i = 0; i != 10; ++i) {
+            void* row = rows.allocate(100, type);
+            for (const std::size_t bytes : {300u, 5000u, 100'000u, 400'000u}) {
+                row = rows.resize(row, 100, bytes);
+                CHECK(reinterpret_cast<std::uintptr_t>(row) % type.align == 0);
+            }
+            held.push_back(row);
+        }
+    for (void* const row : held) rows.release(row);
+}
+
+TEST_CASE("bytes behind an object move with it", "[row][resize]") {
+    made = ended = 0;
+    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
+    constexpr std::size_t tail = 100, all = sizeof(self_pointer) + tail;
+    void* row = rows.allocate(all, allot::row_type_of<self_pointer>);
+    ::new (row) self_pointer(3);
+    rows.finalize(row);
+    std::memset(static_cast<char*>(row) + sizeof(self_pointer), 9, tail);
+    for (const std::size_t bytes : {1000u, 300'000u, 2'000'000u, 10'000'000u}) {
+        row = rows.resize(row, all, bytes);
+        CHECK(static_cast<self_pointer*>(row)->good(3));
+        int wrong = 0;
+        for (std::size_t i = 0; i != tail; ++i) wrong += static_cast<char*>(row)[sizeof(self_pointer) + i] != 9;
+        CHECK(wrong == 0);
+    }
+    rows.release(row);
+    CHECK(made == ended);
+}
+
+TEST_CASE("a huge row that grows step by step is copied seldom, also at the limit", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
+    void* row = rows.allocate(100'000);
+    fill(row, 0, 100'000);
+    int moves = 0;
+    for (std::size_t bytes = 100'000; bytes < 63_MiB; bytes += 64_KiB) {
+        void* const was = std::exchange(row, rows.resize(row, 100'000, bytes));
+        moves += row != was;
+        CHECK(rows.used() <= 64_MiB);
+    }
+    CHECK(moves < 8);
+    CHECK(is_filled(row, 100'000));
+    CHECK(rows.arena().valid());
+    CHECK(rows.arena().stats().taken == rows.used());
+    rows.release(row);
+    CHECK(rows.arena().stats().taken == 0);
 }
 
 TEST_CASE("a huge row grows in place where pages behind it are free", "[row][resize]") {
@@ -272,27 +347,6 @@ TEST_CASE("rows with several links are not resized", "[row][resize]") {
     CHECK(rows.live_rows() == 0);
 }
 
-namespace {
-
-int made = 0, ended = 0;
-struct self_pointer { // must be moved by its constructor
-    static constexpr allot::relocation row_relocation = allot::relocation::moved;
-    explicit self_pointer(int v) noexcept : value(v) { ++made; }
-    self_pointer(self_pointer&& other) noexcept : value(other.value) { ++made; }
-    ~self_pointer() { ++ended; }
-    bool good(int v) const { return self == this && value == v; }
-    const self_pointer* self = this;
-    int value;
-    std::array<std::byte, 40> rest{};
-};
-struct rooted {
-    explicit rooted(int v) noexcept : value(v) {}
-    ~rooted() { ++ended; }
-    int value;
-};
-
-} // namespace
-
 TEST_CASE("objects are moved by what their type says, and destroyed once", "[row][resize]") {
     made = ended = 0;
     {
@@ -384,6 +438,21 @@ TEST_CASE("under guard::zero what a huge row gains reads as zero", "[row][resize
         }
         rows.release(row);
     }
+}
+
+TEST_CASE("under guard::zero a checksum does not become contents", "[row][resize]") {
+    allot::row_manager<wiped> rows{allot::page_bytes{64_KiB}, allot::limit{16_MiB}};
+    static constexpr allot::row_type sealed{.name = "sealed", .check = allot::row_check::crc32c};
+    void* row = rows.allocate(200'000, sealed);
+    std::memset(row, 1, rows.capacity(row));
+    row = rows.resize(row, 200'000, 100'000);
+    const std::size_t had = rows.capacity(row);
+    allot::seal(row);
+    row = rows.resize(row, had, 300'000);
+    int dirty = 0;
+    for (std::size_t i = had; i != rows.capacity(row); ++i) dirty += static_cast<char*>(row)[i] != 0;
+    CHECK(dirty == 0);
+    rows.release(row);
 }
 
 TEST_CASE("a publisher sees the new row while the old one is there", "[row][resize]") {
