@@ -104,8 +104,7 @@ class arena_base : detail::arena_pages {
         return grow(index(first) - more, more) ? first - (more << shift_) : nullptr;
     }
     // As grow_down(), for a run whose contents slide to its new start: it may start further down, with room behind it.
-    // The pages behind its new end are then given back by give_slid(); instead of the slide, as many from its new start
-    // on.
+    // The pages behind its new end then return by give_slid(); without a slide, as many from its new start on.
     std::byte* slide_down(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
         const std::size_t by = slide(index(first), pages, new_pages);
         return by == 0 ? nullptr : first - (by << shift_);

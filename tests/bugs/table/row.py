@@ -28,7 +28,7 @@ BUGS = {
         "if ((was & constructed) != 0) {"),
     "page_of_a_row_by_its_header_alone": bug(
         "conform/wrong_addresses.cpp",
-        "if (ALLOT_UNLIKELY(owner == nullptr)) return no_page_of_row(arena, address);",
+        "if (ALLOT_UNLIKELY(owner == nullptr)) return none();",
         ""),
     "links_run_over": bug(
         "unit/row/link_count.cpp",
