@@ -103,8 +103,7 @@ class arena_pages {
         return n == 0 || commit_or_put_back(first, n, true);
     }
     // Takes pages in front of a run, at least new_pages - pages, of which only these are counted; returns how many, 0:
-    // the limit, the address space or the system refuses. The others are given back uncounted, from one end or the
-    // other.
+    // the limit, the address space or the system refuses. The others return uncounted, from either end.
     std::size_t slide(std::size_t first, std::size_t pages, std::size_t new_pages) noexcept {
         const std::size_t more = new_pages - pages;
         std::size_t by = 0;
