@@ -85,7 +85,7 @@ class arena_pages {
     }
     // Requires lock_. A run at the end of the largest free one, but with room behind it.
     std::size_t pick_to_grow(std::size_t pages) noexcept {
-        const page_bitmap::run gap = bitmap_.largest_free_run();
+        const page_bitmap::free_run gap = bitmap_.largest_free_run();
         if (gap.pages < pages) return page_bitmap::none;
         const std::size_t free = gap.pages - pages, first = gap.first + free - room_for(pages, free);
         return bitmap_.take_at(first, pages) ? first : page_bitmap::none;

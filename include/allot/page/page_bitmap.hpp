@@ -123,12 +123,12 @@ class page_bitmap {
     const std::atomic<std::uint64_t>* words() const noexcept { return words_; }
     std::size_t pages() const noexcept { return pages_; }
 
-    struct run {
+    struct free_run {
         std::size_t first = 0, pages = 0;
     };
     // The longest run of free pages, the last one of several; it has no pages where all are taken.
-    run largest_free_run() const noexcept {
-        run best, now;
+    free_run largest_free_run() const noexcept {
+        free_run best, now;
         const auto end = [&](std::size_t page) {
             if (now.pages != 0 && now.pages >= best.pages) best = now;
             now = {page, 0};

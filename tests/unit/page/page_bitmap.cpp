@@ -90,7 +90,7 @@ void play(std::size_t pages, unsigned seed, int steps) {
             m.set(first, n, false);
         }
         if (step % 16 == 0) {
-            const page_bitmap::run largest = bitmap.largest_free_run();
+            const page_bitmap::free_run largest = bitmap.largest_free_run();
             REQUIRE(largest.pages == m.largest());
             REQUIRE((largest.pages == 0 || m.free_before(largest.first + largest.pages, pages) == largest.pages));
             REQUIRE(bitmap.valid());
