@@ -53,7 +53,7 @@ TEMPLATE_TEST_CASE("rows move beside threads that use the same heaps", "[threads
         std::vector<known_row> own;
         const auto check = [&](const known_row& r) { wrong += !holds(r.row, r.bytes, r.number); };
         for (int turn = 0; turn != 30; ++turn) {
-            for (int i = 0; i != (turn == 0 ? 4000 : 400); ++i) { // the first leaves sparse pages, also to a thread alone
+            for (int i = 0; i != (turn == 0 ? 4000 : 400); ++i) { // the first leaves sparse pages
                 const std::size_t bytes = 16 + random() % 5 * 48;
                 if (void* const row = rows.try_allocate(bytes)) {
                     own.push_back({row, bytes, random()});
