@@ -5,11 +5,11 @@
 //
 // NOTES.md says how to run it.
 #include <harness/json.hpp>
-#include <harness/machine.hpp>
 #include <harness/options.hpp>
 #include <harness/print.hpp>
 #include <harness/rounds.hpp>
 #include <ours/sets.hpp>
+#include <peers/begin_results.hpp>
 #include <peers/peer.hpp>
 #include <workloads/moving.hpp>
 #include <workloads/resizing.hpp>
@@ -94,19 +94,13 @@ std::vector<subject> all_growing(const std::vector<peer>& peers) {
 }
 
 int run(const options& asked) {
-    results all;
-    all.command = asked.command;
-    all.rounds = asked.rounds;
-    all.header = machine();
     const std::vector<peer> peers = open_peers(asked.peers);
-    std::string names;
-    for (const peer& p : peers) names += (names.empty() ? "" : ", ") + p.name + " " + p.version;
-    all.header.emplace_back("peers", names);
-    all.sets = {std::string(allot::describe<default_rows>().text().view()),
-                std::string(allot::describe<packed_rows>().text().view()),
-                std::string(allot::describe<allot::use::thor>().text().view()),
-                std::string(allot::describe<allot::use::roxie>().text().view()),
-                std::string(allot::describe<plain_page_rows>().text().view())};
+    results all = begin_results(asked, peers,
+                                {std::string(allot::describe<default_rows>().text().view()),
+                                 std::string(allot::describe<packed_rows>().text().view()),
+                                 std::string(allot::describe<allot::use::thor>().text().view()),
+                                 std::string(allot::describe<allot::use::roxie>().text().view()),
+                                 std::string(allot::describe<plain_page_rows>().text().view())});
     print_header(all);
     std::mt19937_64 random(std::random_device{}());
     auto moving = all_subjects(peers), growing = all_growing(peers);

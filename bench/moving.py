@@ -1,7 +1,7 @@
 """The page of rows that move, from the JSON of allot_moving."""
 import goals
 import summary
-from layout import number, table, with_quartiles
+from layout import machine_line, number, table, with_quartiles
 
 ABOUT = {
     "full": "resident bytes per requested byte, with all rows",
@@ -43,8 +43,7 @@ def page(run, path):
            "Method: [bench/NOTES.md](../../bench/NOTES.md).\n")
     yield f"- Command: `{run['command']}`. This page: `bench/table.py docs/bench/{path.name}`."
     if machine:
-        facts = ", ".join(machine[k] for k in ("cpu", "memory", "kernel", "compiler", "date") if k in machine)
-        yield f"- Machine: {facts}; load before: {machine.get('load before', 'unknown')}. Peers: {machine.get('peers', 'none')}."
+        yield machine_line(machine)
     yield (f"- Rounds: {run['rounds']:g}. Each round runs all subjects in a new random order, each in its own process. Figures are medians; "
            "brackets have the quartiles, where they differ.")
     yield "- The span of `compact()` has the rows in the order of their allocation, or in random order (*random span*)."

@@ -4,11 +4,11 @@
 #include <bounds/mapped_list.hpp>
 #include <bounds/shared_list.hpp>
 #include <harness/json.hpp>
-#include <harness/machine.hpp>
 #include <harness/options.hpp>
 #include <harness/print.hpp>
 #include <harness/rounds.hpp>
 #include <ours/list.hpp>
+#include <peers/begin_results.hpp>
 #include <peers/list.hpp>
 
 #include <algorithm>
@@ -90,15 +90,8 @@ std::vector<planned> plan(const options& asked, const std::vector<subject>& subj
 }
 
 int run(const options& asked) {
-    results all;
-    all.command = asked.command;
-    all.rounds = asked.rounds;
-    all.header = machine();
     const std::vector<peer> peers = open_peers(asked.peers);
-    std::string names;
-    for (const peer& p : peers) names += (names.empty() ? "" : ", ") + p.name + " " + p.version;
-    all.header.emplace_back("peers", names);
-    all.sets = described_sets();
+    results all = begin_results(asked, peers, described_sets());
     print_header(all);
 
     const bool counts = can_count();

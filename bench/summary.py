@@ -3,7 +3,7 @@ import pathlib
 import statistics
 
 import goals
-from layout import number, table
+from layout import machine_line, number, table
 
 HERE = pathlib.Path(__file__).resolve().parent
 COUNTS = {False: "raw", True: "with counts"}
@@ -35,8 +35,7 @@ def head(run, path, sizes, out):
            "Workloads, method and noise: [bench/NOTES.md](../../bench/NOTES.md).\n")
     yield f"- Command: `{run['command']}`"
     if machine:
-        facts = ", ".join(machine[k] for k in ("cpu", "memory", "kernel", "compiler", "date") if k in machine)
-        yield f"- Machine: {facts}; load before: {machine.get('load before', 'unknown')}. Peers: {machine.get('peers', 'none')}."
+        yield machine_line(machine)
     yield (f"- Rounds: {run['rounds']:g}, of W6 twice as many and one. Each round runs all subjects in a new random order, each sample in its own "
            "process with pinned threads. Times are thread CPU time.")
     yield ("- A *way* is one set and one kind of call in all workloads. *Plain*: `rows.allocate(n)` and `rows.release(p)`. A peer is its faster "

@@ -1,6 +1,7 @@
 // Rows that move under threads: a row that is resized while others read it, arrays that grow while others read, take
 // and pack their rows.
 #include <support/catch.hpp>
+#include <support/evictor.hpp>
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/tree.hpp>
@@ -86,22 +87,7 @@ TEST_CASE("an array grows while others read, take and pack its rows", "[threads]
     allot::row_manager<spilling> rows{allot::limit{6_MiB}, allot::page_bytes{64_KiB}};
     allot::row_array<spilling> array{rows}, quiet{rows};
     allot::row_compactor<spilling> packs{rows};
-    struct takes_rows : allot::reclaimer {
-        takes_rows(allot::row_array<spilling>& of, allot::row_manager<spilling>& from)
-            : reclaimer("takes", 3), array(of), rows(from) {}
-        bool reclaim(const allot::shortage&) noexcept override {
-            auto hold = array.try_lock_to_evict();
-            if (!hold || hold.rows().empty()) return false;
-            const std::size_t n = hold.rows().size() / 2 + 1;
-            for (void* const row : hold.rows().first(n)) rows.release(row);
-            hold.take_front(n);
-            taken += n;
-            return true;
-        }
-        allot::row_array<spilling>& array;
-        allot::row_manager<spilling>& rows;
-        std::atomic<std::size_t> taken{0};
-    } taker{array, rows};
+    evictor<spilling> taker{array, rows};
     rows.account().add(packs);
     rows.account().add(taker);
     packs.add(array);
@@ -142,8 +128,8 @@ TEST_CASE("an array grows while others read, take and pack its rows", "[threads]
     done = true;
     for (auto& t : all) t.join();
     CHECK(good);
-    CHECK(taker.taken != 0);
-    CHECK(array.size() + taker.taken + refused == number - number / 16);
+    CHECK(taker.evicted != 0);
+    CHECK(array.size() + taker.evicted + refused == number - number / 16);
     CHECK(rows.live_rows() == array.size() + quiet.size() + 2);
     packs.remove(array);
     packs.remove(quiet);

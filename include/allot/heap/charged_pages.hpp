@@ -43,8 +43,8 @@ template <class Ledger> class charged_pages {
     std::byte* take(std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
         return reclaiming(pages, [&] { return try_take(pages, move); }, reclaim...);
     }
-    // Extends a run of `now` pages to `pages` pages, or takes another run of that size, with the same retries. A run
-    // that is extended by the pages before it starts at another address.
+    // Extends a run to `pages` pages, or takes another one of that size, with the same retries. A run that is extended
+    // by the pages in front of it starts at another address.
     template <class Move, class... Reclaim>
     grown_run grow_or_take(const run_to_grow& run, std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
         return reclaiming(pages - run.pages, [&] { return try_grow_or_take(run, pages, move); }, reclaim...);

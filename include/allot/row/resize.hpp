@@ -107,7 +107,7 @@ template <class Core> class row_resizer {
             const auto end = [&] { moved != nullptr ? huge.drop_old(to) : huge.give_up(to); };
             const at_end<decltype(end)> finally{end};
             publish([&]() noexcept -> resized_row {
-                moved = huge.adopt(to, keep_);
+                if (moved == nullptr) moved = huge.adopt(to, keep_);
                 return {moved, allot::capacity(moved)};
             });
         }
@@ -122,15 +122,19 @@ template <class Core> class row_resizer {
             const auto end = [&] { moved ? page_->ops->leave(*page_, row_) : core_.release(larger); };
             const at_end<decltype(end)> finally{end};
             publish([&]() noexcept -> resized_row {
-                static_cast<void>(page_->ops->check(*page_, row_)); // damage must not vanish with the old row
-                std::memcpy(larger, row_, min(keep_, had_));
-                if (type_->moves_as_object(constructed_)) type_->relocate(larger, row_);
-                if (constructed_) allot::finalize(larger);
+                if (!moved) move_to(larger);
                 moved = true;
                 return {larger, allot::capacity(larger)};
             });
         }
         return moved ? larger : refuse("its new capacity was not published");
+    }
+
+    void move_to(void* larger) noexcept {
+        static_cast<void>(page_->ops->check(*page_, row_)); // damage must not vanish with the old row
+        std::memcpy(larger, row_, min(keep_, had_));
+        if (type_->moves_as_object(constructed_)) type_->relocate(larger, row_);
+        if (constructed_) allot::finalize(larger);
     }
 
     Core& core_;

@@ -1,4 +1,4 @@
-// Statistics of a row manager.
+// Statistics of a row manager. Cost: a value. Threads: a value.
 #pragma once
 
 #include <allot/config.hpp>

@@ -55,11 +55,11 @@ BUGS = {
         "if (is_object) type->relocate(to, row);",
         ""),
     "resized_object_is_not_destroyed": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "if (constructed_) allot::finalize(larger);",
         ""),
     "resized_row_is_destroyed_twice": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "if constexpr (counting::counts) counting::word(static_cast<page&>(h), row).start(); release(h, row);",
         "release(h, row);"),
     "resize_keeps_half_of_a_row": bug(
@@ -71,11 +71,11 @@ BUGS = {
         "if (is_shared_) return refuse(\"a row with several links is not resized\");",
         ""),
     "resize_moves_a_pinned_row": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "if (!may_move_) return refuse(\"a row of this type does not move\");",
         ""),
     "huge_row_of_a_pinned_type_moves": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "const run_to_grow from{to.old, h.pages, type.can_move(), type.moves_as_bytes()};",
         "const run_to_grow from{to.old, h.pages, true, type.moves_as_bytes()};"),
     "pages_go_before_the_capacity_is_published": bug(
@@ -95,19 +95,19 @@ BUGS = {
         "moved ? page_->ops->leave(*page_, row_) : core_.release(larger);",
         "if (moved) page_->ops->leave(*page_, row_);"),
     "resized_row_stays_sealed": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "word(*to.row, from).unseal();",
         ""),
     "damage_unseen_where_a_row_is_resized": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "static_cast<void>(is_intact(*to.row));",
         ""),
     "canary_stays_where_a_row_ended": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "canary_.write(row, has + Guard::row_bytes, arena_offset(row));",
         ""),
     "gained_bytes_are_not_wiped": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "if (kept < has) sys::wipe(row + kept, has - kept);",
         ""),
     "moved_row_is_found_at_its_old_page": bug(
@@ -139,17 +139,33 @@ BUGS = {
         "provider_.arena().give_slid(first, n);",
         "static_cast<void>(first);"),
     "uncounted_row_loses_its_alignment": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "bytes_of_row_.align = s.align > 8 ? s.align : 0;",
         "bytes_of_row_.align = 0;"),
     "bytes_behind_an_object_stay": bug(
-        "unit/row/resize.cpp",
+        "unit/row/resized_contents.cpp",
         "std::memcpy(larger, row_, min(keep_, had_)); if (type_->moves_as_object(constructed_)) type_->relocate(larger, row_);",
         "if (type_->moves_as_object(constructed_)) type_->relocate(larger, row_); else std::memcpy(larger, row_, min(keep_, had_));"),
     "little_time_moves_no_row": bug(
         "unit/row/compaction.cpp",
         "if (begun_ == 0) begun_ = now;",
         "if (begun_ == 0) begun_ = now - 2;"),
+    "second_move_of_a_resize_counts_again": bug(
+        "unit/row/resize.cpp",
+        "if (moved == nullptr) moved = huge.adopt(to, keep_);",
+        "moved = huge.adopt(to, keep_);"),
+    "checksum_becomes_contents": bug(
+        "unit/row/resized_contents.cpp",
+        "std::size_t kept = had - (Counts ? type.check_bytes() : 0);",
+        "std::size_t kept = had;"),
+    "dead_address_in_a_span_is_reported": bug(
+        "unit/row/compaction.cpp",
+        "return page_of_row(arena_, row, []() noexcept -> page_header* { return nullptr; });",
+        "return page_of_row(arena_, row);"),
+    "inside_of_a_huge_row_is_taken_for_it": bug(
+        "unit/row/compaction.cpp",
+        "header(p).context->manager == manager && row == row_of(header(p));",
+        "header(p).context->manager == manager;"),
     "capacity_forgets_the_alignment": bug(
         "unit/row/resize.cpp",
         "return align_up(classes_.slot_bytes(index), plan.align) - header;",

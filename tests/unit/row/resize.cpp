@@ -1,7 +1,7 @@
-// Resize: a row gets another capacity, in place or at another address, and keeps what it is.
+// Resize: a row gets another capacity, in place or at another address; how it is published, and refused.
 #include <support/catch.hpp>
-#include <support/damage.hpp>
 #include <support/edge_sizes.hpp>
+#include <support/filled.hpp>
 #include <support/row_sets.hpp>
 
 #include <allot/core/units.hpp>
@@ -9,7 +9,7 @@
 #include <allot/reclaim/chain.hpp>
 #include <allot/row_manager.hpp>
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +17,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,39 +33,6 @@ struct in_tree : allot::policies<allot::ledger::tree> {};
 struct spilling : allot::policies<allot::ledger::tree, allot::spill::chain> {};
 struct tenant : allot::policies<allot::page::of<allot::arena<>>> {};
 
-// Every 61st byte, by its place and by `seed`.
-void fill(void* row, std::size_t from, std::size_t to, unsigned seed = 1) {
-    auto* const at = static_cast<unsigned char*>(row);
-    for (std::size_t i = (from + 60) / 61 * 61; i < to; i += 61) at[i] = static_cast<unsigned char>(i * 31 + seed);
-}
-bool is_filled(const void* row, std::size_t bytes, unsigned seed = 1) {
-    const auto* const at = static_cast<const unsigned char*>(row);
-    std::size_t wrong = 0;
-    for (std::size_t i = 0; i < bytes; i += 61) wrong += at[i] != static_cast<unsigned char>(i * 31 + seed);
-    return wrong == 0;
-}
-
-} // namespace
-
-namespace {
-
-int made = 0, ended = 0;
-struct self_pointer { // must be moved by its constructor
-    static constexpr allot::relocation row_relocation = allot::relocation::moved;
-    explicit self_pointer(int v) noexcept : value(v) { ++made; }
-    self_pointer(self_pointer&& other) noexcept : value(other.value) { ++made; }
-    ~self_pointer() { ++ended; }
-    bool good(int v) const { return self == this && value == v; }
-    const self_pointer* self = this;
-    int value;
-    std::array<std::byte, 40> rest{};
-};
-struct rooted {
-    explicit rooted(int v) noexcept : value(v) {}
-    ~rooted() { ++ended; }
-    int value;
-};
-
 } // namespace
 
 TEMPLATE_TEST_CASE("a row grows and shrinks, and keeps its bytes", "[row][resize]", sets::plain, sets::linked,
@@ -77,7 +45,7 @@ TEMPLATE_TEST_CASE("a row grows and shrinks, and keeps its bytes", "[row][resize
     }();
     void* row = rows->allocate(10);
     std::size_t held = 8;
-    fill(row, 0, held);
+    fill_row(row, 0, held);
     for (const std::size_t bytes :
          {16u, 100u, 1000u, 5000u, 20'000u, 70'000u, 300'000u, 1'000'000u, 5'000'000u, 900'000u, 30'000u, 3u}) {
         void* const was = row;
@@ -89,7 +57,7 @@ TEMPLATE_TEST_CASE("a row grows and shrinks, and keeps its bytes", "[row][resize
         if (bytes <= had && has == had) CHECK(row == was);
         held = std::min(held, has);
         CHECK(is_filled(row, held));
-        fill(row, 0, has);
+        fill_row(row, 0, has);
         held = has;
         CHECK(rows->live_rows() == 1);
         CHECK(rows->valid());
@@ -150,46 +118,10 @@ TEST_CASE("the capacity of a request is known before it", "[row][resize]") {
     }
 }
 
-TEMPLATE_TEST_CASE("a resized row keeps its alignment", "[row][resize]", sets::plain, sets::uncounted, sets::packed) {
-    allot::row_manager<TestType> rows{allot::page_bytes{64_KiB}};
-    static constexpr allot::row_type aligned[] = {
-        {.name = "16", .align = 16}, {.name = "64", .align = 64}, {.name = "4096", .align = 4096}};
-    std::vector<void*> held;
-    for (const allot::row_type& type : aligned)
-        for (int i = 0; i != 10; ++i) {
-            void* row = rows.allocate(100, type);
-            for (const std::size_t bytes : {300u, 5000u, 100'000u, 400'000u}) {
-                row = rows.resize(row, 100, bytes);
-                CHECK(reinterpret_cast<std::uintptr_t>(row) % type.align == 0);
-            }
-            held.push_back(row);
-        }
-    for (void* const row : held) rows.release(row);
-}
-
-TEST_CASE("bytes behind an object move with it", "[row][resize]") {
-    made = ended = 0;
-    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
-    constexpr std::size_t tail = 100, all = sizeof(self_pointer) + tail;
-    void* row = rows.allocate(all, allot::row_type_of<self_pointer>);
-    ::new (row) self_pointer(3);
-    rows.finalize(row);
-    std::memset(static_cast<char*>(row) + sizeof(self_pointer), 9, tail);
-    for (const std::size_t bytes : {1000u, 300'000u, 2'000'000u, 10'000'000u}) {
-        row = rows.resize(row, all, bytes);
-        CHECK(static_cast<self_pointer*>(row)->good(3));
-        int wrong = 0;
-        for (std::size_t i = 0; i != tail; ++i) wrong += static_cast<char*>(row)[sizeof(self_pointer) + i] != 9;
-        CHECK(wrong == 0);
-    }
-    rows.release(row);
-    CHECK(made == ended);
-}
-
 TEST_CASE("a huge row that grows step by step is copied seldom, also at the limit", "[row][resize]") {
     allot::row_manager<allot::policies<>> rows{allot::limit{64_MiB}, allot::page_bytes{64_KiB}};
     void* row = rows.allocate(100'000);
-    fill(row, 0, 100'000);
+    fill_row(row, 0, 100'000);
     int moves = 0;
     for (std::size_t bytes = 100'000; bytes < 63_MiB; bytes += 64_KiB) {
         void* const was = std::exchange(row, rows.resize(row, 100'000, bytes));
@@ -210,7 +142,7 @@ TEST_CASE("a huge row grows in place where pages behind it are free", "[row][res
     row = rows.resize(row, 0, 2_MiB); // moves to where it may grow
     void* const stays = row;
     for (std::size_t bytes = 2_MiB; bytes <= 12_MiB; bytes += 1_MiB) {
-        fill(row, 0, bytes - 1_MiB);
+        fill_row(row, 0, bytes - 1_MiB);
         row = rows.resize(row, bytes - 1_MiB, bytes);
         CHECK(row == stays);
         CHECK(is_filled(row, bytes - 1_MiB));
@@ -235,7 +167,7 @@ TEST_CASE("a huge row that grows leaves room for what the limit allows", "[row][
 TEST_CASE("a huge row shrinks in place, to a page at least", "[row][resize]") {
     allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
     void* const row = rows.allocate(1_MiB);
-    fill(row, 0, 1_MiB);
+    fill_row(row, 0, 1_MiB);
     CHECK(rows.resize(row, 1_MiB, 500'000) == row);
     CHECK(rows.capacity(row) == rows.capacity_for(500'000));
     CHECK(rows.used() == 8 * 64_KiB);
@@ -243,7 +175,7 @@ TEST_CASE("a huge row shrinks in place, to a page at least", "[row][resize]") {
     CHECK(rows.used() == 64_KiB);
     CHECK(is_filled(row, rows.capacity(row)));
     void* const other = rows.allocate(400'000); // the pages that were given back are free
-    fill(other, 0, 400'000, 2);
+    fill_row(other, 0, 400'000, 2);
     CHECK(is_filled(row, rows.capacity(row)));
     rows.release(other);
     rows.release(row);
@@ -258,7 +190,7 @@ TEST_CASE("a huge row at the limit moves into pages in front of it, else is refu
     void* row = rows.allocate(5 * 64_KiB - 1000); // below it
     REQUIRE(row < above);
     const std::size_t used = rows.used();
-    fill(row, 0, 5 * 64_KiB - 1000);
+    fill_row(row, 0, 5 * 64_KiB - 1000);
     void* const was = row;
     row = rows.resize(row, 5 * 64_KiB - 1000, (pages - 5) * 64_KiB - 1000); // all the rest: no second run fits
     CHECK(row < was);
@@ -279,7 +211,7 @@ TEST_CASE("a refused resize leaves the row and the charge as they were", "[row][
     allot::row_manager<in_tree> rows{allot::limit{1_MiB}};
     void* const small = rows.allocate(100);
     void* const huge = rows.allocate(300'000);
-    fill(small, 0, 100), fill(huge, 0, 300'000);
+    fill_row(small, 0, 100), fill_row(huge, 0, 300'000);
     const std::size_t used = rows.used();
     for (void* const row : {small, huge})
         for (const std::size_t bytes : support::lawful_edge_sizes()) {
@@ -307,7 +239,7 @@ TEST_CASE("a resize that a limit refuses asks reclaimers, of at most the cost of
     void* const above = rows.allocate(60'000 * 2);
     void* row = rows.allocate(60'000 * 6);
     void* const below = rows.allocate(60'000 * 2); // the row cannot grow where it is
-    fill(row, 0, 60'000);
+    fill_row(row, 0, 60'000);
     struct gives : allot::reclaimer {
         gives(allot::row_manager<spilling>& of, void* what) : reclaimer("gives", 3), rows(of), row(what) {}
         bool reclaim(const allot::shortage&) noexcept override {
@@ -347,120 +279,12 @@ TEST_CASE("rows with several links are not resized", "[row][resize]") {
     CHECK(rows.live_rows() == 0);
 }
 
-TEST_CASE("objects are moved by what their type says, and destroyed once", "[row][resize]") {
-    made = ended = 0;
-    {
-        allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
-        auto kept = rows.make<self_pointer>(7);
-        void* row = kept.get();
-        rows.link(row);
-        kept = {};
-        for (const std::size_t bytes : {1000u, 300'000u, 2'000'000u, 10'000'000u}) {
-            row = rows.resize(row, 0, bytes); // objects move whole
-            CHECK(static_cast<self_pointer*>(row)->good(7));
-            CHECK(made - ended == 1);
-        }
-        rows.release(row);
-        CHECK(made == ended);
-    }
-    made = ended = 0;
-    {
-        allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
-        auto pinned = rows.make<rooted>(8);
-        allot::charge_status why;
-        const std::size_t has = rows.capacity(pinned.get());
-        CHECK(rows.try_resize(pinned.get(), 0, has, &why) == pinned.get());
-        CHECK(rows.try_resize(pinned.get(), 0, has + 1, &why) == nullptr);
-        CHECK_THAT(std::string(why.name), ContainsSubstring("does not move"));
-        CHECK(ended == 0);
-    }
-    CHECK(ended == 1);
-}
-
-TEST_CASE("a huge row whose type cannot move grows in place alone", "[row][resize]") {
-    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}, allot::limit{64_MiB}};
-    static constexpr allot::row_type stays{.name = "stays", .relocate = &allot::relocate_never};
-    void* const first = rows.allocate(300'000);
-    void* const row = rows.allocate(300'000, stays); // below it
-    CHECK(rows.try_resize(row, 0, 1_MiB) == nullptr);
-    rows.release(first);
-    CHECK(rows.try_resize(row, 0, 500'000) == row);
-    rows.release(row);
-}
-
-TEMPLATE_TEST_CASE("a resize drops the seal, and reports damage", "[row][resize]", sets::plain, canaries) {
-    damage_log log;
-    allot::row_manager<TestType> rows{log.sink(), allot::page_bytes{64_KiB}};
-    static constexpr allot::row_type sealed{.name = "sealed", .check = allot::row_check::crc32c};
-    for (const std::size_t bytes : {100u, 300'000u})
-        for (const bool is_broken : {false, true}) {
-            void* row = rows.allocate(bytes, sealed);
-            std::memset(row, 1, rows.capacity(row));
-            allot::seal(row);
-            if (is_broken) static_cast<char*>(row)[50] = 2;
-            void* const was = row;
-            row = rows.resize(row, bytes, 20 * bytes);
-            CHECK((is_broken ? log.one(allot::misuse::broken_seal, was) : log.none()));
-            static_cast<char*>(row)[3] = 5; // not sealed any more
-            CHECK(allot::check(row));
-            rows.release(row);
-            CHECK(log.none());
-        }
-    if constexpr (std::is_same_v<TestType, canaries>)
-        for (const std::size_t to : {1_MiB, 10_KiB}) { // grows, shrinks
-            void* row = rows.allocate(300'000);
-            void* const was = row;
-            static_cast<char*>(row)[rows.capacity(row)] ^= 1;
-            row = rows.resize(row, 10, to);
-            CHECK(log.one(allot::misuse::overrun, was));
-            CHECK(allot::check(row));
-            CHECK(rows.valid());
-            rows.release(row);
-            CHECK(log.none());
-        }
-}
-
-TEST_CASE("under guard::zero what a huge row gains reads as zero", "[row][resize]") {
-    allot::row_manager<wiped> rows{allot::page_bytes{64_KiB}, allot::limit{16_MiB}};
-    for (int round = 0; round != 3; ++round) {
-        void* row = rows.allocate(200'000);
-        fill(row, 0, rows.capacity(row));
-        for (const std::size_t bytes : {500'000u, 1'500'000u, 100'000u, 3'000'000u}) {
-            const std::size_t had = rows.capacity(row);
-            row = rows.resize(row, had, bytes);
-            const std::size_t has = rows.capacity(row);
-            CHECK(is_filled(row, std::min(had, has)));
-            const auto* const at = static_cast<const unsigned char*>(row);
-            std::size_t dirty = 0;
-            for (std::size_t i = had; i < has; ++i) dirty += at[i] != 0;
-            CHECK(dirty == 0);
-            fill(row, 0, has);
-        }
-        rows.release(row);
-    }
-}
-
-TEST_CASE("under guard::zero a checksum does not become contents", "[row][resize]") {
-    allot::row_manager<wiped> rows{allot::page_bytes{64_KiB}, allot::limit{16_MiB}};
-    static constexpr allot::row_type sealed{.name = "sealed", .check = allot::row_check::crc32c};
-    void* row = rows.allocate(200'000, sealed);
-    std::memset(row, 1, rows.capacity(row));
-    row = rows.resize(row, 200'000, 100'000);
-    const std::size_t had = rows.capacity(row);
-    allot::seal(row);
-    row = rows.resize(row, had, 300'000);
-    int dirty = 0;
-    for (std::size_t i = had; i != rows.capacity(row); ++i) dirty += static_cast<char*>(row)[i] != 0;
-    CHECK(dirty == 0);
-    rows.release(row);
-}
-
 TEST_CASE("a publisher sees the new row while the old one is there", "[row][resize]") {
     allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}, allot::limit{64_MiB}};
     int calls = 0;
     for (const std::size_t bytes : {100u, 300'000u}) {
         void* const row = rows.allocate(bytes);
-        fill(row, 0, bytes);
+        fill_row(row, 0, bytes);
         allot::resized_row now;
         void* const got = rows.try_resize(row, bytes, 30 * bytes, [&](auto move) {
             ++calls;
@@ -487,6 +311,29 @@ TEST_CASE("a publisher sees the new row while the old one is there", "[row][resi
     rows.release(row);
 }
 
+TEST_CASE("a second call of move() changes nothing", "[row][resize]") {
+    allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}, allot::limit{64_MiB}};
+    void* const neighbour = rows.allocate(300'000);
+    for (const std::size_t from : {100u, 300'000u})
+        for (const std::size_t to : {5000u, 2'000'000u}) {
+            void* const row = rows.allocate(from);
+            fill_row(row, 0, 100);
+            void* const got = rows.try_resize(row, 100, to, [](auto move) {
+                const allot::resized_row first = move(), second = move();
+                CHECK(first.row == second.row);
+                CHECK(first.capacity == second.capacity);
+            });
+            CHECK(is_filled(got, 100));
+            rows.release(got);
+            rows.release_empty_pages();
+            CHECK(rows.stats().charged == rows.arena().stats().taken);
+            std::size_t huge = 0;
+            rows.usage([&](const allot::heap_usage& u) { huge += u.slot_bytes == 0 ? u.bytes : 0; });
+            CHECK(huge == 5 * 64_KiB); // the neighbour
+        }
+    rows.release(neighbour);
+}
+
 TEST_CASE("without a call of move() nothing changes", "[row][resize]") {
     allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}, allot::limit{64_MiB}};
     void* const neighbour = rows.allocate(200'000);
@@ -497,7 +344,7 @@ TEST_CASE("without a call of move() nothing changes", "[row][resize]") {
     const std::size_t used = rows.used();
     for (void* const row : {blocked, open, small})
         for (const std::size_t bytes : {600'000u, 10u}) {
-            fill(row, 0, 1000);
+            fill_row(row, 0, 1000);
             const std::size_t had = rows.capacity(row);
             allot::charge_status why;
             void* const got = rows.try_resize(row, 1000, bytes, [](auto) {}, &why);

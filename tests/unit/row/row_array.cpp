@@ -1,5 +1,6 @@
 // Row arrays: rows that one thread appends, and others read, take or pack.
 #include <support/catch.hpp>
+#include <support/evictor.hpp>
 #include <support/row_sets.hpp>
 
 #include <allot/core/units.hpp>
@@ -188,67 +189,45 @@ TEST_CASE("an array that finds no memory for slots leaves the row to the caller"
     CHECK(rows.live_rows() == 1);
 }
 
-namespace {
-
-// Drops the first half of an array's rows.
-struct evicts : allot::reclaimer {
-    explicit evicts(allot::row_array<spilling>& of, allot::row_manager<spilling>& from)
-        : reclaimer("evicts", 5), array(of), rows(from) {}
-    bool reclaim(const allot::shortage&) noexcept override {
-        auto hold = array.try_lock_to_evict();
-        if (!hold || hold.rows().empty()) return ++declined, false;
-        const std::size_t n = (hold.rows().size() + 1) / 2;
-        for (void* const row : hold.rows().first(n)) rows.release(row);
-        hold.take_front(n);
-        evicted += n;
-        return true;
-    }
-    allot::row_array<spilling>& array;
-    allot::row_manager<spilling>& rows;
-    std::size_t evicted = 0, declined = 0;
-};
-
-} // namespace
-
 TEST_CASE("an array does not evict its own rows to grow", "[row][array]") {
     allot::row_manager<spilling> rows{allot::limit{4_MiB}};
     allot::row_array<spilling> array{rows};
-    evicts evictor{array, rows};
-    rows.account().add(evictor);
+    evictor<spilling> evicts{array, rows};
+    rows.account().add(evicts);
     void* const row = rows.allocate(8);
     std::size_t n = 0;
     for (; n != 1'000'000 && array.try_push_back(row); ++n) rows.link(row);
-    CHECK(evictor.evicted == 0);
-    CHECK(evictor.declined != 0);
+    CHECK(evicts.evicted == 0);
+    CHECK(evicts.declined != 0);
     CHECK(array.size() == n);
     void* const others = rows.try_allocate(3_MiB); // but another request may
-    CHECK(evictor.evicted != 0);
+    CHECK(evicts.evicted != 0);
     CHECK(array.size() < n);
     if (others != nullptr) rows.release(others);
-    rows.account().remove(evictor);
+    rows.account().remove(evicts);
     rows.release(row);
 }
 
 TEST_CASE("a growth cost spares what is dearer", "[row][array]") {
     allot::row_manager<spilling> rows{allot::limit{4_MiB}};
     allot::row_array<spilling> victim{rows}, array{rows, 4};
-    evicts evictor{victim, rows};
-    rows.account().add(evictor);
+    evictor<spilling> evicts{victim, rows};
+    rows.account().add(evicts);
     while (rows.used() < 2_MiB) victim.push_back(rows.allocate(1000));
     const std::size_t kept = victim.size();
     void* const row = rows.allocate(8);
     while (array.try_push_back(row)) rows.link(row);
     CHECK(victim.size() == kept);
-    rows.account().remove(evictor);
+    rows.account().remove(evicts);
     rows.release(row);
 }
 
 TEST_CASE("compaction of arrays serves a request before rows are evicted", "[row][array][compaction]") {
     allot::row_manager<spilling> rows{allot::limit{8_MiB}, allot::page_bytes{64_KiB}};
     allot::row_array<spilling> first{rows}, second{rows};
-    evicts evictor{first, rows};
+    evictor<spilling> evicts{first, rows};
     allot::row_compactor<spilling> packs{rows};
-    rows.account().add(evictor);
+    rows.account().add(evicts);
     rows.account().add(packs);
     packs.add(first);
     packs.add(second);
@@ -269,7 +248,7 @@ TEST_CASE("compaction of arrays serves a request before rows are evicted", "[row
     CHECK(rows.used() > 6_MiB); // sparse
     void* const large = rows.try_allocate(5_MiB);
     REQUIRE(large != nullptr);
-    CHECK(evictor.evicted == 0); // packed, not evicted
+    CHECK(evicts.evicted == 0); // packed, not evicted
     CHECK(packs.last().moved != 0);
     CHECK(packs.last().shared + packs.last().pinned + packs.last().ignored == 0);
     CHECK(packs.freed() >= 4_MiB);
@@ -284,13 +263,13 @@ TEST_CASE("compaction of arrays serves a request before rows are evicted", "[row
     const std::size_t before = packs.calls();
     void* const larger = rows.try_allocate(3_MiB); // packing would not do
     CHECK(packs.calls() > before);
-    CHECK(evictor.evicted != 0);
+    CHECK(evicts.evicted != 0);
     if (larger != nullptr) rows.release(larger);
     rows.release(large);
     packs.remove(first);
     packs.remove(second);
     rows.account().remove(packs);
-    rows.account().remove(evictor);
+    rows.account().remove(evicts);
 }
 
 TEST_CASE("an out_of_memory tells of the compaction that was tried", "[row][array][compaction]") {
