@@ -159,11 +159,11 @@ BUGS = {
         "std::size_t kept = had - (Counts ? type.check_bytes() : 0);",
         "std::size_t kept = had;"),
     "dead_address_in_a_span_is_reported": bug(
-        "unit/row/compaction.cpp",
+        "death/moving.cpp",
         "return page_of_row(arena_, row, []() noexcept -> page_header* { return nullptr; });",
         "return page_of_row(arena_, row);"),
     "inside_of_a_huge_row_is_taken_for_it": bug(
-        "unit/row/compaction.cpp",
+        "death/moving.cpp",
         "header(p).context->manager == manager && row == row_of(header(p));",
         "header(p).context->manager == manager;"),
     "capacity_forgets_the_alignment": bug(

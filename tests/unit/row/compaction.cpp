@@ -335,16 +335,3 @@ TEST_CASE("each compaction of a little time moves some rows", "[row][compaction]
     n.check();
     CHECK(n.rows.compact(n.live).moved == 0); // none was left to move
 }
-
-TEST_CASE("addresses that are no rows are ignored, in a checked build too", "[row][compaction]") {
-    allot::row_manager<sets::plain> rows{allot::page_bytes{64_KiB}};
-    auto* const huge = static_cast<std::byte*>(rows.allocate(300'000));
-    void* const dead = rows.allocate(100);
-    rows.release(dead);
-    rows.release_empty_pages();
-    void* span[] = {dead, huge + 8, huge + 200'000, huge};
-    const allot::compaction done = rows.compact(span);
-    CHECK(done.ignored == 3);
-    CHECK(done.pinned == 1);
-    rows.release(huge);
-}
