@@ -24,7 +24,7 @@ struct fixture {
 template <class Body> void reported(const char* what, const char* who, Body body) {
     dies_telling<fixture>(body, {what, who});
 }
-constexpr const char* beyond = "beyond the bounds of a buffer or vector";
+constexpr const char* beyond = "beyond the bounds of a buffer, vector or row_array";
 
 } // namespace
 

@@ -3,7 +3,9 @@
 #include <support/dies_telling.hpp>
 #include <support/row_sets.hpp>
 
+#include <allot/page/arena.hpp>
 #include <allot/row/row_array.hpp>
+#include <allot/row/row_compactor.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstddef>
@@ -12,6 +14,8 @@
 using namespace allot::literals;
 
 namespace {
+
+struct tenant : allot::policies<allot::page::of<allot::arena<>>> {};
 
 struct fixture {
     allot::row_manager<sets::plain> rows{allot::limit{8_MiB}, allot::name{"orders"}, allot::page_bytes{64_KiB}};
@@ -29,8 +33,41 @@ TEST_CASE("a resize of what is no row of the manager is told", "[death]") {
             f.rows.release(row);
             f.rows.try_resize(row, 0, 1000);
         },
-        {"orders"});
+        {"used after its last release", "orders", "heap rows", "row type row"});
     dies_telling<fixture>([](fixture& f) { f.rows.try_resize(f.rows.allocate(10), 0, SIZE_MAX); }, {"orders"});
+}
+
+TEST_CASE("a resize of another manager's row in the same arena is told", "[death]") {
+    struct tenants {
+        allot::arena<> pages{allot::limit{8_MiB}};
+        allot::row_manager<tenant> rows{pages, allot::name{"orders"}}, others{pages};
+    };
+    constexpr const char* not_its_own = "not of this object's memory";
+    dies_telling<tenants>([](tenants& t) { t.rows.try_resize(t.others.allocate(10), 0, 1000); },
+                          {not_its_own, "orders"});
+    dies_telling<tenants>([](tenants& t) { t.rows.try_resize(t.others.allocate(300'000), 0, 1); }, {not_its_own});
+}
+
+TEST_CASE("an array, or a compactor, that ends before they are parted is told", "[death]") {
+    using packs = allot::row_compactor<sets::plain>;
+    dies_telling<fixture>( // the one that does not end here is never destroyed
+        [](fixture& f) {
+            allot::row_array<sets::plain> array{f.rows};
+            (new packs{f.rows})->add(array);
+        },
+        {"before it is removed", "orders"});
+    dies_telling<fixture>([](fixture& f) { packs{f.rows}.add(*new allot::row_array<sets::plain>{f.rows}); },
+                          {"before it is removed", "orders"});
+}
+
+TEST_CASE("more rows than an array has are told", "[death]") {
+    dies_telling<fixture>(
+        [](fixture& f) {
+            allot::row_array<sets::plain> array{f.rows};
+            array.push_back(f.rows.allocate(10));
+            array.lock().take_front(2);
+        },
+        {"row_array", "orders"});
 }
 
 TEST_CASE("an array that grows under a view of its writer is told", "[death]") {
@@ -39,6 +76,13 @@ TEST_CASE("an array that grows under a view of its writer is told", "[death]") {
             allot::row_array<sets::plain> array{f.rows};
             const auto alone = array.lock();
             array.push_back(f.rows.allocate(10));
+        },
+        {"in a view that lives"});
+    dies_telling<fixture>(
+        [](fixture& f) {
+            allot::row_array<sets::plain> array{f.rows};
+            const auto alone = array.lock();
+            const auto too = array.read();
         },
         {"in a view that lives"});
 }

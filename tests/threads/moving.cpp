@@ -12,12 +12,14 @@
 #include <allot/sys/shared_mutex.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <random>
 #include <shared_mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace allot::literals;
@@ -136,4 +138,25 @@ TEST_CASE("an array grows while others read, take and pack its rows", "[threads]
     rows.account().remove(packs);
     rows.account().remove(taker);
     CHECK(rows.valid());
+}
+
+TEST_CASE("a compaction counts the pages that a request has taken at once", "[threads][compaction]") {
+    allot::account memory{allot::name{"both"}, allot::limit{8_MiB}};
+    allot::row_manager<spilling> rows{memory}, others{memory};
+    std::vector<void*> live;
+    while (memory.used() < 5_MiB) live.push_back(rows.allocate(64));
+    for (std::size_t i = 0; i != live.size(); ++i)
+        if (i % 10 != 0) rows.release(std::exchange(live[i], nullptr));
+    std::erase(live, nullptr);
+    void* got = nullptr;
+    std::thread waits{[&] { got = others.allocate_for(5_MiB, std::chrono::seconds{60}); }};
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    const std::size_t before = rows.used();
+    const allot::compaction done = rows.compact(live);
+    CHECK(done.bytes_returned >= before - rows.used());
+    CHECK(done.bytes_returned != 0);
+    waits.join();
+    CHECK(got != nullptr);
+    others.release(got);
+    for (void* const row : live) rows.release(row);
 }

@@ -48,7 +48,8 @@ template <class Table> class chunks_of final : public flight_chunks {
     std::size_t count() const override { return from_.chunks(); }
     std::size_t rows() const override { return from_.rows(); }
     void read(std::size_t chunk, const std::function<void(std::span<void* const>)>& fn) const override {
-        fn(from_[chunk].read().rows());
+        const auto held = from_[chunk].read();
+        fn(held.rows());
     }
 
   private:

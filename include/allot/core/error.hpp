@@ -81,7 +81,7 @@ enum class misuse {
     no_host_access,        // the host would write, seal or destroy a row in memory that it must not touch
     over_refunded,         // more bytes than were charged
     other_tree,            // an account of another tree
-    out_of_bounds,         // bytes beyond a buffer's ends, or values beyond a vector's
+    out_of_bounds,         // bytes beyond a buffer's ends, values beyond a vector's, or more rows than an array has
     reservation_closed,    // a reservation that is used up or closed
     not_a_row,         // an address in a page where no row starts: freed before, never allocated, or inside a huge row
     use_after_release, // a row was used after its last release
@@ -90,6 +90,7 @@ enum class misuse {
     other_request,     // a block is released with bytes or an alignment that it was not requested with
     request_in_listener, // a listener charges, refunds, or opens or closes an account of its tree
     living_reclaimer,    // a reclaimer ends, or its account does, before it is removed
+    living_array,        // a row_array ends, or its row_compactor does, before it is removed
     living_task_thread,  // a task ends while a thread works for it
     task_thread_order,   // a task_thread ends before one that began after it on its thread
     scope_order,         // a retry_scope ends before one that began after it on its thread
@@ -128,7 +129,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a row in memory that the host must not touch",
         "more refunded than was charged",
         "an account of another tree",
-        "beyond the bounds of a buffer or vector",
+        "beyond the bounds of a buffer, vector or row_array",
         "a reservation that is used up or closed",
         "an address in a page where no row starts: freed before, never allocated, or inside a huge row",
         "a row was used after its last release",
@@ -137,6 +138,7 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a block released with bytes or an alignment that it was not requested with",
         "a charge, refund, or change of accounts by a listener of the same tree: it only observes",
         "a reclaimer that ends, or whose account ends, before it is removed",
+        "a row_array that ends, or whose row_compactor ends, before it is removed",
         "a task ends while a thread works for it: end its task_thread first, or call end(task) on a pool's thread",
         "a task_thread ends before one that began after it on this thread: end the inner one first",
         "a retry_scope ends before one that began after it on this thread: end the inner one first",

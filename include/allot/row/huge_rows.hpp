@@ -122,8 +122,6 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         std::byte* const from = row_of(*to.row);
         const row_type& type = *type_of(*to.row);
         const std::size_t had = usable_bytes(was), has = usable_bytes(to.pages, was.row_offset);
-        static_cast<void>(is_intact(*to.row));
-        static_cast<void>(is_seal_intact(*to.row));
         word(*to.row, from).unseal();
         std::byte* row = from;
         std::size_t kept = had - (Counts ? type.check_bytes() : 0); // bytes that the caller may know
@@ -352,7 +350,8 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     }
     static row_state state(page_header& p, std::byte* row, const void* manager) noexcept {
         huge_header& h = header(p);
-        if (h.context->manager != manager || row != row_of(h)) return {};
+        if (h.context->manager != manager) return {.is_of_other = true};
+        if (row != row_of(h)) return {};
         const bool counts = Counts && !Place::out_of_band;
         return {.moves = Counts && word(h, row).shared() ? row_moves::shared
                          : type_of(h)->can_move()        ? row_moves::yes

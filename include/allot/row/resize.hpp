@@ -44,7 +44,7 @@ template <class Core> std::size_t capacity_for(const Core& core, std::size_t byt
     const std::size_t check = Core::policies::counts ? type.check_bytes() : 0;
     std::size_t has = core.buckets().capacity_for(bytes + check, type.align);
     if (has == 0) has = core.huge().capacity_for(bytes + check, type.align);
-    return has == 0 ? 0 : has - check;
+    return has == 0 || has - check > static_cast<std::size_t>(PTRDIFF_MAX) ? 0 : has - check;
 }
 
 // One resize. `keep`: bytes of the row that are kept; `bytes`: its new capacity at least.
@@ -79,7 +79,7 @@ template <class Core> class row_resizer {
         return nullptr;
     }
     bool is_misuse(misuse kind) noexcept {
-        core_.context().report(kind, "", nullptr, row_);
+        core_.context().report(kind, "", nullptr, row_, core_.arena().name());
         note_refusal(charge_outcome::misused, bytes_, text_of(kind).data());
         return false;
     }
@@ -88,7 +88,11 @@ template <class Core> class row_resizer {
         if (row_ == nullptr || !core_.arena().contains(row_)) return is_misuse(misuse::foreign_pointer);
         page_ = page_of_row(core_.arena(), row_, []() noexcept -> page_header* { return nullptr; });
         const row_state s = page_ != nullptr ? page_->ops->state(*page_, row_, core_.context().manager) : row_state{};
-        if (s.moves == row_moves::not_live) return is_misuse(misuse::not_a_row);
+        if (s.is_of_other) return is_misuse(misuse::foreign_pointer);
+        if (s.moves == row_moves::not_live) {
+            if (page_ != nullptr) static_cast<void>(page_->ops->capacity(*page_, row_)); // reports, with heap and type
+            return is_misuse(misuse::not_a_row);
+        }
         if (bytes_ > static_cast<std::size_t>(PTRDIFF_MAX)) return is_misuse(misuse::size_too_large);
         is_shared_ = s.moves == row_moves::shared;
         may_move_ = s.moves == row_moves::yes;
@@ -102,6 +106,7 @@ template <class Core> class row_resizer {
         const auto find = [&] { return huge.find(*page_, bytes_ + check_bytes()); };
         auto to = core_.find_or_reclaim(find, find);
         if (!to) return nullptr;
+        report_damage();
         void* moved = nullptr;
         {
             const auto end = [&] { moved != nullptr ? huge.drop_old(to) : huge.give_up(to); };
@@ -117,6 +122,7 @@ template <class Core> class row_resizer {
         if (!may_move_) return refuse("a row of this type does not move");
         void* const larger = core_.try_allocate(bytes_, *type_);
         if (larger == nullptr) return nullptr;
+        report_damage();
         bool moved = false;
         {
             const auto end = [&] { moved ? page_->ops->leave(*page_, row_) : core_.release(larger); };
@@ -130,8 +136,10 @@ template <class Core> class row_resizer {
         return moved ? larger : refuse("its new capacity was not published");
     }
 
+    // Damage would vanish with the old row. Reported before the callback is called, which may hold locks.
+    void report_damage() noexcept { static_cast<void>(page_->ops->check(*page_, row_)); }
+
     void move_to(void* larger) noexcept {
-        static_cast<void>(page_->ops->check(*page_, row_)); // damage must not vanish with the old row
         std::memcpy(larger, row_, min(keep_, had_));
         if (type_->moves_as_object(constructed_)) type_->relocate(larger, row_);
         if (constructed_) allot::finalize(larger);

@@ -18,12 +18,10 @@ struct row_access {
     static auto compact(row_manager<Set>& rows, EachSpan each_span, const Budget& budget) noexcept {
         return rows.compactor_.run(rows.core_.pages(), &rows, each_span, budget);
     }
-    // The same for rows on a device, which copy(to, from, bytes, n) copies; see row_mover::copy.
-    template <class Set, class Budget, class Spans, class Copy>
-    static auto compact(row_manager<Set>& rows, Spans span, const Budget& budget, Copy copy) noexcept {
-        return rows.compactor_.run(
-            rows.core_.pages(), &rows, [span](auto call) noexcept { call(span); }, budget,
-            [&](auto& mover, auto some) noexcept { mover.copy(some, copy); });
+    // The same for rows on a device: move(Mover&, span).
+    template <class Mover, class Set, class Budget, class EachSpan, class Move>
+    static auto compact(row_manager<Set>& rows, EachSpan each_span, const Budget& budget, Move move) noexcept {
+        return rows.compactor_.template run<Mover>(rows.core_.pages(), &rows, each_span, budget, move);
     }
 };
 

@@ -41,7 +41,8 @@ template <class Set> class row_compactor;
 
 /// An array of rows of a manager; it releases those that are left at its end. Functions say who may call them: the
 /// writer is one thread at a time.
-/// Requires: the manager outlives it; no view or lock of it outlives it.
+/// Requires: the manager outlives it; no view or lock of it outlives it; it is removed from its compactor before it
+/// ends.
 template <class Set> class row_array {
     static_assert(detail::row_policies<Set>::rows_move,
                   "allot: row_array needs pages that provide property::movable and property::host_accessible");
@@ -59,6 +60,7 @@ template <class Set> class row_array {
     row_array(const row_array&) = delete;
     row_array& operator=(const row_array&) = delete;
     ~row_array() {
+        if (home_ != nullptr) report_misuse({.kind = misuse::living_array, .manager = rows_.name()});
         clear();
         if (slots_ != nullptr) rows_.release(slots_);
     }
@@ -155,15 +157,21 @@ template <class Set> class row_array {
     // Rows, with a lock that lives as long.
     template <class Lock, class Slot> class held_rows {
       public:
-        std::span<Slot> rows() const noexcept { return rows_; }
+        std::span<Slot> rows() const& noexcept { return rows_; }
+        /// Of a view without a name: its lock would end before the rows are used.
+        std::span<Slot> rows() const&& = delete;
         explicit operator bool() const noexcept { return lock_.owns_lock(); }
         Slot* begin() const noexcept { return rows_.data(); }
         Slot* end() const noexcept { return rows_.data() + rows_.size(); }
         /// Takes the first n rows out of the array: their links are the caller's.
-        /// Requires: n is at most the number of rows.
+        /// Requires: n is at most the number of rows; else all are taken, and it is reported as misuse.
         void take_front(std::size_t n) noexcept
             requires(!std::is_const_v<Slot>)
         {
+            if (ALLOT_UNLIKELY(n > rows_.size())) {
+                report_misuse({.kind = misuse::out_of_bounds, .manager = array_.rows_.name()});
+                n = rows_.size();
+            }
             array_.first_.fetch_add(n, std::memory_order_relaxed);
             rows_ = rows_.subspan(n);
         }
@@ -190,11 +198,13 @@ template <class Set> class row_array {
         return {slots_ + first, end_.load(std::memory_order_acquire) - first};
     }
     auto& core() noexcept { return detail::row_access::core(rows_); }
-    // Room for a row: slots of rows that were taken, where these are a quarter; else more slots; else the former.
+    // Room for a row: slots of rows that were taken, where these are a quarter; else more slots; else the former; else
+    // fewer more slots.
     bool grow() noexcept {
         if (slide(detail::max(capacity_ / 4, std::size_t{1}))) return true;
         const std::size_t more = capacity_ < max_doubled ? capacity_ : capacity_ / 4;
-        return resize(detail::max(capacity_ + more, least_slots)) || slide(1);
+        return resize(detail::max(capacity_ + more, least_slots)) || slide(1) ||
+               resize(capacity_ + capacity_ / 32 + 1) || resize(capacity_ + 1);
     }
     // Moves the rows to the start of the slots, where at least that many are free there.
     bool slide(std::size_t least) noexcept {
@@ -240,7 +250,8 @@ template <class Set> class row_array {
     std::atomic<std::uintptr_t> grower_{0}; // the thread that makes room
     mutable sys::shared_mutex lock_;
     list_hook<row_array> in_compactor_;
-    bool is_held_ = false; // by the compactor
+    const void* home_ = nullptr; // the compactor that it was added to
+    bool is_held_ = false;       // by the compactor
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -35,15 +35,23 @@ template <class Set> class row_compactor final : public reclaimer {
   public:
     explicit row_compactor(row_manager<Set>& rows, std::uint32_t cost = 1) noexcept
         : reclaimer("compaction of rows", cost), rows_(rows) {}
+    ~row_compactor() {
+        if (!arrays_.empty()) report_misuse({.kind = misuse::living_array, .manager = rows_.name()});
+    }
 
-    /// Lets it move the array's rows. Requires: the array is one of its manager, and in no other compactor.
+    /// Lets it move the array's rows. An array is in one compactor at most; added to a second one, it stays in the
+    /// first. Requires: it is an array of this manager.
     void add(array& rows) noexcept {
         const std::lock_guard hold(lock_);
+        if (rows.home_ != nullptr) return;
+        rows.home_ = this;
         arrays_.add(rows);
     }
-    /// Waits for a call that moves them.
+    /// Waits for a call that moves them. Does nothing for an array that is not in it.
     void remove(array& rows) noexcept {
         const std::lock_guard hold(lock_);
+        if (rows.home_ != this) return;
+        rows.home_ = nullptr;
         arrays_.remove(rows);
     }
     /// What the last compaction did.

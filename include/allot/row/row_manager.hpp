@@ -143,7 +143,7 @@ template <class Set> class row_manager {
     }
     /// Returns: bytes that the row may use; 0 outside every arena.
     std::size_t capacity(const void* row) const noexcept { return allot::capacity(row); }
-    /// Returns: the capacity that a row for such a request would have; 0: allocate() would report misuse.
+    /// Returns: the capacity that a row for such a request would have; 0: no row can be so large, or it is misuse.
     std::size_t capacity_for(std::size_t bytes, const row_type& type = untyped) const noexcept {
         return detail::capacity_for(core_, bytes, type);
     }
@@ -222,9 +222,9 @@ template <class Set> class row_manager {
     /// Requires: each row is in the span once, no other thread uses it, and nothing else has its address. Other threads
     /// may use all other rows. One thread at a time; others wait.
     /// Returns: what was done. Complexity: linear in the rows of the span and the pages held.
-    compaction compact(std::span<void*> rows, const compaction_budget& budget = {}) noexcept
-        requires(policies::rows_move)
-    {
+    compaction compact(std::span<void*> rows, const compaction_budget& budget = {}) noexcept {
+        static_assert(policies::rows_move, "allot: compact() needs pages that provide property::movable and "
+                                           "property::host_accessible; rows on a device: rows_in_flight::compact()");
         return compactor_.run(core_.pages(), this, [rows](auto call) noexcept { call(rows); }, budget);
     }
     /// Returns: bytes charged now: pages held x page size.

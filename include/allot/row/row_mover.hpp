@@ -10,6 +10,7 @@
 #pragma once
 
 #include <allot/config.hpp>
+#include <allot/core/min_max.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/page_header.hpp>
 #include <allot/heap/page_provider.hpp>
@@ -23,32 +24,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <utility>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
-
-// Rows that one batch copies, and their places in the span.
-struct copies_of_rows {
-    static constexpr std::size_t most = 60;
-    void add(void*& row, void* copy, std::size_t size) noexcept {
-        place[n] = &row;
-        from[n] = row;
-        to[n] = copy;
-        bytes[n++] = size;
-    }
-    std::size_t n = 0;
-    void** place[most];
-    void* from[most];
-    void* to[most];
-    std::size_t bytes[most];
-};
 
 class row_mover {
   public:
     // `manager`: rows of other ones are ignored.
     row_mover(arena_base& arena, const void* manager, const compaction_budget& budget) noexcept
-        : arena_(arena), manager_(manager), left_(budget.nanoseconds != 0 ? budget.rows : 0),
+        : manager_(manager), left_(budget.nanoseconds != 0 ? budget.rows : 0), arena_(arena),
           time_(budget.nanoseconds) {}
     row_mover(const row_mover&) = delete;
     row_mover& operator=(const row_mover&) = delete;
@@ -89,74 +73,12 @@ class row_mover {
             --left_;
         }
     }
-    // The same for rows on a device. copy_rows(to, from, bytes, n) copies them on a stream, and releases the old rows
-    // behind the copies; where it cannot, it releases the new ones, and the rows stay.
-    template <class Copy> void copy(std::span<void*> rows, Copy copy_rows) noexcept {
-        copies_of_rows some;
-        for (void*& row : rows) {
-            page_header* const p = page_of(row);
-            heap_base* const of = p != nullptr ? p->ops->leaves(*p, bytes_of(row), manager_) : nullptr;
-            if (of == nullptr) continue;
-            if (some.n == left_ || some.n == some.most)
-                if (!flush(some, copy_rows)) return;
-            std::byte* const to = take(*of);
-            if (to == nullptr) {
-                if (left_ == 0) break;
-                continue;
-            }
-            some.add(row, to, p->ops->capacity(*p, bytes_of(row)));
-        }
-        static_cast<void>(flush(some, copy_rows));
-    }
     void settle() noexcept {
         for (batch& b : batches_) settle(b);
     }
 
-  private:
-    static constexpr std::size_t per_batch = 16;
-    static constexpr std::size_t rows_ahead = 32, slots_ahead = 8; // that are prefetched
-    struct batch {
-        heap_base* of = nullptr;
-        std::size_t next = 0, n = 0, n_old = 0; // slots from `next` to `n` are free
-        bool is_full = false;                   // no target of the heap has room
-        std::byte* slots[per_batch];
-        std::byte* old[per_batch];
-    };
-
-    // Hints for a later row: the header of its page, and its first lines, with its count. Always inlined: g++ takes a
-    // function that only prefetches for one without effect, and drops calls of it.
-    template <std::size_t Lines>
-    ALLOT_ALWAYS_INLINE void prefetch(std::span<void* const> rows, std::size_t i) const noexcept {
-        if (i + rows_ahead >= rows.size()) return;
-        const void* const row = rows[i + rows_ahead]; // of this manager, of another, or null
-        prefetch_lines<2>(reinterpret_cast<std::uintptr_t>(row) & arena_.page_mask());
-        prefetch_lines<Lines>(reinterpret_cast<std::uintptr_t>(row) - 8);
-    }
-    template <std::size_t Lines> ALLOT_ALWAYS_INLINE static void prefetch_lines(std::uintptr_t at) noexcept {
-        for (std::size_t i = 0; i != Lines; ++i) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * i));
-    }
-    template <class Copy> bool flush(copies_of_rows& some, Copy& copy_rows) noexcept {
-        const std::size_t n = std::exchange(some.n, 0);
-        if (n == 0) return true;
-        for (std::size_t i = 0; i != n; ++i) {
-            page_header* const p = page_of(some.from[i]);
-            p->ops->move(*p, bytes_of(some.from[i]), bytes_of(some.to[i])); // from here on it is a row
-        }
-        if (!copy_rows(some.to, some.from, some.bytes, n)) return left_ = 0, false;
-        for (std::size_t i = 0; i != n; ++i) *some.place[i] = some.to[i];
-        done_.moved += n;
-        done_.kept -= n;
-        left_ -= n;
-        return true;
-    }
+  protected:
     static std::byte* bytes_of(void* row) noexcept { return static_cast<std::byte*>(row); }
-    // Whether the time is over. It begins with the first rows that move, so each call moves some.
-    bool is_late() noexcept {
-        if (time_ == UINT64_MAX) return false;
-        const std::uint64_t now = sys::fine_clock::now();
-        if (begun_ == 0) begun_ = now;
-        return now - begun_ > time_;
-    }
     page_header* page_of(void* row) const noexcept {
         if (row == nullptr || !arena_.contains(row)) return nullptr;
         return page_of_row(arena_, row, []() noexcept -> page_header* { return nullptr; });
@@ -182,6 +104,41 @@ class row_mover {
             prefetch_lines<2>(reinterpret_cast<std::uintptr_t>(b.slots[b.next + slots_ahead]) - 8);
         return b.slots[b.next++];
     }
+
+    const void* const manager_;
+    std::size_t left_; // rows that may be moved
+    compaction done_;
+
+  private:
+    static constexpr std::size_t per_batch = 16;
+    static constexpr std::size_t rows_ahead = 32, slots_ahead = 8; // that are prefetched
+    struct batch {
+        heap_base* of = nullptr;
+        std::size_t next = 0, n = 0, n_old = 0; // slots from `next` to `n` are free
+        bool is_full = false;                   // no target of the heap has room
+        std::byte* slots[per_batch];
+        std::byte* old[per_batch];
+    };
+
+    // Hints for a later row: the header of its page, and its first lines, with its count. Always inlined: g++ takes a
+    // function that only prefetches for one without effect, and drops calls of it.
+    template <std::size_t Lines>
+    ALLOT_ALWAYS_INLINE void prefetch(std::span<void* const> rows, std::size_t i) const noexcept {
+        if (i + rows_ahead >= rows.size()) return;
+        const void* const row = rows[i + rows_ahead]; // of this manager, of another, or null
+        prefetch_lines<2>(reinterpret_cast<std::uintptr_t>(row) & arena_.page_mask());
+        prefetch_lines<Lines>(reinterpret_cast<std::uintptr_t>(row) - 8);
+    }
+    template <std::size_t Lines> ALLOT_ALWAYS_INLINE static void prefetch_lines(std::uintptr_t at) noexcept {
+        for (std::size_t i = 0; i != Lines; ++i) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * i));
+    }
+    // Whether the time is over. It begins with the first rows that move, so each call moves some.
+    bool is_late() noexcept {
+        if (time_ == UINT64_MAX) return false;
+        const std::uint64_t now = sys::fine_clock::now();
+        if (begun_ == 0) begun_ = now;
+        return now - begun_ > time_;
+    }
     // Frees what the rows have left, and the slots that were not used.
     static void settle(batch& b) noexcept {
         if (b.of == nullptr) return;
@@ -193,11 +150,8 @@ class row_mover {
     static constexpr std::size_t n_batches = 64; // as many classes as most managers have
 
     arena_base& arena_;
-    const void* const manager_;
-    std::size_t left_;         // rows that may be moved
     const std::uint64_t time_; // nanoseconds
     std::uint64_t begun_ = 0;  // when the first rows moved
-    compaction done_;
     batch* last_ = nullptr;
     batch batches_[n_batches];
 };
@@ -212,13 +166,13 @@ class compactor {
         return run(pages, manager, each_span, budget,
                    [](row_mover& by, std::span<void*> rows) noexcept { by.move(rows); });
     }
-    // move(row_mover&, span): by move() or copy().
-    template <class EachSpan, class Move>
+    // move(Mover&, span). Mover: a row_mover.
+    template <class Mover = row_mover, class EachSpan, class Move>
     compaction run(page_provider& pages, const void* manager, EachSpan each_span, const compaction_budget& budget,
                    Move move) noexcept {
         while (runs_.exchange(true, std::memory_order_acquire)) runs_.wait(true, std::memory_order_relaxed);
         std::size_t returned = pages.reclaim_all(); // caches and quarantine hold no slot from now on
-        row_mover moves(pages.arena(), manager, budget);
+        Mover moves(pages.arena(), manager, budget);
         each_span([&](std::span<void*> rows) noexcept { moves.mark(rows); });
         compaction& done = moves.done();
         std::uint32_t heaps = 0;
@@ -230,12 +184,16 @@ class compactor {
         });
         each_span([&](std::span<void*> rows) noexcept { move(moves, rows); });
         moves.settle();
+        std::size_t emptied = 0;
         pages.heaps().for_each([&](heap_base& heap) {
             if (heap.marked == 0) return;
             heap.end_moves();
-            returned += heap.reclaim(true);
+            emptied += heap.reclaim(true);
             done.pages_after += heap.pages();
         });
+        // Where a request waits for memory, it has returned pages meanwhile.
+        if (done.pages_after < done.pages_before) emptied = max(emptied, done.pages_before - done.pages_after);
+        returned += emptied;
         runs_.store(false, std::memory_order_release);
         runs_.notify_one();
         done.bytes_returned = returned << pages.arena().page_shift();

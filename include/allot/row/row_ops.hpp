@@ -20,6 +20,7 @@ namespace detail {
 // What a resize asks of a row.
 struct row_state {
     row_moves moves = row_moves::not_live; // pinned: its type cannot move
+    bool is_of_other = false;              // manager; then it is not live
     bool constructed = false;
     const row_type* type = nullptr; // null: not known, bytes
     std::size_t align = 0;          // of its heap, or of its place in its pages

@@ -17,6 +17,7 @@
 #include <allot/device/api.hpp>
 #include <allot/row/compaction.hpp>
 #include <allot/row/row_access.hpp>
+#include <allot/row/row_copier.hpp>
 #include <allot/row/rows_view.hpp>
 
 #include <cstddef>
@@ -97,7 +98,9 @@ template <class Rows, device::api Api> class rows_in_flight {
             }
             return copied;
         };
-        return detail::row_access::compact(rows_, rows, budget, copy);
+        return detail::row_access::compact<detail::row_copier>(
+            rows_, [rows](auto call) noexcept { call(rows); }, budget,
+            [&](detail::row_copier& by, std::span<void*> some) noexcept { by.copy(some, copy); });
     }
 
     /// Releases the links whose events have happened. Returns: their number. Never waits.

@@ -142,10 +142,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     // Verifies the seal of a row that is sealed, and calls the destructor of one that is finalized.
     static void check_and_destroy(page& p, std::byte* row, std::uint32_t state) noexcept {
         if constexpr (Place::out_of_band) return; // never sealed or finalized
-        const row_type* const type = type_of(p, row);
-        if ((state & link_word::sealed) != 0 && !seal_fits(*type, row, usable_bytes(p.cut)))
-            report_damage(p, misuse::broken_seal, row);
-        if ((state & link_word::constructed) != 0) type->destroy(row);
+        if (!is_seal_intact(p, row)) report_damage(p, misuse::broken_seal, row);
+        if ((state & link_word::constructed) != 0) type_of(p, row)->destroy(row);
     }
     // The canary is intact; damage is reported.
     static bool is_intact(page& p, std::byte* row) noexcept {
@@ -154,6 +152,12 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return good;
     }
 
+    static bool is_seal_intact([[maybe_unused]] page& p, [[maybe_unused]] std::byte* row) noexcept {
+        if constexpr (counting::counts && !Place::out_of_band)
+            return (counting::word(p, row).load() & link_word::sealed) == 0 ||
+                   seal_fits(*type_of(p, row), row, usable_bytes(p.cut));
+        return true;
+    }
     static const row_type* type_of(page& p, std::byte* row) noexcept {
         return type_of_row<Count>(context_of(p), p, row);
     }
@@ -252,14 +256,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static bool check(page_header& h, std::byte* row) noexcept {
         page& p = static_cast<page&>(h);
         if (!is_live(p, row)) return false;
-        bool good = is_intact(p, row);
-        if constexpr (counting::counts && !Place::out_of_band)
-            if ((counting::word(p, row).load() & link_word::sealed) != 0 &&
-                !seal_fits(*type_of(p, row), row, usable_bytes(p.cut))) {
-                report_damage(p, misuse::broken_seal, row);
-                good = false;
-            }
-        return good;
+        const bool sealed = is_seal_intact(p, row), good = is_intact(p, row);
+        if (!sealed) report_damage(p, misuse::broken_seal, row);
+        return sealed && good;
     }
 
     // ---- compaction ---------------------------------------------------------------------------------------------
@@ -284,7 +283,14 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static heap_base* leaves(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
-        return is_emptied && can_move(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
+        if (!is_emptied || can_move(p, row, manager) != row_moves::yes) return nullptr;
+        return loses_damage(p, row) ? nullptr : &heap_of(p);
+    }
+    // Its damage would not be found elsewhere. It is not reported here: a sink may call the manager, which compacts.
+    static bool loses_damage(page& p, std::byte* row) noexcept {
+        if (!heap_of(p).is_intact(row)) return true;
+        const row_type* const type = type_of(p, row);
+        return type != nullptr && !type->moves_as_bytes() && !is_seal_intact(p, row);
     }
     // `to` is a free slot of the same heap. The row's flags and seal move along; canaries stay. On a device `to`
     // becomes a row of the same type, and the old one stays until its copy is done.
@@ -296,10 +302,8 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         sys::unpoison(to, bytes);
         [[maybe_unused]] std::uint32_t state = 0;
         if constexpr (counting::counts) state = counting::word(p, row).load();
-        if (!is_intact(p, row)) heap_of(p).guard_row(row);
         const bool is_object = type != nullptr && type->moves_as_object((state & link_word::constructed) != 0);
         const bool breaks_seal = is_object && (state & link_word::sealed) != 0;
-        if (breaks_seal && !seal_fits(*type, row, bytes)) report_damage(p, misuse::broken_seal, row);
         std::memcpy(to, row, bytes); // of an object, what lies behind it
         if (is_object) type->relocate(to, row);
         if constexpr (counting::counts) {
@@ -330,7 +334,7 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
 
     static row_state state(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
-        row_state s{.moves = can_move(p, row, manager)};
+        row_state s{.moves = can_move(p, row, manager), .is_of_other = context_of(p).manager != manager};
         if (s.moves == row_moves::not_live) return s;
         s.type = counting::counts ? type_of(p, row) : p.type;
         s.align = heap_of(p).config().align;
@@ -338,7 +342,9 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
         return s;
     }
     static void leave(page_header& h, std::byte* row) noexcept {
-        if constexpr (counting::counts) counting::word(static_cast<page&>(h), row).start();
+        page& p = static_cast<page&>(h);
+        if (!heap_of(p).is_intact(row)) heap_of(p).guard_row(row); // the resize has reported it
+        if constexpr (counting::counts) counting::word(p, row).start();
         release(h, row);
     }
 

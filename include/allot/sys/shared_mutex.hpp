@@ -20,10 +20,7 @@ class shared_mutex {
     shared_mutex(const shared_mutex&) = delete;
     shared_mutex& operator=(const shared_mutex&) = delete;
 
-    void lock() noexcept {
-        [[maybe_unused]] const int error = ::pthread_rwlock_wrlock(&lock_);
-        ALLOT_ASSERT(error == 0, "a thread has this lock already, in a view that lives: end it first");
-    }
+    void lock() noexcept { check(::pthread_rwlock_wrlock(&lock_)); }
     bool try_lock() noexcept { return ::pthread_rwlock_trywrlock(&lock_) == 0; }
     // Waits that long at most, and lets no new reader in meanwhile: readers that come and go hardly ever leave a moment
     // for try_lock(). Less than a second.
@@ -37,11 +34,15 @@ class shared_mutex {
         return ::pthread_rwlock_timedwrlock(&lock_, &end) == 0;
     }
     void unlock() noexcept { ::pthread_rwlock_unlock(&lock_); }
-    void lock_shared() noexcept { ::pthread_rwlock_rdlock(&lock_); }
+    void lock_shared() noexcept { check(::pthread_rwlock_rdlock(&lock_)); }
     bool try_lock_shared() noexcept { return ::pthread_rwlock_tryrdlock(&lock_) == 0; }
     void unlock_shared() noexcept { ::pthread_rwlock_unlock(&lock_); }
 
   private:
+    static void check([[maybe_unused]] int error) noexcept {
+        ALLOT_ASSERT(error == 0, "a thread has this lock already, in a view that lives: end it first");
+    }
+
     pthread_rwlock_t lock_ = ALLOT_FAIR_RWLOCK;
 };
 

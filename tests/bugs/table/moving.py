@@ -46,10 +46,50 @@ BUGS = {
         "unit/row/compaction.cpp",
         "if (context_of(p).manager != manager || !is_start(p, row)) return row_moves::not_live;",
         "if (!is_start(p, row)) return row_moves::not_live;"),
-    "damage_is_not_seen_where_a_row_moves": bug(
+    "damaged_row_moves": bug(
         "unit/row/compaction.cpp",
-        "if (!is_intact(p, row)) heap_of(p).guard_row(row); const bool is_object",
-        "const bool is_object"),
+        "if (!heap_of(p).is_intact(row)) return true; const row_type* const type",
+        "const row_type* const type"),
+    "changed_sealed_object_moves": bug(
+        "unit/row/compaction.cpp",
+        "return type != nullptr && !type->moves_as_bytes() && !is_seal_intact(p, row);",
+        "return false;"),
+    "pages_that_a_waiting_request_returns_are_not_counted": bug(
+        "threads/moving.cpp",
+        "if (done.pages_after < done.pages_before) emptied = max(emptied, done.pages_before - done.pages_after);",
+        ""),
+    "resize_tells_damage_twice": bug(
+        "unit/row/resized_contents.cpp",
+        "if (!heap_of(p).is_intact(row)) heap_of(p).guard_row(row); // the resize has reported it",
+        ""),
+    "capacity_for_a_row_that_cannot_be": bug(
+        "unit/row/resize.cpp",
+        "return has == 0 || has - check > static_cast<std::size_t>(PTRDIFF_MAX) ? 0 : has - check;",
+        "return has == 0 ? 0 : has - check;"),
+    "array_leaves_the_last_pages": bug(
+        "unit/row/row_array.cpp",
+        "resize(capacity_ + capacity_ / 32 + 1) || resize(capacity_ + 1);",
+        "resize(capacity_ + capacity_ / 4 + 1);"),
+    "array_is_in_two_compactors": bug(
+        "unit/row/row_array.cpp",
+        "if (rows.home_ != nullptr) return; rows.home_ = this;",
+        "rows.home_ = this;"),
+    "array_that_ends_in_a_compactor_is_not_told": bug(
+        "death/moving.cpp",
+        "if (home_ != nullptr) report_misuse({.kind = misuse::living_array, .manager = rows_.name()});",
+        ""),
+    "compactor_that_ends_with_arrays_is_not_told": bug(
+        "death/moving.cpp",
+        "if (!arrays_.empty()) report_misuse({.kind = misuse::living_array, .manager = rows_.name()});",
+        ""),
+    "view_takes_more_rows_than_there_are": bug(
+        "death/moving.cpp",
+        "report_misuse({.kind = misuse::out_of_bounds, .manager = array_.rows_.name()}); n = rows_.size();",
+        "n = rows_.size();"),
+    "row_of_another_manager_is_taken_for_dead": bug(
+        "death/moving.cpp",
+        "if (s.is_of_other) return is_misuse(misuse::foreign_pointer);",
+        ""),
     "object_is_moved_as_bytes": bug(
         "unit/row/compaction.cpp",
         "if (is_object) type->relocate(to, row);",
@@ -60,7 +100,7 @@ BUGS = {
         ""),
     "resized_row_is_destroyed_twice": bug(
         "unit/row/resized_contents.cpp",
-        "if constexpr (counting::counts) counting::word(static_cast<page&>(h), row).start(); release(h, row);",
+        "if constexpr (counting::counts) counting::word(p, row).start(); release(h, row);",
         "release(h, row);"),
     "resize_keeps_half_of_a_row": bug(
         "unit/row/resize.cpp",
@@ -100,8 +140,8 @@ BUGS = {
         ""),
     "damage_unseen_where_a_row_is_resized": bug(
         "unit/row/resized_contents.cpp",
-        "static_cast<void>(is_intact(*to.row));",
-        ""),
+        "void report_damage() noexcept { static_cast<void>(page_->ops->check(*page_, row_)); }",
+        "void report_damage() noexcept {}"),
     "canary_stays_where_a_row_ended": bug(
         "unit/row/resized_contents.cpp",
         "canary_.write(row, has + Guard::row_bytes, arena_offset(row));",
@@ -184,8 +224,8 @@ BUGS = {
         ""),
     "slots_of_taken_rows_are_lost_at_the_limit": bug(
         "unit/row/row_array.cpp",
-        "return resize(detail::max(capacity_ + more, least_slots)) || slide(1);",
-        "return resize(detail::max(capacity_ + more, least_slots));"),
+        "return resize(detail::max(capacity_ + more, least_slots)) || slide(1) ||",
+        "return resize(detail::max(capacity_ + more, least_slots)) ||"),
     "array_grows_by_a_slot": bug(
         "unit/row/row_array.cpp",
         "const std::size_t more = capacity_ < max_doubled ? capacity_ : capacity_ / 4;",

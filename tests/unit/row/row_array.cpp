@@ -62,13 +62,13 @@ TEMPLATE_TEST_CASE("an array holds rows in order while it grows", "[row][array]"
             const auto hold = array.lock();
             std::sort(hold.begin(), hold.end(), [](void* a, void* b) { return number(a) > number(b); });
         }
-        CHECK(number(array.read().rows()[0]) == n - 1);
+        CHECK(number(*array.read().begin()) == n - 1);
         array.clear();
         CHECK(array.empty());
         CHECK(rows.live_rows() == 1);
         CHECK(array.push_back(numbered_row(rows, 5)));
         CHECK(array.try_reserve(1000));
-        CHECK(number(array.read().rows()[0]) == 5);
+        CHECK(number(*array.read().begin()) == 5);
     }
     CHECK(rows.live_rows() == 0);
 }
@@ -141,6 +141,11 @@ TEST_CASE("a row_ptr gives its link to an array; rows in the middle are taken", 
     CHECK(rows.live_rows() == array.size() + 1);
 }
 
+template <class Array>
+concept gives_rows_without_their_lock =
+    requires(Array& array) { array.read().rows(); } || requires(Array& array) { array.lock().rows(); };
+static_assert(!gives_rows_without_their_lock<allot::row_array<allot::policies<>>>);
+
 TEST_CASE("a compactor packs its arrays on call", "[row][array][compaction]") {
     allot::row_manager<allot::policies<>> rows{allot::page_bytes{64_KiB}};
     allot::row_array<allot::policies<>> array{rows};
@@ -156,7 +161,17 @@ TEST_CASE("a compactor packs its arrays on call", "[row][array][compaction]") {
     CHECK(done.moved > 500);
     CHECK(done.pages_after * 5 < done.pages_before);
     CHECK(packs.last().moved == done.moved);
+    packs.add(array); // is in it
+    {
+        allot::row_compactor<allot::policies<>> other{rows};
+        other.add(array); // stays in the first
+        other.remove(array);
+        CHECK(other.compact().kept == 0);
+    }
+    CHECK(packs.compact().kept == array.size());
     packs.remove(array);
+    packs.remove(array);
+    CHECK(packs.compact().kept == 0);
 }
 
 TEST_CASE("an array that finds no memory for slots leaves the row to the caller", "[row][array]") {
@@ -172,6 +187,7 @@ TEST_CASE("an array that finds no memory for slots leaves the row to the caller"
     while (array.try_push_back(row)) rows.link(row);
     CHECK(array.size() > 50'000);
     const std::size_t held = array.size();
+    CHECK_FALSE(array.try_reserve(held + 1)); // what was left, was used
     CHECK_THROWS_AS(array.push_back(row), allot::out_of_memory);
     CHECK(array.size() == held);
     {
