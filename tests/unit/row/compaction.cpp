@@ -181,8 +181,8 @@ struct holds_memory {
 } // namespace
 
 TEST_CASE("objects are moved as their type says, and destroyed once", "[row][compaction]") {
-    static_assert(!allot::row_type_of<std::vector<int>>.can_move());
-    static_assert(allot::row_type_of<int>.can_move() && allot::untyped.can_move());
+    CHECK_FALSE(allot::row_type_of<std::vector<int>>.can_move()); // no constant for g++ with -fsanitize=undefined
+    CHECK((allot::row_type_of<int>.can_move() && allot::untyped.can_move()));
     allot::row_manager<sets::plain> rows;
     std::vector<void*> live, dropped;
     for (int i = 0; i != 30'000; ++i) {
