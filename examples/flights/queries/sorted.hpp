@@ -19,10 +19,11 @@ template <class Rows> answer sorted(database<Rows>& db) {
     query_account query(db.memory, "sorted");
     operator_account sort(query, "sort");
     table_memory<Rows> order(sort, "order");
-    std::pmr::vector<void*> all(&order.memory); // borrowed: the table holds the links, a row array would add its own
+    allot::row_array<typename Rows::set> all(order.rows);
     all.reserve(db.flights.rows());
-    db.flights.each([&](flight& f) { all.push_back(&f); });
-    parallel_sort<flight>(all, order.memory, db.workers, comes_before);
+    db.flights.each([&](flight& f) { append(all, allot::row_ptr<flight>::linked(&f)); });
+    const auto in_order = all.lock();
+    parallel_sort<flight>(in_order.rows(), order.memory, db.workers, comes_before);
     db.note("sorted");
 
     answer out{"sorted",
@@ -31,7 +32,7 @@ template <class Rows> answer sorted(database<Rows>& db) {
                {}};
     auto& [count, rank, place, sum] = db.place;
     if (count == 0) count = all.size();
-    for (const void* const row : all) {
+    for (const void* const row : in_order) {
         const flight& f = *static_cast<const flight*>(row);
         sum += ++rank * order_value(f);
         const bool reported = rank == 1 + (count - 1) * place / 4;

@@ -22,9 +22,9 @@ struct compaction_budget {
 /// What a compaction did. Rows of the span: moved + kept + shared + pinned + ignored.
 struct compaction {
     std::size_t moved = 0;   ///< rows that have a new address in the span
-    std::size_t kept = 0;    ///< rows that could move: they lie where rows are to be, beyond the budget, or are damaged
+    std::size_t kept = 0;    ///< rows that could move, and lie where rows are to be, or beyond the budget
     std::size_t shared = 0;  ///< rows with several links
-    std::size_t pinned = 0;  ///< huge rows, and rows whose type cannot move
+    std::size_t pinned = 0;  ///< huge and damaged rows, and rows whose type cannot move
     std::size_t ignored = 0; ///< null, rows that are not live, and rows of other managers
     std::size_t pages_before = 0, pages_after = 0; ///< of the heaps that have rows in the span
     /// Of pages_after: those with slots that rows outside of the span, shared or pinned rows, or caches of handles use.

@@ -277,14 +277,15 @@ template <class Slots, class Count, class Guard = guard::none, class Place = hea
     static row_moves mark(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const row_moves now = can_move(p, row, manager);
-        if (now == row_moves::yes) ++p.marked, ++heap_of(p).marked;
+        if (now != row_moves::yes) return now;
+        if (loses_damage(p, row)) return row_moves::pinned; // as its slot stays, the page is not emptied
+        ++p.marked, ++heap_of(p).marked;
         return now;
     }
     static heap_base* leaves(page_header& h, std::byte* row, const void* manager) noexcept {
         page& p = static_cast<page&>(h);
         const bool is_emptied = p.is_emptied.load(std::memory_order_relaxed);
-        if (!is_emptied || can_move(p, row, manager) != row_moves::yes) return nullptr;
-        return loses_damage(p, row) ? nullptr : &heap_of(p);
+        return is_emptied && can_move(p, row, manager) == row_moves::yes ? &heap_of(p) : nullptr;
     }
     // Its damage would not be found elsewhere. It is not reported here: a sink may call the manager, which compacts.
     static bool loses_damage(page& p, std::byte* row) noexcept {
