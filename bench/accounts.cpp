@@ -8,8 +8,8 @@
 #include <harness/turns.hpp>
 #include <support/add_then_check.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/ledger/page_ledger.hpp>
 
 #include <algorithm>

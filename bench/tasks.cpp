@@ -7,8 +7,8 @@
 // that passes, since threads wake each other.
 #include <harness/turns.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/oom/retry.hpp>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Rows that move: an array of rows that grows, a compaction after most of them are released, and one row that is
 // resized.
-#include <allot/row/row_array.hpp>
+#include <allot/row/moving/row_array.hpp>
 #include <allot/row_manager.hpp>
 #include <cstdio>
 #include <cstring>

@@ -7,7 +7,7 @@
 #include <allot/device/simulated.hpp>
 #include <allot/fit/best.hpp>
 #include <allot/fit/buddy.hpp>
-#include <allot/fit/slabs.hpp>
+#include <allot/fit/runs.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/state_machine.hpp>
 #include <allot/page/arena.hpp>

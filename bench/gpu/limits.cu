@@ -7,8 +7,8 @@
 
 #include <allot/device/cuda.hpp>
 #include <allot/device/simulated.hpp>
-#include <allot/sync/aggregated_fetch_add.hpp>
-#include <allot/sync/lanes_warp.hpp>
+#include <allot/kernel/aggregated_fetch_add.hpp>
+#include <allot/kernel/lanes_warp.hpp>
 
 #include <cstdint>
 #include <cstdio>

@@ -10,7 +10,7 @@
 #include "tables.hpp"
 #include "team.hpp"
 #include <algorithm>
-#include <allot/row/row_compactor.hpp>
+#include <allot/row/moving/row_compactor.hpp>
 #include <atomic>
 #include <cstddef>
 #include <string_view>

@@ -12,8 +12,8 @@
 #include "memory_log.hpp"
 #include "options.hpp"
 #include <algorithm>
+#include <allot/account/account.hpp>
 #include <allot/adapt/pmr.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/oom/state_machine.hpp>
 #include <allot/reclaim/chain.hpp>

@@ -4,7 +4,7 @@
 // columns by name, so a file may have them in any order, and others as well.
 #pragma once
 #include "row_layout.hpp"
-#include <allot/row/row_array.hpp>
+#include <allot/row/moving/row_array.hpp>
 #include <memory_resource>
 #include <tuple>
 #include <vector>

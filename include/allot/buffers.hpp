@@ -27,6 +27,7 @@
 //           account::refund                        then the account
 #pragma once
 
+#include <allot/account/account.hpp>
 #include <allot/buffer/buffer.hpp>
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/buffer/buffer_reservation.hpp>
@@ -34,4 +35,3 @@
 #include <allot/buffer/on_stream.hpp>
 #include <allot/buffer/value_vector.hpp>
 #include <allot/core/units.hpp>
-#include <allot/ledger/account.hpp>

@@ -5,7 +5,7 @@
 #include <allot/core/units.hpp>
 #include <allot/fit/best.hpp>
 #include <allot/fit/buddy.hpp>
-#include <allot/fit/slabs.hpp>
+#include <allot/fit/runs.hpp>
 #include <allot/page/arena.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/huge_pages.hpp>

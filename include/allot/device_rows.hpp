@@ -4,6 +4,6 @@
 #pragma once
 
 #include <allot/page/on_device.hpp>
-#include <allot/row/rows_in_flight.hpp>
-#include <allot/row/rows_view.hpp>
+#include <allot/row/device/rows_in_flight.hpp>
+#include <allot/row/device/rows_view.hpp>
 #include <allot/row_manager.hpp>

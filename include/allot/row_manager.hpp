@@ -6,19 +6,19 @@
 // allocate
 //   row_manager::allocate, row_core::try_allocate     row/row_core.hpp               no lock
 //   thread's cache: row_bins, slot_cache::pop         row/row_bins.hpp               no lock, plain loads and stores
-//     heap::per_thread: thread_cache_registry         heap/thread_cache_registry.hpp finds it: a thread-local load
+//     heap::per_thread: thread_cache_registry         sync/thread_cache_registry.hpp finds it: a thread-local load
 //   heap::shared: buckets::at, fixed_heap::pop        heap/fixed_heap.hpp            no lock, one atomic exchange
 //   cache empty: cache_supply::refill, slot_supply    heap/cache_supply.hpp          heap's spin lock, once per group
 //   page_queues::claim, in_page::claim (slot policy)  heap/page_queues.hpp, slots/   under that lock
 //   no slot: page_provider::take                      heap/ledger_pages.hpp          no heap's lock is held
 //     heap_group::collect (pages reported empty)      heap/heap_group.hpp            heap's spin lock if it is free
-//     charged_pages::take, page_ledger::try_charge    heap/charged_pages.hpp         compare-and-swap; tree: its lock
+//     charged_pages::take, page_ledger::try_charge    page/charged_pages.hpp         compare-and-swap; tree: its lock
 //     arena_base::take                                page/arena_base.hpp            arena's spin lock
 //     system_pages::commit                            page/system_pages.hpp          system call, for new pages only
 //   refused: heap_group::reclaim, ask_clients, retry  page/arena_client.hpp          each heap's spin lock in turn
 //     page_queues::claim_any, take_waiting            heap/fixed_heap.hpp            any free slot, also in caches
-//     thread_cache_registry::empty_all, retry         heap/thread_cache_registry.hpp one fence of all threads
-//     pages_in_transit::request::retry                heap/pages_in_transit.hpp      waits for pages of other threads
+//     thread_cache_registry::empty_all, retry         sync/thread_cache_registry.hpp one fence of all threads
+//     pages_in_transit::request::retry                page/pages_in_transit.hpp      waits for pages of other threads
 //     row_core::refuse                                row/row_core.hpp               the oom policy
 //   slot_rows::start                                  row/slot_rows.hpp              one or two stores: link count 1
 // release: never waits, no system call

@@ -53,7 +53,7 @@ def cases():
 
 
 all_cases = list(cases())
-source = "#include <allot/sync/aggregated_fetch_add.hpp>\n#include <allot/sync/lanes_warp.hpp>\nusing namespace allot;\n" + "".join(
+source = "#include <allot/kernel/aggregated_fetch_add.hpp>\n#include <allot/kernel/lanes_warp.hpp>\nusing namespace allot;\n" + "".join(
     f'extern "C" __global__ void {name}({word}* p, {word} v) {{ {statement} }}\n' for name, statement, word, _ in all_cases)
 pathlib.Path("atomics.cu").write_text(source, encoding="utf-8")
 special = re.compile(r"^\s*(?:@%p\d+ )?((?:atom|red|fence|membar|activemask|match|shfl|vote|bar)\b[\w.:]*"

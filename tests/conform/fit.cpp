@@ -6,7 +6,7 @@
 
 #include <allot/fit/best.hpp>
 #include <allot/fit/buddy.hpp>
-#include <allot/fit/slabs.hpp>
+#include <allot/fit/runs.hpp>
 
 #include <algorithm>
 #include <cstdint>

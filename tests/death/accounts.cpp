@@ -2,7 +2,7 @@
 #include <support/catch.hpp>
 #include <support/dies_telling.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 
 #include <climits>
 #include <thread>

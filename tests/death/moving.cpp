@@ -4,8 +4,8 @@
 #include <support/row_sets.hpp>
 
 #include <allot/page/arena.hpp>
-#include <allot/row/row_array.hpp>
-#include <allot/row/row_compactor.hpp>
+#include <allot/row/moving/row_array.hpp>
+#include <allot/row/moving/row_compactor.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstddef>

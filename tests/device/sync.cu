@@ -1,6 +1,6 @@
 // sync on a device: scoped atomics answer as on the host, and lanes of real warps count together without gaps.
-#include <allot/sync/aggregated_fetch_add.hpp>
-#include <allot/sync/lanes_warp.hpp>
+#include <allot/kernel/aggregated_fetch_add.hpp>
+#include <allot/kernel/lanes_warp.hpp>
 
 #include <cstdint>
 #include <cstdio>

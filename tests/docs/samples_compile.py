@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 NEEDS = {
-    "accounts": ("#include <allot/ledger/account.hpp>", """
+    "accounts": ("#include <allot/account/account.hpp>", """
         allot::account query{allot::name{"query"}};
         allot::account scan{query, allot::name{"scan"}}, join{query, allot::name{"join"}}, sort{query, allot::name{"sort"}};"""),
     "rows": ("#include <allot/row_manager.hpp>", "allot::row_manager<allot::policies<>> rows;"),

@@ -4,7 +4,7 @@
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/tree.hpp>
-#include <allot/row/row_array.hpp>
+#include <allot/row/moving/row_array.hpp>
 #include <allot/row_manager.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // reserves, and computes every claim anew. The seed of a trace that fails is told; MODEL_SEED=n runs that one alone.
 #include <support/catch.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 
 #include <algorithm>
 #include <cstddef>

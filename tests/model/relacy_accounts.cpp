@@ -1,4 +1,4 @@
-// ledger/account.hpp, the code itself: a root, a query that may have a reservation, two leaves below it, one with
+// account/account.hpp, the code itself: a root, a query that may have a reservation, two leaves below it, one with
 // steps, and one beside it. Requests that fail, small charges that fit, refunds that find the lock taken, transfers,
 // bytes that are held and then confirmed or cancelled, a query that closes, and requests that wait.
 //
@@ -7,7 +7,7 @@
 // or cancelled; when all is done and settled, sums are right.
 #include "relacy_code.hpp"
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 
 namespace {
 

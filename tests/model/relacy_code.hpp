@@ -2,7 +2,7 @@
 // std::atomic, and where they yield another simulated thread runs.
 //
 //     #include "relacy_code.hpp"
-//     #include <allot/ledger/account.hpp>      the header that is shipped
+//     #include <allot/account/account.hpp>      the header that is shipped
 //
 // Every header of the standard library that they use is included here first, since `atomic` is a macro after it.
 // A mutex is relacy's, too. Each simulated thread has its own thread_local variables, except those that templates

@@ -8,7 +8,7 @@
 // nothing is in use and no thread is left.
 #include "relacy_code.hpp"
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/oom/retry.hpp>
 #include <allot/oom/scoped_wait.hpp>

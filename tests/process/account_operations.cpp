@@ -1,8 +1,8 @@
 // Locked operations of charges and refunds, counted by stepping through them.
 #include <support/catch.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
-#include <allot/ledger/account.hpp>
 #include <harness/traced.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/reclaim/reclaimer.hpp>
-#include <allot/row/row_array.hpp>
+#include <allot/row/moving/row_array.hpp>
 
 #include <atomic>
 #include <cstddef>

@@ -3,7 +3,7 @@
 
 #include <support/rescue.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/oom/retry.hpp>
 
 #include <cstddef>

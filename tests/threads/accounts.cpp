@@ -4,7 +4,7 @@
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/sync/pause.hpp>
 

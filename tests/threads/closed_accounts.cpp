@@ -2,8 +2,8 @@
 // lost.
 #include <support/catch.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/core/units.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/sync/pause.hpp>
 
 #include <atomic>

@@ -3,7 +3,7 @@
 #include <support/device_sets.hpp>
 #include <support/rescue.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/ledger/tree.hpp>
 
 #include <atomic>

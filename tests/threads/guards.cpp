@@ -1,7 +1,7 @@
 // Guards under many threads: rows that wander through queues of released rows, and damage that several threads find.
 #include <support/catch.hpp>
 
-#include <allot/heap/damage_log.hpp>
+#include <allot/guard/damage_log.hpp>
 #include <allot/row_manager.hpp>
 
 #include <array>

@@ -3,7 +3,7 @@
 #include <support/rescue.hpp>
 #include <support/row_sets.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/ledger/tree.hpp>
 
 #include <algorithm>

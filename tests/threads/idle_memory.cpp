@@ -1,8 +1,8 @@
 // Memory that one object holds and does not use serves the requests of others below the same account.
 #include <support/catch.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/chunk_arena.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/row_manager.hpp>
 

@@ -1,8 +1,8 @@
 // A warp of threads, and what is written for lanes, on it and on threads alone.
 #include <support/catch.hpp>
 
-#include <allot/sync/aggregated_fetch_add.hpp>
-#include <allot/sync/lanes_simulated.hpp>
+#include <allot/kernel/aggregated_fetch_add.hpp>
+#include <allot/kernel/lanes_simulated.hpp>
 
 #include <algorithm>
 #include <atomic>

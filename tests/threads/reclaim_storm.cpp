@@ -3,7 +3,7 @@
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/reclaim/cost_cap.hpp>

@@ -20,10 +20,10 @@
 // decide which account is charged next.
 #pragma once
 
+#include <allot/account/account.hpp>
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/buffer/buffer_records.hpp>
 #include <allot/config.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sync/spin_lock.hpp>

@@ -15,11 +15,11 @@
 // Source: Arrow Java's AllocationManager.Factory, 2019.
 #pragma once
 
+#include <allot/account/account_status.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
-#include <allot/ledger/account_status.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 
 #include <concepts>

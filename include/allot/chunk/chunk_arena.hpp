@@ -14,6 +14,8 @@
 // Source: Netty's pooled arenas as Drill uses them, 2013 to 2020.
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/forward.hpp>
 #include <allot/chunk/chunk_core.hpp>
 #include <allot/chunk/chunk_policies.hpp>
 #include <allot/chunk/chunk_reports.hpp>
@@ -27,9 +29,7 @@
 #include <allot/core/type_name.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
-#include <allot/ledger/forward.hpp>
 #include <allot/page/arena_client.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
 
 #include <cstddef>
 #include <cstdint>

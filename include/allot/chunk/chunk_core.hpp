@@ -19,8 +19,8 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/hash.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/heap/thread_cache_registry.hpp>
 #include <allot/sync/lock_guard.hpp>
+#include <allot/sync/thread_cache_registry.hpp>
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/thread.hpp>
 

@@ -19,8 +19,8 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/heap/charged_pages.hpp>
-#include <allot/heap/pages_in_transit.hpp>
+#include <allot/page/charged_pages.hpp>
+#include <allot/page/pages_in_transit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 

@@ -14,8 +14,8 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/last_refusal.hpp>
-#include <allot/heap/pages_in_transit.hpp>
 #include <allot/page/arena_base.hpp>
+#include <allot/page/pages_in_transit.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <atomic>

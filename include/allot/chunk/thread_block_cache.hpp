@@ -1,4 +1,4 @@
-// The block cache that a thread has of a chunk arena under heap::per_thread, found by heap/thread_cache_registry.hpp.
+// The block cache that a thread has of a chunk arena under heap::per_thread, found by sync/thread_cache_registry.hpp.
 //
 // Its blocks go back to the chunks when the thread or the arena ends, and when any thread is short of memory, without
 // the owner's help (sync/owner_entry.hpp). Cost: 2.1 KiB and the cache's slots; 2 KiB more where the set counts.
@@ -7,7 +7,7 @@
 
 #include <allot/chunk/block_cache.hpp>
 #include <allot/config.hpp>
-#include <allot/heap/thread_cache_registry.hpp>
+#include <allot/sync/thread_cache_registry.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {

@@ -26,6 +26,8 @@
 // (1968).
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/forward.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
@@ -37,8 +39,6 @@
 #include <allot/device_allocator/device_report.hpp>
 #include <allot/device_allocator/device_stats.hpp>
 #include <allot/device_allocator/segment_growth.hpp>
-#include <allot/ledger/forward.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -7,8 +7,8 @@
 // Source: the two passes of the clock algorithm, Corbato (1969), as in page/idle_pages.hpp.
 #pragma once
 
+#include <allot/account/idle_owners.hpp>
 #include <allot/config.hpp>
-#include <allot/reclaim/idle_owners.hpp>
 #include <allot/sys/clock.hpp>
 
 #include <atomic>

@@ -10,6 +10,7 @@
 // Source: as device_allocator.hpp.
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/last_refusal.hpp>
@@ -19,7 +20,6 @@
 #include <allot/device_allocator/device_segments.hpp>
 #include <allot/device_allocator/free_spans.hpp>
 #include <allot/device_allocator/growth_transaction.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/sys/mutex.hpp>
 
 #include <cstddef>

@@ -72,7 +72,7 @@ class heap_base {
     // Frees the slots of the shared caches to their pages. Waits for threads that release a row into one.
     virtual void flush_shared() noexcept = 0;
 
-    // ---- compaction (row/row_mover.hpp), one at a time in a group ----
+    // ---- compaction (row/moving/row_mover.hpp), one at a time in a group ----
     // Chooses the pages to be emptied; returns the number of those with slots that stay. Until end_moves() no slot of
     // the chosen is claimed, but where there is no other.
     virtual std::size_t begin_moves() noexcept = 0;

@@ -121,7 +121,7 @@ class heap_group {
         if (has_thread_caches()) thread_caches_->empty(threads_);
         return reclaim(true);
     }
-    // How the caches of all threads are emptied, or shut (heap/thread_cache_registry.hpp).
+    // How the caches of all threads are emptied, or shut (sync/thread_cache_registry.hpp).
     struct thread_caches {
         void (*empty)(void* threads) noexcept;
         void (*set_shut)(void* threads, bool now) noexcept;

@@ -2,18 +2,18 @@
 //
 // A CRTP base that uses the heap's config(), cut() and provider(). For guard::none it is empty and has no code.
 // Invariant: damage found under a lock is logged, and reported once the lock is released.
-// Cost: that of heap/canary.hpp, heap/quarantine.hpp, heap/damage_log.hpp and slots/link_code.hpp.
+// Cost: that of guard/canary.hpp, guard/quarantine.hpp, guard/damage_log.hpp and slots/link_code.hpp.
 // Threads: any, unless a member says otherwise.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/heap/canary.hpp>
-#include <allot/heap/damage_log.hpp>
-#include <allot/heap/encoded_links.hpp>
+#include <allot/guard/canary.hpp>
+#include <allot/guard/damage_log.hpp>
+#include <allot/guard/encoded_links.hpp>
+#include <allot/guard/quarantine.hpp>
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heaplet.hpp>
-#include <allot/heap/quarantine.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sys/poison.hpp>
 #include <allot/sys/secret.hpp>

@@ -17,8 +17,8 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/category/guard.hpp>
 #include <allot/core/intrusive_list.hpp>
-#include <allot/heap/canary.hpp>
-#include <allot/heap/encoded_links.hpp>
+#include <allot/guard/canary.hpp>
+#include <allot/guard/encoded_links.hpp>
 #include <allot/heap/header_location.hpp>
 #include <allot/heap/locked_free_count.hpp>
 #include <allot/heap/page_header.hpp>

@@ -8,7 +8,7 @@
 #include <allot/core/intrusive_list.hpp>
 #include <allot/heap/header_location.hpp>
 #include <allot/heap/page_provider.hpp>
-#include <allot/heap/pages_in_transit.hpp>
+#include <allot/page/pages_in_transit.hpp>
 #include <allot/sys/poison.hpp>
 
 #include <cstddef>

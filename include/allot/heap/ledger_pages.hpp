@@ -8,8 +8,8 @@
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/heap/charged_pages.hpp>
 #include <allot/heap/page_provider.hpp>
+#include <allot/page/charged_pages.hpp>
 
 #include <cstddef>
 

@@ -7,9 +7,9 @@
 
 #include <allot/config.hpp>
 #include <allot/heap/heap_group.hpp>
-#include <allot/heap/pages_in_transit.hpp>
-#include <allot/heap/run_growth.hpp>
 #include <allot/page/arena_base.hpp>
+#include <allot/page/pages_in_transit.hpp>
+#include <allot/page/run_growth.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>

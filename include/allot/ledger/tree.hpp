@@ -5,12 +5,12 @@
 // lock, per row nothing. Threads: any. Source: Velox's leaf pools, 2022.
 #pragma once
 
+#include <allot/account/account.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/values.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/ledger/page_ledger.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>

@@ -16,14 +16,14 @@
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022.
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/units.hpp>
 #include <allot/oom/command.hpp>
 #include <allot/oom/event_log.hpp>
 #include <allot/oom/machine.hpp>
 #include <allot/oom/task_record.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
-#include <allot/reclaim/judge.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/clock.hpp>

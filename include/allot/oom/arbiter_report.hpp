@@ -4,10 +4,10 @@
 // Allocates nothing. Cost: O(tasks * threads). Threads: any that holds no lock of allot.
 #pragma once
 
+#include <allot/account/account.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/text.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/oom/arbiter.hpp>
 #include <allot/sync/lock_guard.hpp>
 

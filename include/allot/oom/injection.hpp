@@ -13,10 +13,10 @@
 // Source: RmmSpark.forceRetryOOM, 2022.
 #pragma once
 
+#include <allot/account/account.hpp>
+#include <allot/account/account_listener.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/ledger/account.hpp>
-#include <allot/ledger/account_listener.hpp>
 #include <allot/oom/task.hpp>
 
 #include <cstddef>

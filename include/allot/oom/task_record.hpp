@@ -3,11 +3,11 @@
 // Cost: 96 bytes a task, 72 a thread, kept until the arbiter ends, and used again. Threads: requires the arbiter's lock.
 #pragma once
 
+#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/memory_kind.hpp>
 #include <allot/oom/situation.hpp>
-#include <allot/reclaim/judge.hpp>
 
 #include <cstddef>
 #include <cstdint>

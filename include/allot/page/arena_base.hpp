@@ -13,6 +13,7 @@
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges, 2019.
 #pragma once
 
+#include <allot/account/idle_owners.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
@@ -27,7 +28,6 @@
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
 #include <allot/page/system_pages.hpp>
-#include <allot/reclaim/idle_owners.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
 #include <allot/sync/walked_list.hpp>

@@ -7,9 +7,9 @@
 // of the tree. Source: Drill's toVerboseString, 2014.
 #pragma once
 
+#include <allot/account/account.hpp>
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/report/json.hpp>
 
 #include <cstddef>

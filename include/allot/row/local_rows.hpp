@@ -5,9 +5,9 @@
 // Threads: one. Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
 #include <allot/config.hpp>
 #include <allot/core/last_refusal.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>

@@ -3,9 +3,9 @@
 // Cost: that of what is asked. Threads: any, while the manager lives.
 #pragma once
 
+#include <allot/account/forward.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
-#include <allot/ledger/forward.hpp>
 #include <allot/watch/type_histogram.hpp>
 
 #include <cstddef>

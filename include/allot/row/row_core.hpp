@@ -8,6 +8,7 @@
 // Source: HPCC Roxie's row manager (roxiemem), 2009.
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
@@ -16,9 +17,8 @@
 #include <allot/core/values.hpp>
 #include <allot/heap/ledger_pages.hpp>
 #include <allot/page/private_arena.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/row/buckets.hpp>
-#include <allot/row/huge_rows.hpp>
+#include <allot/row/huge/huge_rows.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/local_rows.hpp>
 #include <allot/row/row_failure.hpp>

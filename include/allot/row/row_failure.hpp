@@ -4,11 +4,11 @@
 // Cost: a page of text per throw. Threads: any.
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/text.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/watch/event_ring.hpp>
 
 #include <cstddef>

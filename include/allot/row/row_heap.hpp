@@ -5,10 +5,10 @@
 // Source: HPCC roxiemem's IFixedRowHeap, 2009; the cache is a magazine, Bonwick and Adams 2001.
 #pragma once
 
+#include <allot/account/find_or_reclaim.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/last_refusal.hpp>
-#include <allot/reclaim/find_or_reclaim.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_failure.hpp>

@@ -6,19 +6,19 @@
 // Threads: any, unless a member says otherwise. Source: HPCC Roxie's row manager (roxiemem), 2009.
 #pragma once
 
+#include <allot/account/forward.hpp>
 #include <allot/config.hpp>
 #include <allot/core/describe.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/last_refusal.hpp>
 #include <allot/core/values.hpp>
-#include <allot/ledger/forward.hpp>
 #include <allot/page/arena_client.hpp>
 #include <allot/row/make_row.hpp>
-#include <allot/row/resize.hpp>
+#include <allot/row/moving/resize.hpp>
+#include <allot/row/moving/row_mover.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_callbacks.hpp>
 #include <allot/row/row_core.hpp>
-#include <allot/row/row_mover.hpp>
 #include <allot/row/row_reports.hpp>
 #include <allot/row/row_stats.hpp>
 

@@ -7,7 +7,7 @@
 
 #include <allot/config.hpp>
 #include <allot/heap/page_header.hpp>
-#include <allot/row/compaction.hpp>
+#include <allot/row/moving/compaction.hpp>
 
 #include <cstddef>
 
@@ -36,11 +36,11 @@ struct row_ops {
     void (*finalize)(page_header& page, std::byte* row) noexcept;
     void (*seal)(page_header& page, std::byte* row) noexcept;
     bool (*check)(page_header& page, std::byte* row) noexcept;
-    // Compaction (row/row_mover.hpp). `manager`: rows of others are taken for none.
+    // Compaction (row/moving/row_mover.hpp). `manager`: rows of others are taken for none.
     detail::row_moves (*mark)(page_header& page, std::byte* row, const void* manager) noexcept;
     heap_base* (*leaves)(page_header& page, std::byte* row, const void* manager) noexcept; // null: the row stays
     void (*move)(page_header& page, std::byte* row, std::byte* to) noexcept;
-    // Resize (row/resize.hpp).
+    // Resize (row/moving/resize.hpp).
     detail::row_state (*state)(page_header& page, std::byte* row, const void* manager) noexcept;
     void (*leave)(page_header& page, std::byte* row) noexcept; // frees it, what was in it is elsewhere; null: huge rows
 };

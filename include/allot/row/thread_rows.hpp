@@ -1,11 +1,11 @@
 // heap::per_thread: the bins that threads have of a manager, made at a thread's 32nd allocation there or later.
 //
-// heap/thread_cache_registry.hpp finds them, lets threads and managers end in either order, and empties the bins of all
+// sync/thread_cache_registry.hpp finds them, lets threads and managers end in either order, and empties the bins of all
 // threads when memory is short. Cost: that of it and of row_bins.
 #pragma once
 
-#include <allot/heap/thread_cache_registry.hpp>
 #include <allot/row/row_bins.hpp>
+#include <allot/sync/thread_cache_registry.hpp>
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {

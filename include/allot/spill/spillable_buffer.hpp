@@ -13,13 +13,13 @@
 // overlap. Checked builds report what breaks a `Requires`. Source: Spark-RAPIDS' SpillableHandle, 2024.
 #pragma once
 
+#include <allot/account/account.hpp>
 #include <allot/buffer/buffer.hpp>
 #include <allot/buffer/buffer_allocate.hpp>
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/error.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/spill/spillable.hpp>
 

@@ -7,11 +7,11 @@ BUGS = {
         "return why.at->can_ever_fit(why.requested) ? why.at : nullptr;",
         "return why.at;"),
     "pages_spill_what_others_use": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_)",
         "reclaim_for(detail::last_refusal, UINT32_MAX, request, &idle_)"),
     "refused_by_another_level_in_the_end": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "return static_cast<const tree_node*>(home)->is_below(at_);",
         "return home != nullptr;"),
     "request_for_pages_asks_nobody": bug(
@@ -36,7 +36,7 @@ BUGS = {
         "more = 0;",
         within="check_levels"),
     "listener_called_inside_a_call": bug(
-        "unit/ledger/listeners.cpp",
+        "unit/account/listeners.cpp",
         "if (by_.has_round(thread_)) return false;",
         ""),
     "request_of_a_listener_not_reported": bug(
@@ -44,28 +44,28 @@ BUGS = {
         "report_misuse({.kind = misuse::request_in_listener, .heap = about.name()});",
         ""),
     "credit_listed_at_one_level": bug(
-        "unit/ledger/credit_step.cpp",
+        "unit/account/credit_step.cpp",
         "listed = n->parent_->leads_to_credit();",
         "listed = true;"),
     "credit_recalled_elsewhere": bug(
-        "unit/ledger/credit_step.cpp",
+        "unit/account/credit_step.cpp",
         "const account_tree::recalled r = tree_.recall_some(limiting);",
         "tree_node* top = &limiting; while (top->parent() != nullptr) top = top->parent();"
         "const account_tree::recalled r = tree_.recall_some(*top);"),
     "account_waits_for_itself_in_a_call": bug(
-        "unit/ledger/listeners.cpp",
+        "unit/account/listeners.cpp",
         "if (is_inside_listener(tree_)) return false;",
         ""),
     "account_peak_knows_what_is_held": bug(
-        "unit/ledger/account.cpp",
+        "unit/account/account.cpp",
         "return total_ - held_; }",
         "return total_; }"),
     "account_keeps_room_beyond_its_limit": bug(
-        "unit/ledger/account.cpp",
+        "unit/account/account.cpp",
         "if (totals().total() > bytes) scope.tree.recall_credit(*this);",
         ""),
     "account_ends_before_its_views": bug(
-        "unit/ledger/closing.cpp",
+        "unit/account/closing.cpp",
         "items_.empty() && life_.counts().none();",
         "items_.empty();"),
     "account_of_one_thread_used_by_two": bug(
@@ -74,7 +74,7 @@ BUGS = {
         "",
         within="give_credit"),
     "cancelled_and_nobody_hears": bug(
-        "unit/ledger/held.cpp",
+        "unit/account/held.cpp",
         "return_and_notify(\"cancel\", bytes, now, [] {});",
         "now();"),
     "account_refund_not_noted": bug(
@@ -95,7 +95,7 @@ BUGS = {
         "bytes, used, limit, name_});",
         "bytes, used, limit});"),
     "account_closes_without_those_below": bug(
-        "unit/ledger/closed_above.cpp",
+        "unit/account/closed_above.cpp",
         "if (account& a = *of(&n); a.is_open()) a.set_closed_by(*this);",
         "if (&n == this) set_closed_by(*this);",
         within="refuse_charges"),
@@ -105,11 +105,11 @@ BUGS = {
         "",
         within="refuse_charges"),
     "account_named_after_its_end": bug(
-        "unit/ledger/closed_above.cpp",
+        "unit/account/closed_above.cpp",
         "if (ALLOT_LIKELY(life_.named_below() == 0) || this == &root()) return;",
         "return;"),
     "reservation_uses_up_another": bug(
-        "unit/ledger/reservations.cpp",
+        "unit/account/reservations.cpp",
         "totals().reserved() - gone.bytes_ + stays",
         "totals().reserved() - gone.bytes_"),
 }

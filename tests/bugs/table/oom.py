@@ -72,7 +72,7 @@ BUGS = {
         "roots.return_some_of_all();",
         ""),
     "round_of_idle_owners_ends_at_the_first": bug(
-        "unit/reclaim/idle_owners.cpp",
+        "unit/account/idle_owners.cpp",
         "while (idle_owner* const it = begin_call_before(now)) {",
         "if (idle_owner* const it = begin_call_before(now)) {"),
     "gathering_waits_for_no_stream": bug(

@@ -47,7 +47,7 @@ BUGS = {
         "return_some_of_others(among_idle_, SIZE_MAX) == 0",
         "return_some_of_others(among_idle_, 0) == 0"),
     "idle_owner_ends_while_it_is_called": bug(
-        "unit/reclaim/idle_owners.cpp",
+        "unit/account/idle_owners.cpp",
         "while (is_called(o)) yield();",
         ""),
     "pages_go_back_when_they_are_given": bug(

@@ -88,15 +88,15 @@ BUGS = {
         "const bool fits = levels.fits(w, promised);",
         "const bool fits = levels.fits(w, promised) || true;"),
     "announcement_during_a_try_is_lost": bug(
-        "unit/reclaim/wait_list.cpp",
+        "unit/account/wait_list.cpp",
         "w.announced || w.trying || (missed_it && levels.is_below(at, w.at))",
         "w.announced || (!w.trying && missed_it && levels.is_below(at, w.at))"),
     "announcement_is_for_all_at_once": bug(
-        "unit/reclaim/wait_list.cpp",
+        "unit/account/wait_list.cpp",
         "(fits || (w.announced && !one_tries)) &&",
         "(fits || w.announced) &&"),
     "announcement_is_tried_for_again_and_again": bug(
-        "unit/reclaim/wait_list.cpp",
+        "unit/account/wait_list.cpp",
         "w.began = ++tries_; w.announced = false;",
         "w.began = ++tries_;"),
     "announcements_keep_a_request_beyond_its_deadline": bug(
@@ -116,11 +116,11 @@ BUGS = {
         "if (now) return block_and_empty(true);",
         "if (now) return block_and_empty(false);"),
     "new_cache_of_a_thread_is_used_beside_a_waiter": bug(
-        "unit/heap/thread_cache_registry.cpp",
+        "unit/sync/thread_cache_registry.cpp",
         "if (shut_) e.cache.block_owner();",
         ""),
     "thread_caches_stay_shut": bug(
-        "unit/heap/thread_cache_registry.cpp",
+        "unit/sync/thread_cache_registry.cpp",
         "shut_ = false; each([](Cache& cache) { cache.unblock_owner(); });",
         "shut_ = false;"),
     "block_is_deallocated_into_a_cache_beside_a_waiter": bug(
@@ -228,7 +228,7 @@ BUGS = {
         "s->spot.signal(cancelled);",
         "static_cast<void>(s);"),
     "sweep_goes_on_for_a_closed_account": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "return next_() == &at_;",
         "return true;"),
     "impossible_request_waits": bug(
@@ -240,31 +240,31 @@ BUGS = {
         "if (++before->bypasses == most_bypasses && due == nullptr) due = before;",
         "++before->bypasses;"),
     "first_reclaimer_always_called_first": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "if (done) groups_.rotate_behind(it);",
         ""),
     "called_after_the_request_is_granted": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "if (!goes_on) {",
         "if (!goes_on && !done) {"),
     "no_critical_pass": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "s.critical = true; return pass(level, s, but, mutex, request, freed);",
         "return false;"),
     "high_cost_called_first": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "(*link)->cost_ < cost) link",
         "(*link)->cost_ > cost) link"),
     "request_inside_a_sweep_waits": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "if (calls_of_this_thread != nullptr) return false;",
         ""),
     "each_thread_sweeps": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "request() || sweep(level, s, but, mutex, request);",
         "sweep(level, s, but, mutex, request);"),
     "unhelpful_reclaimer_called": bug(
-        "unit/reclaim/reclaimers.cpp",
+        "unit/account/reclaimers.cpp",
         "level.holds(it.home_) && it.helps(s)",
         "level.holds(it.home_)"),
 }

@@ -19,7 +19,7 @@ BUGS = {
         "arrive(lane, group, false);",
         ""),
     "scoped_min_takes_unsigned": bug(
-        "unit/sync/scoped_atomic.cpp",
+        "unit/kernel/scoped_atomic.cpp",
         "return update([=](T was) { return value < was ? value : was; }, order);",
         "return update([=](T was) { return bits(value) < bits(was) ? value : was; }, order);"),
 }

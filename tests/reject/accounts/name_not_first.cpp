@@ -1,5 +1,5 @@
 // expected-error {{allot: the first argument of an account must be a name}}
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 
 int main() {
 #if WRONG

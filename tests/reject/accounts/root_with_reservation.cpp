@@ -1,5 +1,5 @@
 // expected-error {{allot: a root account takes no reservation}}
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 
 int main() {
     allot::account root{allot::name{"root"}};

@@ -1,7 +1,7 @@
 // expected-error {{this set has no use for a constructor argument}} {{product::chunk_arena}} {{buffers}}
 // {{account}}
+#include <allot/account/account.hpp>
 #include <allot/chunk_arena.hpp>
-#include <allot/ledger/account.hpp>
 
 using namespace allot::literals;
 

@@ -1,7 +1,7 @@
 // expected-error {{row_array needs pages that provide property::movable and property::host_accessible}}
 #include <allot/device/simulated.hpp>
 #include <allot/device_rows.hpp>
-#include <allot/row/row_array.hpp>
+#include <allot/row/moving/row_array.hpp>
 
 #if WRONG
 struct rows_there : allot::policies<allot::page::on_device<allot::device::simulated>> {};

@@ -1,5 +1,5 @@
 // expected-error {{only declared: include its header}} {{orders}} {{ledger::tree}}
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #if !WRONG
 #include <allot/ledger/tree.hpp>
 #endif

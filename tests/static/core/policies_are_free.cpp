@@ -5,7 +5,7 @@
 #include <allot/core/describe.hpp>
 #include <allot/fit/best.hpp>
 #include <allot/fit/buddy.hpp>
-#include <allot/fit/slabs.hpp>
+#include <allot/fit/runs.hpp>
 #include <allot/slots/bitmap.hpp>
 #include <allot/slots/linked.hpp>
 

@@ -2,9 +2,9 @@
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>

@@ -3,7 +3,7 @@
 #include <support/failing_metadata.hpp>
 
 #include <allot/chunk/block_size_classes.hpp>
-#include <allot/fit/slabs.hpp>
+#include <allot/fit/runs.hpp>
 
 #include <cstdint>
 #include <vector>

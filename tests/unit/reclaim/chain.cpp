@@ -2,9 +2,9 @@
 #include <support/catch.hpp>
 #include <support/device_sets.hpp>
 
+#include <allot/account/account.hpp>
 #include <allot/buffers.hpp>
 #include <allot/chunk_arena.hpp>
-#include <allot/ledger/account.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
 #include <allot/reclaim/cost_cap.hpp>

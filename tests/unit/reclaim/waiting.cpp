@@ -3,7 +3,7 @@
 #include <support/catch.hpp>
 #include <support/rescue.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 
 #include <atomic>
 #include <functional>

@@ -1,8 +1,8 @@
 // Row managers whose pages are charged to a tree of accounts.
 #include <support/catch.hpp>
 
-#include <allot/ledger/account.hpp>
-#include <allot/ledger/account_peak.hpp>
+#include <allot/account/account.hpp>
+#include <allot/account/account_peak.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/report/accounts.hpp>
 #include <allot/row_manager.hpp>

@@ -1,7 +1,7 @@
 // Why a request for a row was refused, and by what: from try_allocate of every handle, and in out_of_memory.
 #include <support/catch.hpp>
 
-#include <allot/ledger/account.hpp>
+#include <allot/account/account.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/row/any_rows.hpp>
 #include <allot/row_manager.hpp>

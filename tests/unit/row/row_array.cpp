@@ -6,8 +6,8 @@
 #include <allot/core/units.hpp>
 #include <allot/ledger/tree.hpp>
 #include <allot/reclaim/chain.hpp>
-#include <allot/row/row_array.hpp>
-#include <allot/row/row_compactor.hpp>
+#include <allot/row/moving/row_array.hpp>
+#include <allot/row/moving/row_compactor.hpp>
 #include <allot/row_manager.hpp>
 
 #include <algorithm>

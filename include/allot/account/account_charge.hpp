@@ -1,0 +1,306 @@
+// Charges, refunds, holds and reservations of an account that its own credit does not cover. Part of account.hpp.
+//
+//   charge, try_charge, force_charge
+//     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
+//     charge_slow -> charge_and_notify   only with listeners: before() first, after() or refused() last; no lock held
+//       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
+//         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
+//         charge_request::retry          before a refusal: recalls credit, waits for held bytes
+//     with_reclaim                       a refused request is tried again after reclaimers freed memory
+//         tree_node::grant               changes every level up to the root
+//   charge_for                           waits while a limit refuses (account_waiting.hpp)
+//   refund
+//     leaf_credit::give                  one compare-and-swap, if the credit may grow
+//     refund_slow -> refund_locked       tree_node::refund, then settle(); released() of listeners last
+//       defer_refund                     if the lock is taken: its next holder settles the refund
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/reclaim/cost_cap.hpp>
+#include <allot/sync/full_fence.hpp>
+#include <allot/sync/lock_guard.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+// ---- charge ------------------------------------------------------------------------------------------------------
+
+// The account that refused a request, for the sweep of its reclaimers; `next`: the one that refuses it now.
+template <class Next> class account::reclaim_level {
+  public:
+    reclaim_level(const account& at, Next next) noexcept : at_(at), next_(next) {}
+    bool holds(const void* home) const noexcept { return static_cast<const tree_node*>(home)->is_below(at_); }
+    std::size_t used() const noexcept { return at_.used(); }
+    bool still_refuses() const noexcept { return next_() == &at_; }
+
+  private:
+    const account& at_;
+    Next next_;
+};
+template <class Visit> void account::visit_reclaimers(Visit visit) const noexcept {
+    tree().reclaimers.visit(reclaim_level{*this, [] { return nullptr; }}, shape(), visit);
+}
+// For objects at and below: requests wait for their unused memory, or no longer do.
+inline void account::settle_waits() const noexcept {
+    tree().reclaimers.settle_waits(reclaim_level{*this, [this] { return this; }}, shape());
+}
+// Of all objects below, as far as no other thread changes what is charged meanwhile.
+inline std::size_t account::trim_idle() const noexcept {
+    const std::size_t before = used();
+    const shortage s{.why = status(charge_outcome::over_limit, 0, before, limit()), .most_cost = reclaimer::idle};
+    tree().reclaimers.return_idle(reclaim_level{*this, [this] { return this; }}, s, shape());
+    const std::size_t now = used();
+    return now < before ? before - now : 0;
+}
+inline std::size_t detail::judged_root::return_some() noexcept { return of.trim_idle(); }
+// Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
+// request can never be granted, or was refused for another reason.
+inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {
+    if (why.outcome != charge_outcome::over_limit) return nullptr;
+    if (why.by == refuser::arena) return by != nullptr && why.requested <= why.limit ? &by->root() : nullptr;
+    if (why.by != refuser::account) return nullptr;
+    const locked scope(*why.at, false);
+    return why.at->can_ever_fit(why.requested) ? why.at : nullptr;
+}
+// Sweeps at each level that refuses.
+template <class Request>
+ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
+                                     const reclaimer* but, const account* by) noexcept {
+    const account* at = asked_for(why, by);
+    for (unsigned levels = 0; at != nullptr && levels != 16; ++levels) {
+        const shortage s{.why = why, .most_cost = detail::min(most_cost, cost_cap::now())};
+        const auto next = [&] { return asked_for(why, by); };
+        if (at->tree().reclaimers.serve(reclaim_level{*at, next}, s, but, at->shape(), request)) return true;
+        if (const account* const was = std::exchange(at, next()); at == was) break;
+    }
+    return false;
+}
+template <class Request> inline charge_status account::with_reclaim(Request request) noexcept {
+    charge_status s = request();
+    if (ALLOT_UNLIKELY(!s.charged())) reclaim_and(request, s);
+    return s;
+}
+// After a refusal, which is counted where the request is refused again in the end.
+template <class Request> void account::reclaim_and(Request request, charge_status& s) noexcept {
+    if (s.outcome == charge_outcome::over_limit &&
+        !reclaim_for(s, reclaimer::any, [&] { return (s = request()).charged(); }))
+        s.at->count_refused();
+}
+ALLOT_COLD inline void account::count_refused() const noexcept {
+    const locked scope(*this);
+    totals().count_refusal();
+}
+inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
+    const bool heard = tree().listeners.has_listeners();
+    charge_status s = heard ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
+    if (ALLOT_UNLIKELY(!s.charged()) && !heard && how == mode::checked) reclaim(bytes, s);
+    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
+    return s;
+}
+// Makes a refused charge again, while reclaimers free memory.
+ALLOT_COLD inline void account::reclaim(std::size_t bytes, charge_status& s) noexcept {
+    reclaim_and([&] { return charge_locked(bytes, mode::checked); }, s);
+}
+ALLOT_NOINLINE inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noexcept {
+    using round = detail::listener_dispatch::round;
+    charge_status s;
+    if (how != mode::forced)
+        round{tree().listeners, tree().lock, *this}.each(*this, [&](account_listener& l, const tree_node& at) {
+            if (l.before(*this, bytes)) return true;
+            s = of(&at)->status(charge_outcome::vetoed, bytes, of(&at)->used(), at.totals().limit());
+            return false;
+        });
+    if (!s.charged()) return s;
+    s = charge_locked(bytes, how);
+    if (!s.charged() && how == mode::checked) reclaim(bytes, s); // in no round, so that listeners hear of refunds
+    round{tree().listeners, tree().lock, *this}.each(*this, [&](account_listener& l, const tree_node&) {
+        return s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s), true;
+    });
+    return s;
+}
+inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
+    const locked scope(*this);
+    detail::charge_request request{scope.tree, how};
+    const bool held = how == mode::held;
+    if (held) request.let_waiting_pass();
+    for (;;) {
+        const detail::credit_word w = credit().word();
+        if (w.credit() != 0 && (!w.open() || credit().is_recalled())) {
+            take_back(true, false); // refunds deferred into a closed credit, or a recalled one
+            continue;
+        }
+        if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
+        const std::size_t need = bytes > w.credit() ? bytes - w.credit() : 0;
+        const bool opens = !held && may_take_credit();
+        if (opens) // whole steps, if they fit
+            if (const std::size_t more = credit().growth_to_whole_steps(bytes, w.credit());
+                more > need && check_levels(this, more).fitted()) {
+                if (grant(w, more, bytes, held, opens)) return {};
+                continue;
+            }
+        limit_check found = check_levels(this, need); // else the request alone
+        if (request.retry(found)) continue;
+        if (!found.charged()) return status_of(found, bytes);
+        if (!grant(w, need, bytes, held, opens)) continue;
+        if (ALLOT_LIKELY(found.fitted())) return {};
+        charged_beyond(found);
+        return status_of(found, bytes);
+    }
+}
+inline bool account::may_take_credit() const noexcept {
+    return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr &&
+           tree().waiters.empty() && may_hold_credit();
+}
+// Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
+inline void account::charged_beyond(const limit_check& found) noexcept {
+    found.at->totals().count_beyond();
+    tree().close_credits_where_exceeded(*this);
+}
+inline bool account::fits(std::size_t bytes) noexcept {
+    if (bytes != 0 && has_credit(bytes)) return true;
+    const locked scope(*this);
+    detail::charge_request request{scope.tree, mode::checked};
+    for (;;) {
+        const std::size_t unused = credit().unused();
+        const limit_check found = check_levels(this, bytes > unused ? bytes - unused : 0);
+        if (found.charged() || !request.recall(*found.at)) return is_open() && found.charged();
+    }
+}
+
+// ---- refund ------------------------------------------------------------------------------------------------------
+
+template <class OnRefunded> inline void account::refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept {
+    return_and_notify("refund", bytes, [&] { refund_locked(bytes); }, on_refunded);
+}
+inline void account::refund_locked(std::size_t bytes) noexcept {
+    detail::tree_lock& lock = tree().lock;
+    if (credit().one_thread()) {
+        lock.lock();
+    } else if (ALLOT_UNLIKELY(!lock.try_lock())) {
+        if (defer_refund(bytes)) return;
+        lock.lock();
+    }
+    const locked scope(*this, detail::adopt_lock, bytes);
+    tree_node::refund(bytes);
+    settle();
+    if (credit().one_thread() && credit().is_recalled()) take_back(true, false);
+    end_if_drained();
+}
+// Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
+// and its last refund ends it, or the credit would exceed 2 GiB.
+ALLOT_NOINLINE inline bool account::defer_refund(std::size_t bytes) noexcept {
+    const bool done = life_.enter_refund() && credit().defer_refund(bytes);
+    if (done) {
+        tree().lock.add_deferred(*this);
+        full_fence();
+        if (ALLOT_UNLIKELY(!tree().waiters.empty())) {
+            tree().lock.lock();
+            const locked settles(*this, detail::adopt_lock, bytes, false);
+        }
+    }
+    life_.leave_refund(); // if done, the last access
+    return done;
+}
+// `now` returns the bytes. It may end a closing account, so listeners are called before it then.
+template <class Now, class OnRefunded>
+ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
+                                                    OnRefunded on_refunded) noexcept {
+    if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // first, since the account may end
+    if (!tree().listeners.has_listeners()) return now(), on_refunded();
+    const auto notify = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
+    {
+        detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
+        if (life_.is_open()) {
+            now();
+            on_refunded();
+            return calls.each(*this, notify);
+        }
+        on_refunded(); // a closing account charges nothing more
+        calls.each(*this, notify);
+    }
+    now();
+}
+
+// ---- hold --------------------------------------------------------------------------------------------------------
+
+inline void account::confirm(std::size_t bytes) noexcept {
+    check_thread();
+    const locked scope(*this);
+    tree_node::confirm(bytes);
+}
+inline void account::cancel(std::size_t bytes) noexcept {
+    check_thread();
+    const auto now = [&] {
+        const locked scope(*this);
+        tree_node::cancel(bytes);
+        end_if_drained();
+    };
+    return_and_notify("cancel", bytes, now, [] {});
+}
+
+// ---- reservation and limit ---------------------------------------------------------------------------------------
+
+inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
+    account_reservation made{*this, bytes};
+    made.status_ = with_reclaim([&] { return reserve_more(made); });
+    if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
+    return made;
+}
+inline charge_status account::reserve_more(account_reservation& made) noexcept {
+    const std::size_t bytes = made.bytes_;
+    const locked scope(*this);
+    detail::charge_request request{scope.tree, mode::checked};
+    for (;;) {
+        scope.tree.recall_credit(*this); // the credit of leaves below counts in used()
+        if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
+        made.used_before_ = tree_node::used();
+        const std::size_t now = detail::max(made.used_before_, totals().reserved());
+        if (bytes > detail::max_charged - now || now + bytes > limit())
+            return status(charge_outcome::over_limit, bytes, now, limit());
+        limit_check found =
+            check_levels(tree_node::parent(), detail::max(now + bytes, totals().total()) - totals().subtree_charge());
+        found.without_grace();
+        if (request.retry(found)) continue;
+        if (!found.charged()) return status_of(found, bytes);
+        reserve(now + bytes);
+        promised_ += bytes;
+        life_.counts().add_locked(detail::open_counts::users, 1);
+        return {};
+    }
+}
+// The part that was charged since the reservation began stays reserved for others: they promise bytes beyond it.
+inline void account::end_reservation(const account_reservation& gone) noexcept {
+    const locked scope(*this); // its destructor may end the account
+    promised_ -= gone.bytes_;
+    if (promised_ == 0) {
+        release_reservation();
+    } else if (!life_.is_closed()) {
+        scope.tree.recall_credit(*this);
+        const std::size_t used = tree_node::used(), charged = detail::max(used, gone.used_before_) - gone.used_before_,
+                          stays = detail::min(gone.bytes_, charged),
+                          most = detail::max(used, totals().reserved_at_start()) + promised_;
+        reserve(detail::min(totals().reserved() - gone.bytes_ + stays, most));
+    }
+    life_.counts().add_locked(detail::open_counts::users, -1);
+    end_if_drained();
+}
+inline void account_reservation::release() noexcept {
+    if (account* const by = std::exchange(by_, nullptr)) by->end_reservation(*this);
+    bytes_ = 0;
+}
+inline void account::set_limit(std::size_t bytes) noexcept {
+    const locked scope(*this);
+    totals().set_limit(bytes);
+    scope.tree.announce_end();
+    if (totals().total() > bytes) scope.tree.recall_credit(*this);
+}
+inline void account::set_grace(std::size_t bytes) noexcept {
+    const locked scope(*this);
+    totals().set_grace(bytes);
+}
+
+} // namespace allot::inline ALLOT_ABI

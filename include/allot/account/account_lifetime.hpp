@@ -1,0 +1,91 @@
+// The state of an account: open, closing or closed; what delays its end (refunds that run, open counts); and which
+// account refuses its charges.
+//
+//     open -> closing (the last refund may end it) -> closed
+//
+// Charges are refused from the moment that this account or one above begins to close; `closed_by` is that account.
+// Invariants: once wait_for_refunds() has returned on an account that is closing, no refund is between enter_refund()
+// and leave_refund(). named_below() is the number of other accounts whose closed_by() is this account, so it lives.
+// Cost: 72 bytes. Threads: see each function.
+#pragma once
+
+#include <allot/account/open_counts.hpp>
+#include <allot/config.hpp>
+#include <allot/sync/pause.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+class account;
+
+namespace detail {
+
+class account_lifetime {
+  public:
+    using call = void (*)(account&, void*) noexcept;
+    struct last_call {
+        call ended = nullptr;
+        void* context = nullptr;
+    };
+
+    // ---- any thread ------------------------------------------------------------------------------------------
+
+    bool accepts_charges() const noexcept { return closed_by() == nullptr; }
+    account* closed_by() const noexcept { return closed_by_.load(std::memory_order_relaxed); }
+    bool is_open() const noexcept { return state_.load(std::memory_order_relaxed) == state::open; }
+    bool is_closed() const noexcept { return state_.load(std::memory_order_seq_cst) == state::closed; }
+    open_counts& counts() noexcept { return counts_; }
+    const open_counts& counts() const noexcept { return counts_; }
+
+    // Begins a refund without the lock. False: the account is closing, so the refund must take the lock. In both cases
+    // the caller calls leave_refund(), as its last access unless something else keeps the account.
+    bool enter_refund() noexcept {
+        refunding_.fetch_add(1, std::memory_order_seq_cst);
+        return state_.load(std::memory_order_seq_cst) == state::open;
+    }
+    void leave_refund() noexcept { refunding_.fetch_sub(1, std::memory_order_release); }
+    // Call without the lock: those refunds may wait for it.
+    void wait_for_refunds() const noexcept {
+        while (refunding_.load(std::memory_order_seq_cst) != 0) yield();
+    }
+
+    // ---- Requires the tree's lock ----------------------------------------------------------------------------
+
+    void begin_closing() noexcept {
+        state_.store(state::closing, std::memory_order_seq_cst);
+        counts_.close();
+    }
+    // False: it was closed before.
+    bool close() noexcept { return state_.exchange(state::closed, std::memory_order_seq_cst) != state::closed; }
+    void call_at_end(call ended, void* context) noexcept { last_call_ = {ended, context}; }
+    // Whether the account ends by itself once it is drained, and is not queued for that yet.
+    bool ends_by_itself() const noexcept {
+        return state_.load(std::memory_order_relaxed) == state::closing && last_call_.ended != nullptr && !queued_;
+    }
+    last_call at_end() const noexcept { return last_call_; }
+    void set_closed_by(account& by) noexcept { closed_by_.store(&by, std::memory_order_relaxed); }
+    void name_below(std::uint32_t by) noexcept { named_below_.fetch_add(by, std::memory_order_release); }
+    // Without the lock: once it is 0, it stays 0 if the account is closed.
+    std::uint32_t named_below() const noexcept { return named_below_.load(std::memory_order_acquire); }
+    // The queue of drained accounts, linked through each.
+    void queue_before(account* rest) noexcept { queued_ = true, next_ = rest; }
+    account* next_in_queue() const noexcept { return next_; }
+
+  private:
+    enum class state : std::uint8_t { open, closing, closed };
+
+    std::atomic<state> state_{state::open};
+    bool queued_ = false;
+    std::atomic<std::uint32_t> refunding_{0};
+    open_counts counts_;
+    last_call last_call_;
+    account* next_ = nullptr;
+    std::atomic<account*> closed_by_{nullptr};
+    std::atomic<std::uint32_t> named_below_{0};
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

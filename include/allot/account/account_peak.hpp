@@ -1,0 +1,88 @@
+// A copy of all accounts of a tree at its peak, including accounts that have ended since.
+//
+//     allot::account_line lines[64];   allot::account_peak fullest{lines};   root.keep_peak(&fullest);   ...
+//     root.keep_peak(nullptr);
+//
+// Each time the root reaches a new peak, the holder of the tree's lock copies the statistics before it unlocks. So the
+// copy is exact: no request of another thread comes between the peak and the copy.
+// Invariant: in every line used = own + the subtree charges of the children; the first line is the root's, and its used
+// is its peak. Held bytes are in no line. A one_thread leaf returns its credit with its next request; until then the
+// credit counts as used.
+// Cost: a copy of each account, under the lock, at each new peak; leaves keep no credit meanwhile. Without a copy, one
+// load per request that climbs. Threads: read it after keep_peak(nullptr).
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/config.hpp>
+#include <allot/core/text.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace allot::inline ALLOT_ABI {
+
+/// One account's statistics and name; a longer name is cut.
+struct account_line {
+    account_stats stats;
+    char name[48];
+};
+
+/// The copy that account::keep_peak fills. Parents come first, as many accounts as there are lines.
+class account_peak {
+  public:
+    /// Requires: the lines outlive this object.
+    explicit account_peak(std::span<account_line> lines) noexcept : lines_(lines) {}
+    account_peak(const account_peak&) = delete;
+    account_peak& operator=(const account_peak&) = delete;
+
+    /// Bytes used at the root at its peak; 0 until something is charged.
+    std::size_t used() const noexcept { return used_; }
+    std::size_t size() const noexcept { return n_; }
+    /// Accounts without a line.
+    std::size_t missing() const noexcept { return missing_; }
+    /// Calls visit(account_stats) for the root and all below, parents first. Committed and resident bytes are 0.
+    template <class Visit> void visit(Visit visit) const {
+        for (const account_line& line : lines_.first(n_)) {
+            account_stats f = line.stats;
+            f.name = line.name;
+            visit(static_cast<const account_stats&>(f));
+        }
+    }
+
+  private:
+    friend class account;
+
+    void begin(std::size_t used) noexcept { used_ = used, n_ = missing_ = 0; }
+    void add(const account_stats& f) noexcept {
+        if (n_ == lines_.size()) return void(++missing_);
+        account_line& line = lines_[n_++];
+        line.stats = f;
+        text_writer{line.name}.put(f.name);
+    }
+
+    std::span<account_line> lines_;
+    std::size_t used_ = 0, n_ = 0, missing_ = 0;
+};
+
+// Copies the tree if its root has a new peak. Requires the lock, and that the holder has finished its changes.
+inline void account::copy_peak(const account& root, account_peak& to) noexcept {
+    if (root.totals().confirmed() <= to.used_) return;
+    to.begin(root.totals().confirmed());
+    root.walk([&](const tree_node& n) {
+        account_stats f = of(&n)->stats_locked();
+        f.used = n.totals().confirmed();
+        f.subtree_charge = n.totals().confirmed_subtree_charge();
+        f.own = n.confirmed_own();
+        f.credit = 0; // no leaf takes credit
+        f.peak = f.peak > f.used ? f.peak : f.used;
+        to.add(f);
+    });
+}
+inline void account::keep_peak(account_peak* copy) noexcept {
+    const locked scope(*this);
+    scope.tree.peak_copy = copy;
+    scope.tree.acts_at_unlock = true;
+    if (copy != nullptr) scope.tree.recall_credit(root()); // else credit would count as used
+}
+
+} // namespace allot::inline ALLOT_ABI

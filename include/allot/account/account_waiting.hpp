@@ -1,0 +1,308 @@
+// Requests that wait for memory. Part of account.hpp.
+//
+// While a request waits, no leaf of the tree has credit: each refund takes the lock, and the thread that releases it
+// wakes the waiters that fit (account/wait_list.hpp). A refund that is deferred looks for waiters.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/judge.hpp>
+#include <allot/account/wait_list.hpp>
+#include <allot/core/retry_error.hpp>
+#include <allot/reclaim/wait_limit.hpp>
+#include <allot/sync/full_fence.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+// What the list of waiters asks of the tree. Requires the lock.
+struct account::levels {
+    static const account& of(const void* a) noexcept { return *static_cast<const account*>(a); }
+    static bool is_below(const void* by, const void* at) noexcept { return of(by).tree_node::is_below(of(at)); }
+    static bool fits(detail::waiter& w, std::size_t promised) noexcept {
+        auto& by = const_cast<account&>(of(w.by));
+        if (!by.is_open() || !by.can_ever_fit(w.bytes)) return true; // its request will fail for good
+        if (w.for_arena) return false;                               // it tries when bytes are refunded
+        const std::size_t bytes = detail::sum_or_max(w.bytes, promised);
+        limit_check found = check_levels(&by, bytes);
+        if (found.charged() && w.also.bytes != 0)
+            found = check_levels(&const_cast<account&>(of(w.also.account)), detail::sum_or_max(bytes, w.also.bytes));
+        if (found.charged()) return true;
+        w.at = account::of(found.at);
+        return w.widest != nullptr && !is_below(w.at, w.widest); // it must widen()
+    }
+};
+
+ALLOT_COLD inline void account::locked::act_and_unlock(const account& by, bool ends, std::size_t refunds) noexcept {
+    detail::account_tree& tree = by.tree();
+    if (refunds != 0) detail::undoing::count(refunds, [&](const void* at) { return levels::is_below(&by, at); });
+    if (tree.peak_copy != nullptr) copy_peak(by.root(), *tree.peak_copy);
+    account* const drained = ends ? std::exchange(tree.drained, nullptr) : nullptr;
+    if (refunds != 0) tree.waiters.announce_pages();
+    detail::waiter* const woken = tree.waiters.wake(levels{});
+    tree.acts_at_unlock =
+        tree.peak_copy != nullptr || tree.drained != nullptr || !tree.waiters.empty() || tree.reports_frees;
+    const judged_by judged = tree.judged;
+    const std::size_t free = refunds != 0 && tree.reports_frees ? by.root().tree_node::headroom() : 0;
+    tree.lock.unlock();
+    detail::wait_list::signal(woken);
+    if (free != 0) judged.by->freed(judged.kind, free);
+    else if (judged.by != nullptr) judged.by->deliver();
+    end_drained(drained); // the last one may destroy the root
+}
+
+// A request that waits in a tree, from construction to destruction.
+class account::waiting_request {
+  public:
+    // Only a limit that others may come below is waited for; not by a thread that others may wait for.
+    static bool is_possible(const account& by, const charge_status& why) noexcept {
+        if (!is_at_limit(by, why)) return false;
+        const locked scope(level(by, why), false);
+        return can_fit(by, why, why.requested) && !detail::charge_request::is_inside_listener(scope.tree);
+    }
+    static bool is_at_limit(const account& by, const charge_status& why) noexcept {
+        return why.outcome == charge_outcome::over_limit && (why.by == refuser::account || is_arena(why)) &&
+               detail::calls_of_this_thread == nullptr && by.is_open();
+    }
+    // An arena knows no accounts: its pages are waited for at the root, where the refunds of its other tenants arrive.
+    static const account& level(const account& by, const charge_status& why) noexcept {
+        return is_arena(why) ? by.root() : *why.at;
+    }
+
+    // Whether one must be granted before a request of `by`.
+    static bool is_due_before(const account& by) noexcept {
+        if (ALLOT_LIKELY(by.tree().waiters.empty())) return false;
+        const locked scope(by, false);
+        return scope.tree.waiters.is_due_before(&by, levels{});
+    }
+
+    waiting_request(const account& by, const charge_status& why, const wait_limit& wait, std::uint64_t end,
+                    bool charges_others) noexcept
+        : by_(by), in_(level(by, why).root()), judged_(in_.judged_thread()),
+          task_(judged_ != nullptr ? judged_->memory_of_task() : nullptr), cancelled_{wait.end, spot()}, end_(end) {
+        w_.by = &limited(by, why);
+        w_.judged = judged_;
+        w_.spot = &spot();
+        w_.charges_others = charges_others;
+        {
+            const locked scope(in_);
+            tries_ = !scope.tree.waiters.is_due_before(w_.by, levels{});
+            scope.tree.waiters.add(w_);
+            scope.tree.acts_at_unlock = true;
+            scope.tree.recall_credit(in_);
+        }
+        if (&by_.root() != &in_) {
+            const locked scope(by_.root(), false);
+            scope.tree.watches.add(closed_);
+        }
+        full_fence(); // a refund that is deferred meanwhile sees the waiter, or the request sees the refund
+        widen(level(by_, why));
+    }
+    waiting_request(const waiting_request&) = delete;
+    waiting_request& operator=(const waiting_request&) = delete;
+    ~waiting_request() {
+        {
+            const locked scope(in_);
+            scope.tree.waiters.remove(w_);
+            if (verdict_ == verdict::roll_back && scope.tree.judged.by->sees_frees())
+                scope.tree.acts_at_unlock = scope.tree.reports_frees = true;
+        }
+        if (&by_.root() != &in_) {
+            const locked scope(by_.root(), false);
+            scope.tree.watches.remove(closed_);
+        }
+        levels::of(w_.widest).settle_waits();
+        if (judged_ != nullptr && !granted_) is_ended(verdict_) ? judged_->accept() : judged_->give_up();
+    }
+
+    // Whether the request is to be made now. False: another is first.
+    bool tries() const noexcept { return tries_; }
+    bool is_in_tree_of(const charge_status& why) const noexcept { return &level(by_, why).root() == &in_; }
+    // With what the try returned, too.
+    bool can_ever_fit(const charge_status& why) noexcept {
+        {
+            const locked scope(in_, false);
+            if (can_fit(level(by_, why), why, detail::sum_or_max(why.requested, w_.undone_at(why.at)))) return true;
+        }
+        if (judged_ != nullptr && !is_ended(verdict_))
+            verdict_ = judged_->never_fits(in_.tree().judged.kind, why.requested);
+        return false;
+    }
+    template <class Request> bool make(Request request, const charge_status& why) noexcept {
+        if (judged_ != nullptr && is_ended(judged_->announce(in_.tree().judged.kind, why.requested))) return false;
+        w_.undone = {};
+        detail::trying_of_this_thread = &w_;
+        granted_ = request();
+        detail::trying_of_this_thread = nullptr;
+        if (granted_ && judged_ != nullptr) judged_->granted();
+        return granted_;
+    }
+    // How the arbiter ended the request; try_again: it did not.
+    verdict ended_by() const noexcept { return verdict_; }
+    bool is_cancelled() const noexcept { return cancelled_.is_cancelled(); }
+    // Sleeps, unless memory may be free now. True: the request may be made again. False: the time has come, or the wait
+    // was cancelled.
+    bool sleep(const charge_status& why) noexcept {
+        if (is_ended(verdict_)) return false;
+        if (tries_ && widen(level(by_, why))) return true;
+        if (is_over_ || is_cancelled()) return false;
+        {
+            const locked scope(in_);
+            w_.by = &limited(by_, why);
+            w_.at = &level(by_, why);
+            w_.for_arena = is_arena(why);
+            w_.bytes = why.requested;
+            w_.also = {why.at, w_.undone_at(why.at)};
+            w_.own = task_ != nullptr && levels::is_below(w_.at, task_);
+            scope.tree.waiters.sleep(w_);
+        } // may wake it
+        std::uint32_t signals = 0;
+        do signals = sleep_once();
+        while (sleeps_on(signals));
+        {
+            const locked scope(in_);
+            tries_ = std::exchange(w_.trying, true);
+        }
+        while (tries_ && (signals & detail::waiter::try_again) == 0)
+            signals |= spot().wait_until(sys::parking::never); // it is being sent, and must not come to a later waiter
+        if (judged_ != nullptr) {
+            const verdict now = judged_->look();
+            if (is_ended(now)) return false;
+            tries_ = tries_ || now == verdict::try_again;
+        }
+        is_over_ = sys::parking::is_past(end_); // though more may be announced
+        return tries_ && !is_cancelled();
+    }
+
+  private:
+    // The lowest account whose limits a request must fit that one refused: a buffer's memory may be charged elsewhere.
+    static const account& limited(const account& by, const charge_status& why) noexcept {
+        return levels::is_below(&by, &level(by, why)) ? by : *why.at;
+    }
+    static bool is_arena(const charge_status& why) noexcept { return why.by == refuser::arena; }
+    static bool can_fit(const account& by, const charge_status& why, std::size_t bytes) noexcept {
+        return is_arena(why) ? bytes <= why.limit : limited(by, why).can_ever_fit(bytes);
+    }
+    // Has caches emptied, and kept empty, of all objects below an account that refuses. True: so memory may be free
+    // now. False: done before.
+    bool widen(const account& at) noexcept {
+        {
+            const locked scope(in_);
+            if (w_.widest != nullptr && levels::is_below(&at, w_.widest)) return false;
+            w_.widest = &at;
+        }
+        at.settle_waits();
+        return true;
+    }
+
+    sys::parking& spot() noexcept { return judged_ != nullptr ? judged_->spot : w_.own_spot; }
+    // Whether the arbiter ends the request.
+    bool is_ended(verdict v) noexcept { return (verdict_ = v) > verdict::try_again; }
+    std::uint32_t sleep_once() noexcept {
+        if (judged_ != nullptr && judged_->look() != verdict::sleep) return detail::judged_thread::decided;
+        const std::uint64_t overdue = judged_ != nullptr ? judged_->overdue_at() : sys::parking::never;
+        const std::uint32_t signals = spot().wait_until(overdue < end_ ? overdue : end_);
+        if (signals != 0 || overdue >= end_) return signals;
+        judged_->overdue();
+        return detail::judged_thread::decided;
+    }
+    // Whether these signals end no wait: another account was closed, or an arbiter's came late.
+    bool sleeps_on(std::uint32_t signals) const noexcept {
+        if ((signals & detail::waiter::try_again) != 0 || is_cancelled()) return false;
+        if ((signals & detail::judged_thread::decided) != 0 && judged_->look() != verdict::sleep) return false;
+        return signals != 0 && ((signals & detail::closing_watch::closed) == 0 || by_.is_open());
+    }
+
+    const account& by_;
+    account& in_; // the root
+    detail::judged_thread* const judged_;
+    const account* const task_; // what the thread's task holds is charged there; null: not known
+    detail::waiter w_;
+    detail::closing_watch closed_{spot()}; // of by_, if that is in another tree
+    const cancellation::sleeper cancelled_;
+    const std::uint64_t end_;
+    bool tries_ = false, is_over_ = false, granted_ = false;
+    verdict verdict_ = verdict::try_again;
+};
+
+inline bool account::is_waited_for() const noexcept {
+    if (tree().waiters.empty()) return false;
+    const locked scope(*this, false);
+    return scope.tree.waiters.any_above(this, levels{});
+}
+ALLOT_COLD inline void account::announce_unused() noexcept {
+    const locked scope(*this, false);
+    scope.tree.waiters.announce(this, levels{}, detail::undoing::now());
+} // may wake one
+inline std::uint32_t account::count_sleeping() const noexcept { return tree().waiters.sleeping_below(this, levels{}); }
+template <class Request>
+ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Request request,
+                                  bool charges_others) noexcept {
+    const std::uint64_t end = wait.deadline();
+    if (is_ended_at_once(why, true)) return false;
+    bool waits = true;
+    while (waits && waiting_request::is_possible(*this, why)) {
+        waiting_request here{*this, why, wait, end, charges_others};
+        bool granted = here.tries() && here.make(request, why);
+        while (!granted && waits && waiting_request::is_possible(*this, why) && here.is_in_tree_of(why)) {
+            waits = here.can_ever_fit(why) && here.sleep(why);
+            granted = waits && here.make(request, why);
+        }
+        if (granted) return true;
+        if (ended_by(why, here.ended_by())) return false;
+        if (here.is_cancelled()) why.outcome = charge_outcome::cancelled;
+    }
+    if (waits && is_ended_at_once(why, false)) return false; // made again, it needs more than the limit
+    if (why.outcome == charge_outcome::over_limit && !is_open()) why = why_closed(why.requested);
+    return false;
+}
+// Whether the arbiter ends the request before its wait. One that can never fit is split.
+inline bool account::is_ended_at_once(charge_status& why, bool first) const noexcept {
+    const account& at = why.at != nullptr ? *why.at : *this;
+    detail::judged_thread* const mine = at.judged_thread();
+    if (mine == nullptr) return false;
+    if (why.outcome == charge_outcome::vetoed)
+        if (const charge_outcome as = mine->take_injected(); as != charge_outcome::fits) return why.outcome = as, true;
+    if (!waiting_request::is_at_limit(*this, why)) return false;
+    verdict v = mine->begin(first);
+    if (v <= verdict::try_again && !waiting_request::is_possible(*this, why))
+        v = mine->never_fits(why.at->tree().judged.kind, why.requested);
+    if (v > verdict::try_again) mine->accept();
+    return ended_by(why, v);
+}
+inline bool account::ended_by(charge_status& why, verdict v) noexcept {
+    if (v == verdict::roll_back) why.outcome = charge_outcome::rolled_back;
+    if (v == verdict::split) why.outcome = charge_outcome::split;
+    if (v == verdict::removed) why.outcome = charge_outcome::removed;
+    return v > verdict::try_again;
+}
+inline detail::judged_thread* account::judged_thread() const noexcept {
+    detail::judge* const by = tree().judged.by;
+    return by != nullptr ? by->this_thread() : nullptr;
+}
+// A refused charge waits on a thread that the arbiter knows; else it raises.
+ALLOT_COLD inline charge_status account::charge_judged(std::size_t bytes, charge_status s) {
+    if (is_judged() && wait_for(s, forever, [&] { return (s = try_charge(bytes)).charged(); })) return s;
+    raise_verdict(s);
+    raise_refused(s);
+}
+inline void account::write_tasks(text_writer& out) const noexcept {
+    if (const detail::judge* const by = tree().judged.by) by->write_tasks(out);
+}
+inline void account::raise_verdict(const charge_status& why) const { detail::raise_verdict(why, tree().judged.kind); }
+inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
+    const auto request = [&](charge_status& s) { return (s = try_charge(bytes)).charged(); };
+    charge_status s;
+    if (!waiting_request::is_due_before(*this)) {
+        if (request(s)) return s;
+    } else {
+        s = status(charge_outcome::over_limit, bytes, used(), limit());
+    }
+    wait_for(s, wait, [&] { return request(s); });
+    return s;
+}
+
+} // namespace allot::inline ALLOT_ABI

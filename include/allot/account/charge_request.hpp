@@ -1,0 +1,79 @@
+// Retries of one request that a limit refuses, under the tree's lock.
+//
+// First the leaves below the limiting level return their credit. Then a request that only held bytes prevent waits
+// until these are confirmed or cancelled; a new request that holds bytes lets waiting requests pass.
+// Invariant: a request counts at most once in `waiting`. Cost: on the stack. Threads: requires the tree's lock.
+#pragma once
+
+#include <allot/account/account_status.hpp>
+#include <allot/account/account_tree.hpp>
+#include <allot/account/tree_node.hpp>
+#include <allot/config.hpp>
+#include <allot/sys/thread.hpp>
+
+#include <cstdint>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+enum class charge_mode : std::uint8_t { checked, forced, held };
+
+class charge_request {
+  public:
+    charge_request(account_tree& tree, charge_mode mode) noexcept : tree_(tree), mode_(mode) {}
+    charge_request(const charge_request&) = delete;
+    charge_request& operator=(const charge_request&) = delete;
+    ~charge_request() { tree_.waiting -= waits_; }
+
+    // Lets requests that wait for held bytes go first. Not inside a listener, since they may wait for its thread.
+    void let_waiting_pass() noexcept {
+        if (!is_inside_listener(tree_))
+            while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
+    }
+    // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
+    // checked.
+    ALLOT_ALWAYS_INLINE bool retry(tree_node::limit_check& found) noexcept {
+        return ALLOT_UNLIKELY(!found.fitted()) && should_retry(found);
+    }
+    // Has leaves below the limiting level return credit. False: none of them has any. The lock is released between some
+    // leaves and more, as long as others do not take as much meanwhile.
+    bool recall(tree_node& limiting) noexcept {
+        const account_tree::recalled r = tree_.recall_some(limiting);
+        if (r.more && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
+        return r.bytes != 0 || r.more;
+    }
+    static bool is_inside_listener(const account_tree& tree) noexcept {
+        return tree.listeners.is_inside_listener(sys::thread_token());
+    }
+
+  private:
+    ALLOT_NOINLINE bool should_retry(tree_node::limit_check& found) noexcept {
+        if (recall(*found.at)) return true;
+        if (mode_ == charge_mode::forced) {
+            if (found.outcome == charge_outcome::over_limit && !found.overflows) found.outcome = charge_outcome::forced;
+        } else if (found.only_held_bytes_prevent() && wait()) {
+            return true;
+        }
+        if (!found.charged() && mode_ != charge_mode::checked) found.at->totals().count_refusal();
+        return false;
+    }
+    // Releases the lock for a moment, for the thread that holds bytes. False inside a listener: that thread may be this
+    // one.
+    bool wait() noexcept {
+        if (is_inside_listener(tree_)) return false;
+        if (!std::exchange(waits_, true)) ++tree_.waiting;
+        tree_.lock.unlock_and_relock();
+        return true;
+    }
+
+    static constexpr unsigned max_pauses = 1000;
+
+    account_tree& tree_;
+    const charge_mode mode_;
+    bool waits_ = false;
+    unsigned pauses_ = 0;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

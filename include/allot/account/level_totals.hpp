@@ -1,0 +1,129 @@
+// The numbers of one level in a tree of accounts.
+//
+//     total           own grant + subtree charges of the children     what the limit bounds
+//     subtree charge  max(total, reserved)                            what the level counts at its parent
+//     held            part of total that is not confirmed yet         confirmed = total - held
+//
+// Invariant: held <= total; reserved >= the constructor's reservation; peak = the highest noted confirmed() less credit.
+// Cost: 72 bytes. Threads: the holder of the tree's lock, unless a function says otherwise.
+#pragma once
+
+#include <allot/account/account_status.hpp>
+#include <allot/config.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+namespace detail {
+
+class level_totals {
+  public:
+    // Change of a total or a subtree charge in bytes, and the confirmed part of it.
+    struct change {
+        std::ptrdiff_t all, confirmed;
+    };
+
+    level_totals(std::size_t limit, std::size_t grace) noexcept : limit_(limit), grace_(grace) {}
+
+    std::size_t limit() const noexcept { return limit_.load(std::memory_order_relaxed); } // any thread
+    void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
+    void set_grace(std::size_t bytes) noexcept { grace_ = bytes; }
+
+    std::size_t total() const noexcept { return total_; }
+    std::size_t held() const noexcept { return held_; }
+    std::size_t confirmed() const noexcept { return total_ - held_; }
+    std::size_t reserved() const noexcept { return reserved_; }
+    std::size_t reserved_at_start() const noexcept { return reserved_at_start_; }
+    std::size_t subtree_charge() const noexcept { return at_least_reserved(total_); }
+    std::size_t confirmed_subtree_charge() const noexcept { return at_least_reserved(confirmed()); }
+    // The subtree charge if the total had `more` bytes more; 0 - n for n fewer.
+    std::size_t subtree_charge_with(std::size_t more) const noexcept { return at_least_reserved(total_ + more); }
+
+    // ---- check
+
+    struct check_result {
+        charge_outcome outcome;
+        bool overflows; // the sum exceeds max_charged: refused even by force
+    };
+    // Checks whether the total may grow by `more`.
+    check_result check(std::size_t more) const noexcept {
+        if (total_ > max_charged || more > max_charged - total_) return {charge_outcome::over_limit, true};
+        const std::size_t limit = this->limit();
+        if (ALLOT_LIKELY(total_ + more <= limit)) return {charge_outcome::fits, false};
+        const bool lenient = total_ + more - limit <= grace_;
+        return {lenient ? charge_outcome::in_grace : charge_outcome::over_limit, false};
+    }
+    // Whether the bytes alone would be granted.
+    bool can_ever_fit(std::size_t bytes) const noexcept {
+        return bytes <= max_charged && (bytes <= limit() || bytes - limit() <= grace_);
+    }
+    // True: the total could grow by `more` without the held bytes.
+    bool only_held_bytes_prevent(std::size_t more) const noexcept {
+        return held_ != 0 && confirmed() + more <= limit();
+    }
+
+    // ---- commit: each returns the change of the subtree charge
+
+    change add(change by) noexcept {
+        const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
+        total_ += static_cast<std::size_t>(by.all);
+        held_ += static_cast<std::size_t>(by.all - by.confirmed);
+        return since(was, was_confirmed);
+    }
+    change reserve(std::size_t bytes) noexcept {
+        const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
+        reserved_ = bytes;
+        return since(was, was_confirmed);
+    }
+    change reserve_at_start(std::size_t bytes) noexcept { return reserved_at_start_ = bytes, reserve(bytes); }
+    change release_reservation() noexcept { return reserve(reserved_at_start_); }
+    change end() noexcept {
+        const std::size_t was = subtree_charge(), was_confirmed = confirmed_subtree_charge();
+        total_ = held_ = reserved_ = reserved_at_start_ = 0;
+        return since(was, was_confirmed);
+    }
+
+    // ---- statistics
+
+    // Notes a peak. `low_water`: the lowest credit since the total last changed.
+    void note_peak(std::size_t low_water) const noexcept {
+        if (const std::size_t all = confirmed(); all > low_water && all - low_water > peak_) peak_ = all - low_water;
+    }
+    std::size_t peak(std::size_t low_water) const noexcept { return note_peak(low_water), peak_; }
+    void count_refusal() const noexcept { ++refused_; }
+    void count_beyond() noexcept { ++beyond_; }
+    // Without what the credit and the tree's shape add.
+    account_stats stats() const noexcept {
+        account_stats f;
+        f.subtree_charge = subtree_charge();
+        f.limit = limit();
+        f.grace = grace_;
+        f.reservation = reserved_;
+        f.refused = refused_;
+        f.beyond = beyond_;
+        return f;
+    }
+    bool valid() const noexcept { return held_ <= total_ && reserved_ >= reserved_at_start_; }
+
+  private:
+    std::size_t at_least_reserved(std::size_t total) const noexcept { return total > reserved_ ? total : reserved_; }
+    change since(std::size_t was, std::size_t was_confirmed) const noexcept {
+        return {static_cast<std::ptrdiff_t>(subtree_charge() - was),
+                static_cast<std::ptrdiff_t>(confirmed_subtree_charge() - was_confirmed)};
+    }
+
+    std::size_t total_ = 0;
+    std::size_t held_ = 0;
+    std::size_t reserved_ = 0;
+    std::size_t reserved_at_start_ = 0; // by the constructor
+    mutable std::size_t peak_ = 0;
+    std::atomic<std::size_t> limit_;
+    std::size_t grace_;
+    mutable std::uint64_t refused_ = 0;
+    std::uint64_t beyond_ = 0;
+};
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI

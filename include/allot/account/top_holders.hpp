@@ -1,0 +1,157 @@
+// The accounts of a tree that hold the most memory, for out-of-memory reports.
+//
+// Invariant: at most eight are kept, the largest first; their names are copied, since an account may end after its
+// visit. Allocates nothing. Complexity: O(accounts). Threads: any that is not inside a visit of the same tree.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/config.hpp>
+#include <allot/core/charge_status.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/text.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+/// Collects accounts, and writes one line for each of the eight largest.
+class top_holders {
+  public:
+    void add(const account_stats& f) noexcept {
+        if (f.own == 0 && f.reservation == 0 && f.credit == 0) return;
+        ++all_;
+        std::size_t at = n_ < kept_.size() ? n_++ : kept_.size();
+        const std::size_t bytes = weight(f);
+        for (; at > 0 && weight(kept_[at - 1].stats) < bytes; --at)
+            if (at < kept_.size()) kept_[at] = kept_[at - 1];
+        if (at == kept_.size()) return;
+        kept_[at].stats = f;
+        text_writer{kept_[at].name}.put(f.name);
+    }
+    void write(text_writer& out) const noexcept {
+        for (std::size_t i = 0; i != n_; ++i) {
+            const account_stats& f = kept_[i].stats;
+            out.put("    ").put(static_cast<const char*>(kept_[i].name)).put(": ").bytes(f.own).put(" charged");
+            if (f.credit != 0) out.put(", ").bytes(f.credit).put(" credit");
+            if (f.reservation != 0) out.put(", ").bytes(f.reservation).put(" reserved");
+            out.put(", peak ").bytes(f.peak);
+            if (f.limit != SIZE_MAX) out.put(", limit ").bytes(f.limit);
+            out.newline();
+        }
+        if (all_ > n_) out.put("    and ").number(all_ - n_).put(" more accounts").newline();
+    }
+    std::size_t size() const noexcept { return n_; }
+    const account_stats& operator[](std::size_t i) const noexcept { return kept_[i].stats; }
+
+  private:
+    // Bytes that become free when the account ends: its own charges, or its reservation if that is larger.
+    static std::size_t weight(const account_stats& f) noexcept {
+        const std::size_t held = f.own + f.credit;
+        return f.children == 0 && f.reservation > held ? f.reservation : held;
+    }
+    struct entry {
+        account_stats stats;
+        char name[48];
+    };
+    std::array<entry, 8> kept_{};
+    std::size_t n_ = 0, all_ = 0;
+};
+
+namespace detail {
+
+// For the account `at` of a tree and those below it. False, and nothing, if it has ended.
+inline bool write_holders(text_writer& out, const account& root, const account* at) noexcept {
+    top_holders top;
+    account_stats whole;
+    char name[48] = "";
+    bool inside = false, found = false;
+    root.visit([&](const account_stats& f, const account& a) { // parents before their children
+        if (&a == at) {
+            found = inside = true;
+            whole = f;
+            text_writer{name}.put(f.name);
+        } else if (inside && f.depth <= whole.depth) inside = false;
+        if (inside) top.add(f);
+    });
+    if (!found) return false;
+    out.put("  accounts of ").put(static_cast<const char*>(name)).put(": ").bytes(whole.used).put(" used of ");
+    if (whole.limit == SIZE_MAX) out.put("no limit");
+    else out.bytes(whole.limit);
+    out.put(", peak ").bytes(whole.peak);
+    out.put(top.size() != 0 ? "; largest holders:" : "; no account holds bytes").newline();
+    top.write(out);
+    return true;
+}
+// The reclaimers that were called for the account: up to eight reclaimers, and all idle memory in one line.
+inline void write_reclaimers(text_writer& out, const account& at) noexcept {
+    struct given {
+        std::size_t objects = 0, calls = 0, freed = 0, nanoseconds = 0;
+    } idle, others;
+    const auto write = [&out](std::size_t calls, std::size_t freed, std::uint64_t nanoseconds) {
+        out.number(calls).put(calls == 1 ? " call freed " : " calls freed ").bytes(freed);
+        out.put(" in ").number(nanoseconds / 1000).put(" us");
+    };
+    out.put("  asked to free memory:").newline();
+    at.visit_reclaimers([&](const reclaimer& r) {
+        const bool is_idle = r.cost() == reclaimer::idle;
+        given& all = is_idle ? idle : others;
+        ++all.objects, all.calls += r.calls(), all.freed += r.freed(), all.nanoseconds += r.nanoseconds();
+        if (is_idle || others.objects > 8) return;
+        out.put("    ").brief(r.name()).put(", cost ").number(r.cost()).put(": ");
+        write(r.calls(), r.freed(), r.nanoseconds());
+        const std::size_t more = r.reclaimable();
+        if (more != SIZE_MAX) out.put(", ").bytes(more).put(" reclaimable");
+        out.newline();
+    });
+    if (others.objects > 8) out.put("    and ").number(others.objects - 8).put(" more reclaimers").newline();
+    out.put("    unused memory of ").number(idle.objects).put(idle.objects == 1 ? " object: " : " objects: ");
+    write(idle.calls, idle.freed, idle.nanoseconds);
+    out.newline();
+}
+
+} // namespace detail
+
+/// Writes "accounts of root: .. used of .., peak ..; largest holders:", then one line for each of them, or "; no
+/// account holds bytes"; then the tasks of its arbiter.
+inline void write_top_holders(text_writer& out, const account& root) noexcept {
+    detail::write_holders(out, root, &root);
+    root.write_tasks(out);
+}
+/// The same for the account that refused a request and those below it, unless it is the root; and what was asked to
+/// free memory there, with all calls so far. Nothing where no account refused.
+inline void write_top_holders(text_writer& out, const account& root, const charge_status& why) noexcept {
+    const bool lives = why.at == &root || (why.at != nullptr && detail::write_holders(out, root, why.at));
+    if (lives && why.outcome == charge_outcome::over_limit) detail::write_reclaimers(out, *why.at);
+}
+
+[[noreturn]] ALLOT_COLD inline void account::raise_refused(const charge_status& s) const {
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(": ");
+    write(text, s);
+    raise(out_of_memory(
+        text.view(),
+        [&](text_writer& out) {
+            out.put("out of memory: ").bytes(s.requested).put(" for account ").put(name()).put(" refused: ");
+            write(out, s);
+            out.newline();
+            write_top_holders(out, root(), s);
+            write_top_holders(out, root());
+        },
+        s));
+}
+
+[[noreturn]] ALLOT_COLD inline void account::raise_not_opened() const {
+    charge_status why = refusal_;
+    const bool own_step = why.outcome == charge_outcome::misused && why.at == this;
+    if (why.at == this) why.at = nullptr; // it ends with the exception
+    if (!own_step) raise_refused(why);
+    char line[out_of_memory::line_bytes];
+    text_writer text{line};
+    text.put("allot: the credit step of account ").put(name()).put(" is ").bytes(refusal_.requested);
+    text.put("; pass at most ").bytes(refusal_.limit);
+    raise(out_of_memory(text.view(), [&](text_writer& out) { out.put(text.view()).newline(); }, why));
+}
+
+} // namespace allot::inline ALLOT_ABI

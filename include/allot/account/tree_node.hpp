@@ -1,0 +1,365 @@
+// One account's place in its tree, and the requests' two phases: check every level, then change every level.
+//
+//     check_levels()   from the account up to the root: changes nothing, finds the level that limits the request
+//     grant()          from the account up to the root: adds the bytes
+//
+// Both run under one hold of the tree's lock. So no other request, and no peak, ever sees a request that failed.
+// Invariant: total = granted + the subtree charges of the children. Complexity: O(depth) per climb. Cost: 200 bytes.
+// Threads: the holder of the tree's lock, unless a function says otherwise; a change of shape also requires the mutex.
+#pragma once
+
+#include <allot/account/account_listener.hpp>
+#include <allot/account/account_status.hpp>
+#include <allot/account/leaf_credit.hpp>
+#include <allot/account/level_totals.hpp>
+#include <allot/config.hpp>
+#include <allot/core/error.hpp>
+#include <allot/core/intrusive_list.hpp>
+#include <allot/sync/mpsc_stack.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace allot::inline ALLOT_ABI {
+
+class account;
+
+namespace detail {
+
+class tree_node {
+  public:
+    using change = level_totals::change;
+    // The result of check_levels(): the level that limits a request, if any.
+    struct limit_check {
+        charge_outcome outcome = charge_outcome::fits;
+        bool overflows = false;
+        tree_node* at = nullptr;
+        std::size_t used = 0, limit = 0; // of `at`, before the request
+        std::size_t more = 0;            // bytes that `at` refuses
+
+        bool fitted() const noexcept { return outcome == charge_outcome::fits; }
+        bool charged() const noexcept { return is_charged(outcome); }
+        // True: the request would fit without the held bytes.
+        bool only_held_bytes_prevent() const noexcept {
+            return !overflows && at->totals_.only_held_bytes_prevent(more);
+        }
+        // For reservations, which grace does not cover.
+        void without_grace() noexcept {
+            if (outcome == charge_outcome::in_grace) outcome = charge_outcome::over_limit;
+        }
+    };
+
+    tree_node(const char* name, account& root, tree_node* parent, std::size_t limit, std::size_t grace,
+              std::size_t step, bool one_thread) noexcept
+        : credit_(step, one_thread), totals_(limit, grace), root_(&root), parent_(parent), name_(name),
+          detached_(parent != nullptr) {}
+    tree_node(const tree_node&) = delete;
+    tree_node& operator=(const tree_node&) = delete;
+
+    // Any thread.
+    const char* name() const noexcept { return name_; }
+    account& root() const noexcept { return *root_; }
+    leaf_credit& credit() noexcept { return credit_; }
+    const leaf_credit& credit() const noexcept { return credit_; }
+    level_totals& totals() noexcept { return totals_; }
+    const level_totals& totals() const noexcept { return totals_; }
+
+    // ---- statistics ------------------------------------------------------------------------------------------
+
+    tree_node* parent() const noexcept { return parent_; }
+    std::uint32_t depth() const noexcept { return depth_; }
+    std::size_t used() const noexcept { return totals_.total() - credit_.unused(); }
+    std::size_t peak() const noexcept { return totals_.peak(credit_.word().low_water()); }
+    std::size_t headroom() const noexcept;
+    account_stats stats() const noexcept;
+    // Own bytes that are confirmed: without those of children.
+    std::size_t confirmed_own() const noexcept;
+
+    bool is_below(const tree_node& other) const noexcept;        // or equal
+    tree_node& common_ancestor(const tree_node& other) noexcept; // the lowest
+    bool has_children() const noexcept { return !below_.empty(); }
+    // The first node from here upwards whose limit is exceeded; null if none.
+    static const tree_node* first_over_limit(const tree_node* from) noexcept;
+    bool exceeds_limit() const noexcept { return used() > totals_.limit(); }
+    // Whether a leaf may have credit: no listener and no exceeded limit, here and above.
+    bool may_hold_credit() const noexcept;
+
+    // ---- check -----------------------------------------------------------------------------------------------
+
+    // Checks whether the total of `from` may grow by `more`, and the levels above accordingly, up to and without `end`.
+    static limit_check check_levels(tree_node* from, std::size_t more, const tree_node* end = nullptr) noexcept;
+    // Whether the bytes alone would be granted here and above.
+    bool can_ever_fit(std::size_t bytes) const noexcept {
+        const tree_node* n = this;
+        while (n != nullptr && n->totals_.can_ever_fit(bytes)) n = n->parent_;
+        return n == nullptr;
+    }
+    // By how much the subtree charge at `end` would change if this node's own bytes grew (`more`) or shrank by `bytes`.
+    std::size_t subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept;
+
+    // ---- commit ----------------------------------------------------------------------------------------------
+
+    // Grows the grant by `more` on every level, and charges or holds `bytes` of it. False: a charge or refund changed
+    // the credit meanwhile, so nothing is granted.
+    bool grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept;
+    // Takes charged bytes off every level. More than was charged is reported, and only what was charged is taken off.
+    void refund(std::size_t bytes) noexcept;
+    // Takes unused credit off every level: all of it, or what exceeds whole steps. Returns bytes.
+    std::size_t take_back(bool all, bool open) noexcept;
+    // Takes all of it, and closes the credit until the account is granted more; with one_thread its thread's next
+    // request does it. Returns bytes.
+    std::size_t close_credit() noexcept {
+        if (!credit_.one_thread()) return take_back(true, false);
+        unlist_credit();
+        credit_.recall();
+        return 0;
+    }
+    // The first node at and below this one that may have credit; null if none. Complexity: O(depth).
+    tree_node* first_with_credit() noexcept {
+        tree_node* n = this;
+        while (n != nullptr && !n->listed_) n = n->creditors_.first();
+        return n;
+    }
+    // After a refund: keeps whole steps in an open credit, nothing in a closed one.
+    void settle() noexcept {
+        if (const credit_word w = credit_.word(); w.credit() != 0) take_back(!w.open(), w.open());
+    }
+    void confirm(std::size_t bytes) noexcept; // held bytes are in use
+    void cancel(std::size_t bytes) noexcept;  // held bytes are refunded
+    void reserve(std::size_t bytes) noexcept { climb(parent_, totals_.reserve(bytes)); }
+    void release_reservation() noexcept { climb(parent_, totals_.release_reservation()); }
+    // Changes own bytes, on every level below `end`; returns the change for `end`.
+    change move_own(std::ptrdiff_t by, const tree_node& end) noexcept;
+    // Adds a change of a child's subtree charge to each level, up to and without `end`; returns the change for `end`.
+    static change climb(tree_node* from, change by, const tree_node* end = nullptr) noexcept;
+
+    // ---- shape: also requires the tree's mutex ---------------------------------------------------------------
+
+    // Requires a parent with headroom for the reservation.
+    void attach(std::size_t reservation) noexcept;
+    // Returns the subtree charge to the parent, which gets the children. Requires a parent, and that no account from
+    // here downwards can have credit any more.
+    void detach() noexcept;
+    // Visits this node and all below, parents first. Does not require the lock.
+    template <class Visit> void walk(Visit visit) const { walk_from(*this, visit); }
+    template <class Visit> void walk(Visit visit) { walk_from(*this, visit); }
+    template <class Visit> void each_child(Visit visit) const {
+        for (const tree_node* c = below_.first(); c != nullptr; c = below_.after(*c)) visit(*c);
+    }
+    // Checks the numbers and links of this node and all below.
+    bool valid() const noexcept;
+
+  private:
+    friend class tree_lock;         // deferred refunds
+    friend class listener_dispatch; // listeners
+
+    bool leads_to_credit() const noexcept { return listed_ || !creditors_.empty(); }
+    void list_credit() noexcept;
+    void unlist_credit() noexcept;
+    std::size_t begin_change() noexcept;
+    std::size_t at_most_held(std::size_t bytes) const noexcept;
+    template <class Node, class Visit> static void walk_from(Node& top, Visit& visit) {
+        for (Node* n = &top; n != nullptr;) {
+            visit(*n);
+            if (Node* const child = n->below_.first()) n = child;
+            else n = next_after(n, top);
+        }
+    }
+    // The node that a walk of `top` visits after all below `n`; null if none.
+    static tree_node* next_after(const tree_node* n, const tree_node& top) noexcept {
+        for (; n != &top; n = n->parent_)
+            if (tree_node* const next = n->parent_->below_.after(*n)) return next;
+        return nullptr;
+    }
+    void decrement_depths() noexcept;
+    void report_over_refunded() const noexcept {
+        if (!detached_) report_misuse({.kind = misuse::over_refunded, .heap = name_}); // else close() has reported it
+    }
+
+    ALLOT_NO_UNIQUE_ADDRESS leaf_credit credit_;
+    std::uint32_t depth_ = 0;
+    level_totals totals_;
+    account* const root_;
+    tree_node* parent_;
+    account_listener::list listeners_;
+    std::atomic<tree_node*> next_deferred_{nullptr}; // in the lock's list
+    list_hook<tree_node> creditor_;                  // in the parent's creditors_, if it leads to credit
+
+    const char* name_;
+    list_hook<tree_node> sibling_;
+    intrusive_list<tree_node, &tree_node::sibling_> below_;
+    intrusive_list<tree_node, &tree_node::creditor_> creditors_; // of below_: those that lead to credit
+    std::uint32_t children_ = 0;
+    std::atomic<bool> has_deferred_{false};
+    bool listed_ = false; // may have credit: from a grant until it is closed
+    bool detached_;       // not, or no longer, a child of its parent: late refunds are ignored
+
+  public:
+    using deferred_nodes = mpsc_stack<tree_node, &tree_node::next_deferred_>;
+};
+
+// ---- statistics --------------------------------------------------------------------------------------------------
+
+inline bool tree_node::is_below(const tree_node& other) const noexcept {
+    const tree_node* n = this;
+    while (n->depth_ > other.depth_) n = n->parent_;
+    return n == &other;
+}
+inline tree_node& tree_node::common_ancestor(const tree_node& other) noexcept {
+    tree_node* n = this;
+    while (!other.is_below(*n)) n = n->parent_;
+    return *n;
+}
+inline const tree_node* tree_node::first_over_limit(const tree_node* n) noexcept {
+    while (n != nullptr && !n->exceeds_limit()) n = n->parent_;
+    return n;
+}
+inline bool tree_node::may_hold_credit() const noexcept {
+    for (const tree_node* n = this; n != nullptr; n = n->parent_)
+        if (!n->listeners_.empty() || n->exceeds_limit()) return false;
+    return true;
+}
+inline std::size_t tree_node::headroom() const noexcept {
+    std::size_t most = max_charged, unused = 0; // of reservations below `n`: a charge within them does not climb
+    for (const tree_node* n = this; n != nullptr; n = n->parent_) {
+        const level_totals& t = n->totals_;
+        const std::size_t bound = t.limit() < max_charged ? t.limit() : max_charged,
+                          here = bound > t.total() ? bound - t.total() : 0;
+        if (here < most && here + unused < most) most = here + unused;
+        unused += t.subtree_charge() - t.total();
+    }
+    return most + credit_.unused();
+}
+inline std::size_t tree_node::confirmed_own() const noexcept {
+    std::size_t own = totals_.confirmed();
+    each_child([&](const tree_node& c) { own -= c.totals_.confirmed_subtree_charge(); });
+    return own;
+}
+inline account_stats tree_node::stats() const noexcept {
+    account_stats f = totals_.stats();
+    f.peak = peak();
+    f.name = name_;
+    f.used = used();
+    f.own = credit_.charged();
+    f.credit = credit_.unused();
+    f.depth = depth_;
+    f.children = children_;
+    return f;
+}
+
+// ---- check -------------------------------------------------------------------------------------------------------
+
+inline tree_node::limit_check tree_node::check_levels(tree_node* from, std::size_t more,
+                                                      const tree_node* end) noexcept {
+    limit_check found;
+    for (tree_node* n = from; n != end && more != 0; n = n->parent_) {
+        const level_totals::check_result here = n->totals_.check(more);
+        if (ALLOT_UNLIKELY(here.outcome != charge_outcome::fits)) {
+            if (!is_charged(here.outcome))
+                return {here.outcome, here.overflows, n, n->used(), n->totals_.limit(), more};
+            if (found.fitted()) found = {here.outcome, false, n, n->used(), n->totals_.limit(), 0};
+        }
+        more = n->totals_.subtree_charge_with(more) - n->totals_.subtree_charge();
+    }
+    return found;
+}
+inline std::size_t tree_node::subtree_charge_change(const tree_node& end, std::size_t bytes, bool more) const noexcept {
+    for (const tree_node* n = this; n != &end; n = n->parent_) {
+        const std::size_t now = n->totals_.subtree_charge(),
+                          then = n->totals_.subtree_charge_with(more ? bytes : 0 - bytes);
+        bytes = more ? then - now : now - then;
+    }
+    return bytes;
+}
+
+// ---- commit ------------------------------------------------------------------------------------------------------
+
+// Notes the peak before a change. Returns the credit, for note_peak() after it: later refunds deferred into a closed
+// credit do not show in its low water.
+inline std::size_t tree_node::begin_change() noexcept {
+    const credit_word was = credit_.reset_low_water();
+    totals_.note_peak(was.low_water());
+    return was.credit();
+}
+inline tree_node::change tree_node::climb(tree_node* from, change by, const tree_node* end) noexcept {
+    for (tree_node* n = from; n != end && (by.all != 0 || by.confirmed != 0); n = n->parent_) {
+        const std::size_t credit = n->begin_change();
+        by = n->totals_.add(by);
+        n->totals_.note_peak(credit);
+    }
+    return by;
+}
+inline bool tree_node::grant(credit_word from, std::size_t more, std::size_t bytes, bool held, bool open) noexcept {
+    if (!credit_.grow(from, more, bytes, open)) return false;
+    totals_.note_peak(from.low_water());
+    const auto by = static_cast<std::ptrdiff_t>(more);
+    const change above = totals_.add({by, held ? by - static_cast<std::ptrdiff_t>(bytes) : by});
+    totals_.note_peak(from.credit() + more - bytes);
+    climb(parent_, above);
+    if (open) credit_.open(), list_credit();
+    return true;
+}
+inline void tree_node::list_credit() noexcept {
+    bool listed = leads_to_credit();
+    listed_ = true;
+    for (tree_node* n = this; !listed && n->parent_ != nullptr; n = n->parent_) {
+        listed = n->parent_->leads_to_credit();
+        n->parent_->creditors_.add(*n);
+    }
+}
+inline void tree_node::unlist_credit() noexcept {
+    if (!listed_) return;
+    listed_ = false;
+    for (tree_node* n = this; !n->leads_to_credit() && n->parent_ != nullptr; n = n->parent_)
+        n->parent_->creditors_.remove(*n);
+}
+inline void tree_node::refund(std::size_t bytes) noexcept {
+    if (ALLOT_UNLIKELY(bytes > credit_.charged())) {
+        report_over_refunded();
+        bytes = credit_.charged();
+    }
+    begin_change();
+    credit_.shrink(bytes);
+    const auto by = -static_cast<std::ptrdiff_t>(bytes);
+    climb(parent_, totals_.add({by, by}));
+}
+inline std::size_t tree_node::take_back(bool all, bool open) noexcept {
+    if (all && !open) unlist_credit();
+    const leaf_credit::returned r = credit_.take_back(all, open);
+    if (ALLOT_UNLIKELY(r.over_refunded)) report_over_refunded();
+    if (!r.changed) return 0;
+    totals_.note_peak(r.before.low_water());
+    const auto by = -static_cast<std::ptrdiff_t>(r.bytes);
+    climb(parent_, totals_.add({by, by}));
+    return r.bytes;
+}
+// Clamps to what is held, which is 0 after the account's end.
+inline std::size_t tree_node::at_most_held(std::size_t bytes) const noexcept {
+    if (ALLOT_LIKELY(bytes <= totals_.held())) return bytes;
+    report_over_refunded();
+    return totals_.held();
+}
+inline void tree_node::confirm(std::size_t bytes) noexcept {
+    bytes = at_most_held(bytes);
+    const std::size_t credit = begin_change();
+    const change above = totals_.add({0, static_cast<std::ptrdiff_t>(bytes)});
+    totals_.note_peak(credit);
+    climb(parent_, above);
+}
+inline void tree_node::cancel(std::size_t bytes) noexcept {
+    bytes = at_most_held(bytes);
+    begin_change();
+    credit_.shrink(bytes);
+    climb(parent_, totals_.add({-static_cast<std::ptrdiff_t>(bytes), 0}));
+}
+inline tree_node::change tree_node::move_own(std::ptrdiff_t by, const tree_node& end) noexcept {
+    begin_change();
+    credit_.shrink(0 - static_cast<std::size_t>(by));
+    return climb(this, {by, by}, &end);
+}
+
+} // namespace detail
+} // namespace allot::inline ALLOT_ABI
+
+#include <allot/account/tree_node_shape.hpp>

@@ -1,0 +1,161 @@
+// Pages of an arena, charged to a ledger: charge, take, confirm. A failed take never counts in the peak.
+//
+// Invariant: charged bytes = pages held x page size, and never exceed the ledger's limit.
+// Cost: two references; O(1) per call. Threads: any.
+// Source: charge before use, as in Velox's memory pools, 2022.
+#pragma once
+
+#include <allot/config.hpp>
+#include <allot/core/last_refusal.hpp>
+#include <allot/page/arena_base.hpp>
+#include <allot/page/arena_client.hpp>
+#include <allot/page/run_growth.hpp>
+#include <allot/sync/full_fence.hpp>
+#include <allot/watch/event_ring.hpp>
+
+#include <cstddef>
+
+namespace allot::inline ALLOT_ABI {
+
+template <class Ledger> class charged_pages {
+  public:
+    // For callers that do not track pages in transit.
+    struct untracked {
+        static void begin() noexcept {}
+        static void end() noexcept {}
+    };
+
+    static constexpr bool traces =
+        requires(Ledger& ledger) { ledger.recorder().record(watch_event::reclaimed, std::size_t{0}, ""); };
+    static constexpr bool watched = traces || requires(Ledger& ledger) { ledger.recorder().at_peak(); };
+
+    static constexpr bool notifies = requires(Ledger& ledger) { ledger.notify_unused(); };
+
+    charged_pages(arena_base& arena, Ledger& ledger) noexcept : arena_(arena), ledger_(ledger) {}
+
+    arena_base& arena() const noexcept { return arena_; }
+
+    // A run of pages; null, with nothing changed, if the limit or the arena refuses. After each refusal it calls the
+    // next `reclaim`, which returns empty pages of the caller to the arena and returns their number. Then it asks what
+    // others do not use: of the objects below the account that refuses, and, if the limit allows the run but the arena
+    // refuses, of the arena's clients. `move` is in progress on success, else ended.
+    template <class Move, class... Reclaim>
+    std::byte* take(std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
+        return reclaiming(pages, [&] { return try_take(pages, move); }, reclaim...);
+    }
+    // Extends a run to `pages` pages, or takes another one of that size, with the same retries. A run that is extended
+    // by the pages in front of it starts at another address.
+    template <class Move, class... Reclaim>
+    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
+        return reclaiming(pages - run.pages, [&] { return try_grow_or_take(run, pages, move); }, reclaim...);
+    }
+    // Extends a run of `now` pages to `pages` pages in place. False: nothing has changed.
+    template <class Move> bool grow(std::byte* first, std::size_t now, std::size_t pages, Move& move) noexcept {
+        return charged(bytes_of(pages - now), move, [&] { return arena_.grow_up(first, now, pages); });
+    }
+    // Gives a run of pages back to the arena, then refunds it.
+    void give(std::byte* first, std::size_t pages) noexcept {
+        arena_.give(first, pages);
+        refund(pages);
+    }
+    template <class OnRefunded> void give(std::byte* first, std::size_t pages, OnRefunded on_refunded) noexcept {
+        arena_.give(first, pages);
+        refund(pages, on_refunded);
+    }
+    // Refunds pages that returned to the arena. Calls on_refunded() once other threads can take and charge them,
+    // before any listener is called.
+    void refund(std::size_t pages) noexcept { ledger_.refund(bytes_of(pages)); }
+    template <class OnRefunded> void refund(std::size_t pages, OnRefunded on_refunded) noexcept {
+        if constexpr (calls_listeners) {
+            ledger_.refund(bytes_of(pages), on_refunded);
+        } else {
+            ledger_.refund(bytes_of(pages));
+            on_refunded();
+        }
+    }
+    // Call when pages or slots became unused, or may have: requests of the account may wait for them.
+    void notify_unused() noexcept {
+        if constexpr (notifies) full_fence(), ledger_.notify_unused(); // behind the change
+    }
+    // Call once taken pages are in use, with no heap lock held; lets the peak recorder run.
+    void settled() noexcept {
+        if constexpr (requires { ledger_.settled(); }) ledger_.settled();
+    }
+    // Adds an event to the trace; no code in a set without one. `name` must live as long as the ledger.
+    void record([[maybe_unused]] watch_event kind, [[maybe_unused]] std::size_t bytes,
+                [[maybe_unused]] const char* name = "") noexcept {
+        if constexpr (traces) ledger_.recorder().record(kind, bytes, name);
+    }
+
+  private:
+    static constexpr bool calls_listeners = requires { Ledger::calls_listeners; };
+
+    std::size_t bytes_of(std::size_t pages) const noexcept { return pages << arena_.page_shift(); }
+
+    // Charges, then returns get(); returns false (null), with nothing charged, if either fails.
+    template <class Move, class Get>
+    ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, Move& move, Get get) noexcept -> decltype(get()) {
+        // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
+        // begins before the charge only if the ledger calls no listeners.
+        if constexpr (!calls_listeners) move.begin();
+        if (!ledger_.try_charge(bytes)) {
+            if constexpr (!calls_listeners) move.end();
+            return {};
+        }
+        if constexpr (calls_listeners) move.begin();
+        const auto got = get();
+        if (got) return ledger_.confirm(bytes), got;
+        if constexpr (calls_listeners) move.end(); // cancel() calls listeners
+        ledger_.cancel(bytes);
+        if constexpr (!calls_listeners) move.end();
+        return {};
+    }
+
+    // What attempt() returns, made again after each reclaim as take() says. `pages`: the least that it charges.
+    template <class Attempt, class... Reclaim>
+    auto reclaiming(std::size_t pages, Attempt attempt, Reclaim... reclaim) noexcept -> decltype(attempt()) {
+        arena_.trim_others();
+        auto got = attempt();
+        const auto after = [&](auto& step) {
+            record(watch_event::reclaimed, bytes_of(step()));
+            got = attempt();
+        };
+        ((got ? void() : after(reclaim)), ...);
+        if (got) return got;
+        const auto again = [&] { return static_cast<bool>(got = attempt()); };
+        if constexpr (requires { ledger_.serve_idle(again); })
+            if (ledger_.serve_idle(again)) return got;
+        if (!ledger_.fits(bytes_of(pages))) return {};
+        arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
+        return attempt();
+    }
+    template <class Move> grown_run try_grow_or_take(const run_to_grow& run, std::size_t pages, Move& move) noexcept {
+        const std::size_t now = run.pages;
+        if (grow(run.first, now, pages, move)) return {run.first, false};
+        const auto needs_place = [] { return detail::last_refusal.outcome == charge_outcome::no_address_space; };
+        if (!run.may_move || !needs_place()) return {};
+        if (std::byte* const p = try_take(pages, move, true)) return {p, true};
+        if (!run.may_slide) return {};
+        const charge_status why = detail::last_refusal; // of the larger request, which reclaimers may help
+        if (std::byte* const p =
+                charged(bytes_of(pages - now), move, [&] { return arena_.slide_down(run.first, now, pages); }))
+            return {p, false};
+        detail::note_refusal(why);
+        return {};
+    }
+    template <class Move> std::byte* try_take(std::size_t pages, Move& move, bool to_grow = false) noexcept {
+        return charged(bytes_of(pages), move, [&] {
+            [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
+            std::byte* const p = to_grow ? arena_.take_to_grow(pages) : arena_.take(pages);
+            if constexpr (traces)
+                if (const std::size_t more = arena_.returned() - returned; more != 0)
+                    record(watch_event::trimmed, more);
+            return p;
+        });
+    }
+
+    arena_base& arena_;
+    Ledger& ledger_;
+};
+
+} // namespace allot::inline ALLOT_ABI

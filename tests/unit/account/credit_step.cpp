@@ -1,0 +1,173 @@
+// Leaves that claim steps ahead, and leaves of one thread.
+#include <support/catch.hpp>
+
+#include <allot/account/account.hpp>
+#include <allot/core/units.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+
+using namespace allot::literals;
+using allot::account;
+using allot::charge_outcome;
+using allot::credit_step;
+using allot::grace;
+using allot::limit;
+using allot::name;
+using allot::reservation;
+
+TEST_CASE("steps: room is claimed 1, 4 and 8 at a time, and given back above the step", "[accounts]") {
+    account root{name{"root"}};
+    account leaf{root, name{"leaf"}, credit_step{1_MiB}};
+    CHECK(leaf.try_charge(100));
+    CHECK(leaf.used() == 100);
+    CHECK(leaf.peak() == 100);
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(1_MiB - 100));
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(1));
+    CHECK(root.used() == 2_MiB);
+    leaf.refund(1); // a step is free: it stays
+    CHECK(root.used() == 2_MiB);
+    leaf.refund(1);
+    CHECK(root.used() == 1_MiB);
+    CHECK(leaf.try_charge(16_MiB));
+    CHECK(root.used() == 20_MiB);
+    CHECK(leaf.try_charge(48_MiB));
+    CHECK(leaf.used() == 65_MiB - 1);
+    CHECK(root.used() == 72_MiB);
+    CHECK(leaf.peak() == 65_MiB - 1);
+    CHECK(root.verify());
+    leaf.refund(60_MiB);
+    CHECK(root.used() == 5_MiB);
+    leaf.refund(5_MiB - 1);
+    CHECK(root.used() == 0);
+    CHECK(leaf.peak() == 65_MiB - 1);
+}
+
+TEST_CASE("steps never make a request fail, nor lift a peak", "[accounts]") {
+    account root{name{"root"}, limit{100}};
+    account one{root, name{"one"}, credit_step{64}}, two{root, name{"two"}, credit_step{64}};
+    CHECK(one.try_charge(10));
+    CHECK(root.used() == 64);
+    CHECK(two.try_charge(90).fitted()); // what one has ahead is called in; no whole step fits
+    CHECK(root.used() == 100);
+    CHECK(one.used() == 10);
+    CHECK_FALSE(one.try_charge(1));
+    two.refund(90);
+    CHECK(one.try_charge(1));
+    CHECK(one.peak() == 11);
+    CHECK(two.peak() == 90);
+    one.refund(11);
+    CHECK(root.verify());
+}
+
+TEST_CASE("steps above a child: what was charged before is not added to what comes later", "[accounts]") {
+    account root{name{"root"}};
+    account inner{root, name{"inner"}, credit_step{64}};
+    account child{inner, name{"child"}};
+    CHECK(inner.try_charge(60));
+    inner.refund(60); // 64 are ahead
+    CHECK(child.try_charge(100));
+    CHECK(inner.used() == 100);
+    CHECK(inner.peak() == 100);
+    CHECK(root.used() == 164);
+    CHECK(inner.try_charge(20));
+    CHECK(inner.peak() == 120);
+    inner.refund(20);
+    child.refund(100);
+    CHECK(root.verify());
+}
+
+TEST_CASE("a leaf of one thread", "[accounts]") {
+    account root{name{"root"}, limit{1000}};
+    account mine{root, name{"mine"}, credit_step{64}, allot::one_thread{}}, other{root, name{"other"}};
+    CHECK(mine.try_charge(10));
+    CHECK(root.used() == 64);
+    CHECK(mine.try_charge(54));
+    CHECK(root.used() == 64);
+    mine.refund(60);
+    CHECK(mine.used() == 4);
+    CHECK_FALSE(other.try_charge(950)); // its room is its own, until its thread calls
+    CHECK(mine.try_charge(1));
+    CHECK(other.try_charge(930));
+    account refused{mine, name{"below"}, std::nothrow};
+    CHECK(refused.refusal().outcome == charge_outcome::misused);
+    mine.refund(5);
+    other.refund(930);
+    CHECK(mine.peak() == 64);
+    CHECK(root.verify());
+}
+
+TEST_CASE("the credit of a leaf of one thread is bounded, and its thread returns it when others need it",
+          "[accounts]") {
+    constexpr std::size_t step = 64;
+    account root{name{"root"}, limit{100'000}};
+    account mine{root, name{"mine"}, credit_step{step}, allot::one_thread{}}, other{root, name{"other"}};
+    std::size_t charged = 0;
+    std::uint32_t random = 1;
+    for (int i = 0; i != 5000; ++i) {
+        random = random * 1664525 + 1013904223;
+        const std::size_t bytes = (random >> 16) % 200;
+        if ((random >> 8) % 2 == 0 && mine.try_charge(bytes)) charged += bytes;
+        else if (bytes <= charged) mine.refund(bytes), charged -= bytes;
+        REQUIRE(mine.stats().credit <= 8 * step);
+        if (i % 100 != 0) continue;
+        REQUIRE(mine.try_charge(1)); // takes credit
+        const std::size_t kept = mine.stats().credit, free = root.limit() - root.used();
+        CHECK(other.try_charge(free + kept).charged() == (kept == 0)); // asks for it
+        mine.refund(0);
+        CHECK(mine.stats().credit == 0);
+        CHECK(other.try_charge(free + kept).charged());
+        other.refund(other.used());
+        mine.refund(1);
+    }
+    mine.refund(charged);
+    CHECK(root.verify());
+}
+
+TEST_CASE("credit at any depth is found, also after an account above it has ended", "[accounts]") {
+    account root{name{"root"}, limit{1000}};
+    auto middle = std::make_unique<account>(root, name{"middle"});
+    account lower{*middle, name{"lower"}}, one{lower, name{"one"}, credit_step{100}},
+        two{*middle, name{"two"}, credit_step{100}}, three{root, name{"three"}, credit_step{100}};
+    account full{root, name{"full"}};
+    for (account* const leaf : {&one, &two, &three}) {
+        REQUIRE(leaf->try_charge(10));
+        CHECK(leaf->stats().credit == 90);
+    }
+    CHECK(root.verify());
+    CHECK(full.try_charge(970)); // all of their credit
+    CHECK(one.stats().credit + two.stats().credit + three.stats().credit == 0);
+    CHECK(root.verify());
+    full.refund(970);
+    for (account* const leaf : {&one, &two, &three}) REQUIRE(leaf->try_charge(10)); // they have credit again
+    CHECK(one.stats().credit == 80);
+    CHECK(!full.try_charge(941));
+    CHECK(full.try_charge(940));
+    full.refund(940);
+    REQUIRE(one.try_charge(10));
+    REQUIRE(three.try_charge(10));
+    middle->close(); // closes those below, which are the root's now
+    CHECK(one.stats().credit == 0);
+    CHECK(root.verify());
+    CHECK(full.try_charge(920));
+    CHECK(root.verify());
+    one.refund(30), two.refund(20), three.refund(30), full.refund(920);
+    CHECK(root.used() == 0);
+}
+
+TEST_CASE("a level that refuses recalls only the credit below it", "[accounts]") {
+    account root{name{"root"}, limit{1'000'000}};
+    account query{root, name{"query"}, limit{1000}}, other{root, name{"other"}};
+    account mine{query, name{"mine"}, credit_step{100}}, theirs{other, name{"theirs"}, credit_step{100}};
+    REQUIRE(mine.try_charge(10));
+    REQUIRE(theirs.try_charge(10));
+    CHECK(!query.try_charge(991));
+    CHECK(mine.stats().credit == 0);
+    CHECK(theirs.stats().credit == 90);
+    CHECK(root.verify());
+    mine.refund(10), theirs.refund(10);
+}

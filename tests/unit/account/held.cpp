@@ -1,0 +1,121 @@
+// What is held and not confirmed: whom it concerns, and who waits for what becomes of it.
+#include <support/catch.hpp>
+#include <support/rescue.hpp>
+
+#include <allot/account/account.hpp>
+
+#include <chrono>
+#include <new>
+#include <string>
+#include <thread>
+
+using allot::account;
+using allot::charge_outcome;
+using allot::limit;
+using allot::name;
+using allot::reservation;
+
+namespace {
+
+// Until the other thread has looked: it counts a refusal, or has been seen to wait.
+void a_moment() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
+} // namespace
+
+TEST_CASE("a reservation is not refused for what is held and then not had", "[accounts][held]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}}, later{root, name{"later"}};
+    SECTION("a child's") {
+        REQUIRE(leaf.try_hold(60));
+        charge_outcome got = charge_outcome::vetoed;
+        std::thread other{[&] {
+            account child{root, name{"child"}, reservation{50}, std::nothrow};
+            got = child.refusal().outcome;
+        }};
+        a_moment();
+        leaf.cancel(60);
+        other.join();
+        CHECK(got == charge_outcome::fits);
+    }
+    SECTION("one that is asked for later") {
+        REQUIRE(leaf.try_hold(60));
+        charge_outcome got = charge_outcome::vetoed;
+        std::thread other{[&] { got = later.maybe_reserve(50).status().outcome; }};
+        a_moment();
+        leaf.cancel(60);
+        other.join();
+        CHECK(got == charge_outcome::fits);
+        CHECK(root.used() == 0);
+    }
+    SECTION("what is had in the end refuses it") {
+        REQUIRE(leaf.try_hold(60));
+        std::thread other{[&] {
+            CHECK_FALSE(later.maybe_reserve(50));
+            CHECK_FALSE(account(root, name{"child"}, reservation{50}, std::nothrow).is_open());
+        }};
+        a_moment();
+        leaf.confirm(60);
+        other.join();
+        leaf.refund(60);
+    }
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("what is forced waits for nobody", "[accounts][held]") {
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}}, from{root, name{"from"}}, to{root, name{"to"}, limit{10}};
+    REQUIRE(from.try_charge(20));
+    REQUIRE(to.try_hold(5));
+    REQUIRE(leaf.try_hold(60));
+    std::thread other{[&] {
+        const support::rescue held{"force and held bytes"};
+        CHECK(from.force_charge(30).outcome == charge_outcome::forced);
+        CHECK(account::transfer(from, to, 8).outcome == charge_outcome::forced);
+    }};
+    other.join();
+    leaf.cancel(60);
+    to.cancel(5);
+    from.refund(42), to.refund(8);
+    CHECK(root.used() == 0);
+    CHECK(root.verify());
+}
+
+TEST_CASE("what is held is nothing once its account is closed", "[accounts][held]") {
+    account root{name{"root"}, limit{100}, allot::leak_sink{[](void*, std::string_view) noexcept {}, nullptr}};
+    for (const bool confirms : {false, true}) {
+        account leaf{root, name{"leaf"}, allot::leak_sink{[](void*, std::string_view) noexcept {}, nullptr}};
+        REQUIRE(root.try_charge(10));
+        REQUIRE(leaf.try_hold(40));
+        CHECK_FALSE(leaf.close());
+        if (confirms) leaf.confirm(40);
+        else leaf.cancel(40);
+        CHECK(root.used() == 10);
+        CHECK(root.peak() == 10);
+        CHECK(root.verify());
+        root.refund(10);
+    }
+}
+
+TEST_CASE("listeners hear of what was held and not had", "[accounts][held]") {
+    struct sum : allot::account_listener {
+        std::size_t bytes = 0;
+        void after(const account&, std::size_t n, const allot::charge_status&) noexcept override { bytes += n; }
+        void released(const account&, std::size_t n) noexcept override { bytes -= n; }
+    } balance;
+    account root{name{"root"}, limit{100}};
+    account leaf{root, name{"leaf"}};
+    allot::account_log log;
+    leaf.set_log(&log);
+    root.add(balance);
+    REQUIRE(leaf.try_hold(40));
+    CHECK(balance.bytes == 40);
+    leaf.cancel(40);
+    CHECK(balance.bytes == 0);
+    CHECK(log.events() == 2);
+    REQUIRE(leaf.try_hold(30));
+    leaf.confirm(30);
+    leaf.refund(30);
+    CHECK(balance.bytes == 0);
+    root.remove(balance);
+}

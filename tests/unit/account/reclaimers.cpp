@@ -1,0 +1,340 @@
+// Reclaimers of a tree of accounts: who is called for a refused request, in which order, and until when.
+#include <support/catch.hpp>
+
+#include <allot/account/account.hpp>
+#include <allot/ledger/tree.hpp>
+#include <allot/row_manager.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+using allot::account;
+using allot::limit;
+using allot::name;
+
+namespace {
+
+// Holds bytes of an account, and frees up to `step` of them per call; in a critical shortage all.
+struct holder final : allot::reclaimer {
+    holder(account& above, const char* text, std::uint32_t cost, std::size_t bytes, std::string& told)
+        : reclaimer(text, cost), at{above, allot::name{text}}, step{bytes}, said{told} {
+        REQUIRE(at.try_charge(bytes));
+        at.add(*this);
+    }
+    ~holder() {
+        at.remove(*this);
+        at.refund(at.used());
+    }
+    bool helps(const allot::shortage& s) const noexcept override { return helpful && (s.critical || !only_critical); }
+    bool reclaim(const allot::shortage& s) noexcept override {
+        said += name();
+        if (s.critical) said += '!';
+        if (inside) inside(s);
+        const std::size_t held = at.used(), bytes = s.critical || step > held ? held : step;
+        at.refund(bytes);
+        return bytes != 0;
+    }
+    account at;
+    std::size_t step;
+    std::string& said;
+    bool helpful = true, only_critical = false;
+    std::function<void(const allot::shortage&)> inside;
+};
+std::string taken(std::string& said) { return std::exchange(said, {}); }
+
+} // namespace
+
+TEST_CASE("the lowest cost is called first, and only until the request is granted", "[reclaim]") {
+    std::string said;
+    account query{name{"query"}, limit{100}};
+    account leaf{query, name{"leaf"}};
+    holder dear{query, "d", 7, 30, said}, cheap{query, "c", 2, 30, said}, other{query, "o", 4, 30, said};
+    CHECK(leaf.try_charge(20)); // 10 are missing
+    CHECK(taken(said) == "c");
+    CHECK(cheap.freed() == 30);
+    CHECK(leaf.try_charge(20)); // what is free now is enough
+    CHECK(taken(said).empty());
+    CHECK(leaf.try_charge(50));
+    CHECK(taken(said) == "cod");
+    CHECK(leaf.used() == 90);
+    CHECK(query.stats().refused == 0);
+    CHECK(!leaf.try_charge(11)); // nobody has more; the critical pass asks once more
+    CHECK(taken(said) == "codc!o!d!");
+    CHECK(query.stats().refused == 1);
+    CHECK(!leaf.try_charge(101)); // could not be granted in any case
+    CHECK(taken(said).empty());
+    leaf.refund(90);
+}
+
+TEST_CASE("reclaimers of one cost are called in turn", "[reclaim]") {
+    std::string said;
+    account query{name{"query"}, limit{90}};
+    account leaf{query, name{"leaf"}};
+    holder a{query, "a", 1, 30, said}, b{query, "b", 1, 30, said}, c{query, "c", 1, 30, said};
+    for (holder* const each : {&a, &b, &c}) each->step = 10;
+    for (const char* const turn : {"a", "b", "c", "a", "b", "c"}) {
+        CHECK(leaf.try_charge(10));
+        CHECK(taken(said) == turn);
+    }
+    CHECK(leaf.try_charge(30)); // three at once
+    CHECK(taken(said) == "abc");
+    leaf.refund(90);
+}
+
+TEST_CASE("only reclaimers at and below the account that refused are called", "[reclaim]") {
+    std::string said;
+    account engine{name{"engine"}, limit{100}};
+    account one{engine, name{"one"}, limit{60}}, two{engine, name{"two"}, limit{40}};
+    holder a{one, "a", 1, 50, said}, b{two, "b", 1, 30, said};
+    account leaf{two, name{"leaf"}};
+    CHECK(leaf.try_charge(20)); // refused by `two`
+    CHECK(taken(said) == "b");
+    CHECK(leaf.try_charge(20));
+    account large{engine, name{"large"}};
+    CHECK(large.try_charge(60)); // refused by `engine`
+    CHECK(taken(said) == "a");
+    leaf.refund(40);
+    large.refund(60);
+}
+
+TEST_CASE("one that does not help is not called; one may wait for the critical pass", "[reclaim]") {
+    std::string said;
+    account query{name{"query"}, limit{100}};
+    account leaf{query, name{"leaf"}};
+    holder a{query, "a", 1, 50, said}, b{query, "b", 2, 50, said};
+    a.helpful = false;
+    b.only_critical = true;
+    CHECK(leaf.try_charge(50));
+    CHECK(taken(said) == "b!");
+    leaf.refund(50);
+}
+
+TEST_CASE("a call may unregister reclaimers, its own too, and add others", "[reclaim]") {
+    std::string said;
+    account query{name{"query"}, limit{100}};
+    account leaf{query, name{"leaf"}};
+    holder a{query, "a", 1, 30, said}, b{query, "b", 2, 30, said}, c{query, "c", 3, 30, said};
+    a.inside = [&](const allot::shortage&) {
+        CHECK_FALSE(a.at.remove(a)); // behind this call
+        CHECK(b.at.remove(b));
+    };
+    CHECK(leaf.try_charge(60));
+    CHECK(taken(said) == "ac");
+    CHECK(a.at.remove(a));
+    a.inside = nullptr;
+    leaf.refund(60);
+    REQUIRE(c.at.try_charge(70));
+    c.inside = [&](const allot::shortage&) { a.at.add(a); }; // not called in this pass
+    c.step = 70;
+    CHECK(leaf.try_charge(60));
+    CHECK(taken(said) == "c");
+    c.inside = nullptr;
+    leaf.refund(60);
+    REQUIRE(a.at.try_charge(40));
+    CHECK(leaf.try_charge(40));
+    CHECK(taken(said).front() == 'a');
+    leaf.refund(40);
+}
+
+TEST_CASE("a request inside a call is served from what is free, or refused", "[reclaim]") {
+    std::string said;
+    account query{name{"query"}, limit{100}};
+    account leaf{query, name{"leaf"}};
+    holder a{query, "a", 1, 90, said};
+    a.inside = [&](const allot::shortage&) {
+        CHECK(a.at.try_charge(5));
+        CHECK_FALSE(a.at.try_charge(20));
+        a.at.refund(5);
+        account child{query, name{"child"}, allot::reservation{50}, std::nothrow};
+        CHECK_FALSE(child.is_open());
+    };
+    CHECK(leaf.try_charge(50));
+    CHECK(taken(said) == "a");
+    leaf.refund(50);
+}
+
+TEST_CASE("reservations and transfers call reclaimers too; forced charges and pages do not", "[reclaim]") {
+    struct quiet : allot::policies<allot::ledger::tree, allot::oom::null> {};
+    std::string said;
+    account query{name{"query"}, limit{std::size_t{1} << 20}};
+    account leaf{query, name{"leaf"}}, part{query, name{"part"}, limit{600'000}};
+    holder a{query, "a", 1, 900'000, said};
+    a.step = 300'000;
+    {
+        const auto sure = leaf.maybe_reserve(400'000);
+        CHECK(sure);
+        CHECK(taken(said) == "a");
+    }
+    const account child{query, name{"child"}, allot::reservation{700'000}, std::nothrow};
+    CHECK(child.is_open());
+    CHECK(taken(said) == "a");
+    holder b{part, "b", 1, 250'000, said};
+    REQUIRE(taken(said).size() <= 3);
+    b.step = 250'000;
+    allot::row_manager<quiet> rows{query, allot::page_bytes{16384}};
+    CHECK(rows.try_allocate(900'000) == nullptr); // rows of others are not spilled for pages: the set asks nobody
+    CHECK(taken(said).empty());
+}
+
+TEST_CASE("threads that fail together cause one sweep", "[reclaim][threads]") {
+    struct slow final : allot::reclaimer {
+        explicit slow(account& to) : reclaimer("slow"), at{to} {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            while (waiting.load() < 4) std::this_thread::yield();
+            for (int i = 0; i != 1000; ++i) std::this_thread::yield(); // all others are refused by now
+            const std::size_t bytes = at.used();
+            at.refund(bytes);
+            return bytes != 0;
+        }
+        account& at;
+        std::atomic<int> waiting{0};
+    };
+    account query{name{"query"}, limit{100}};
+    account cache{query, name{"cache"}}, leaf{query, name{"leaf"}};
+    REQUIRE(cache.try_charge(100));
+    slow drops{cache};
+    cache.add(drops);
+    std::atomic<int> granted{0};
+    std::vector<std::thread> all;
+    for (int i = 0; i != 4; ++i)
+        all.emplace_back([&] {
+            ++drops.waiting;
+            if (leaf.try_charge(25)) ++granted;
+        });
+    for (auto& each : all) each.join();
+    CHECK(granted == 4);
+    CHECK(drops.calls() == 1);
+    cache.remove(drops);
+    leaf.refund(100);
+}
+
+TEST_CASE("reclaimers of two trees that need each other do not wait for each other", "[reclaim][threads]") {
+    struct crossing final : allot::reclaimer {
+        crossing(account& mine, account& other) : reclaimer("crossing"), at{mine}, beside{other} {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (beside.try_charge(60)) beside.refund(60); // may need a sweep of the other tree
+            if (at.used() < 10) return false;
+            at.refund(10);
+            return true;
+        }
+        account &at, &beside;
+    };
+    account left{name{"left"}, limit{100}}, right{name{"right"}, limit{100}};
+    account left_cache{left, name{"cache"}}, right_cache{right, name{"cache"}};
+    crossing one{left_cache, right}, two{right_cache, left};
+    left_cache.add(one);
+    right_cache.add(two);
+    const auto load = [](account& tree, account& cache) {
+        for (int i = 0; i != 300; ++i) {
+            if (cache.try_charge(30)) {
+            }
+            account leaf{tree, name{"leaf"}};
+            if (leaf.try_charge(80)) leaf.refund(80);
+        }
+    };
+    std::thread a([&] { load(left, left_cache); }), b([&] { load(right, right_cache); });
+    a.join();
+    b.join();
+    left_cache.remove(one);
+    right_cache.remove(two);
+    left_cache.refund(left_cache.used());
+    right_cache.refund(right_cache.used());
+    CHECK(left.used() == 0);
+    CHECK(right.used() == 0);
+}
+
+TEST_CASE("a refused request looks at each reclaimer twice at most", "[reclaim]") {
+    struct unhelpful final : allot::reclaimer {
+        std::size_t& looks;
+        explicit unhelpful(std::size_t& n) : reclaimer("unhelpful"), looks(n) {}
+        bool helps(const allot::shortage&) const noexcept override { return ++looks, false; }
+        bool reclaim(const allot::shortage&) noexcept override { return true; }
+    };
+    std::size_t looks = 0;
+    account query{name{"query"}, limit{100}};
+    std::deque<unhelpful> all;
+    for (int i = 0; i != 1000; ++i) query.add(all.emplace_back(looks));
+    CHECK_FALSE(query.try_charge(101));
+    CHECK(looks == 0);
+    REQUIRE(query.try_charge(100));
+    CHECK(looks == 0);
+    CHECK_FALSE(query.try_charge(1));
+    CHECK(looks == 2000); // the critical pass, too
+    CHECK(all.front().calls() == 0);
+    for (unhelpful& r : all) query.remove(r);
+    query.refund(100);
+}
+
+TEST_CASE("a sweep ends when its request can no longer be granted", "[reclaim]") {
+    for (const bool closes : {false, true}) {
+        std::string said;
+        account root{name{"root"}, limit{1000}};
+        account query{root, name{"query"}};
+        holder cached{root, "c", 1, 1000, said};
+        cached.step = 10;
+        cached.inside = [&](const allot::shortage&) {
+            if (cached.calls() != 5) return;
+            if (closes) query.close();
+            else root.set_limit(400);
+        };
+        const allot::charge_status s = query.try_charge(500);
+        CHECK(s.outcome == (closes ? allot::charge_outcome::closed : allot::charge_outcome::over_limit));
+        CHECK(cached.calls() == 5);
+        CHECK(cached.at.used() == 950);
+    }
+}
+
+TEST_CASE("bytes that a reclaimer frees count, whatever it returns", "[reclaim]") {
+    struct modest final : allot::reclaimer {
+        account& at;
+        explicit modest(account& a) : reclaimer("modest"), at(a) {}
+        bool reclaim(const allot::shortage&) noexcept override { return at.refund(100), false; }
+    };
+    account root{name{"root"}, limit{1000}};
+    REQUIRE(root.try_charge(1000));
+    modest r{root};
+    root.add(r);
+    CHECK(root.try_charge(50));
+    CHECK(r.calls() == 1);
+    root.remove(r);
+    root.refund(950);
+}
+
+#if ALLOT_EXCEPTIONS
+TEST_CASE("the page of a refusal says what was asked to free memory, and what each gave", "[reclaim]") {
+    struct answers final : allot::reclaimer {
+        account& at;
+        explicit answers(account& a) : reclaimer("cached answers", 2), at(a) {}
+        bool reclaim(const allot::shortage&) noexcept override {
+            if (at.used() < 100) return false;
+            at.refund(100);
+            return true;
+        }
+        std::size_t reclaimable() const noexcept override { return at.used(); }
+    };
+    account engine{name{"engine"}, limit{2000}}, elsewhere{engine, name{"elsewhere"}};
+    account query{engine, name{"query 7"}, limit{1000}};
+    account cached{query, name{"cached"}}, leaf{query, name{"leaf"}};
+    REQUIRE(cached.try_charge(350));
+    answers cache{cached}, far{elsewhere};
+    cached.add(cache), elsewhere.add(far);
+    try {
+        leaf.charge(990);
+        FAIL("it was granted");
+    } catch (const allot::out_of_memory& e) {
+        const std::string page = e.report();
+        CHECK_THAT(page, ContainsSubstring("asked to free memory:"));
+        CHECK_THAT(page, ContainsSubstring("cached answers, cost 2: 5 calls freed 300 bytes in "));
+        CHECK_THAT(page, ContainsSubstring("50 bytes reclaimable"));
+        CHECK_THAT(page, ContainsSubstring("unused memory of 0 objects: 0 calls freed 0 bytes"));
+        CHECK(page.find("cached answers") == page.rfind("cached answers")); // not the one elsewhere
+    }
+    cached.remove(cache), elsewhere.remove(far);
+    cached.refund(50);
+}
+#endif
