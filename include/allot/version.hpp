@@ -2,5 +2,5 @@
 #pragma once
 
 #define ALLOT_VERSION_MAJOR 0
-#define ALLOT_VERSION_MINOR 1
+#define ALLOT_VERSION_MINOR 2
 #define ALLOT_VERSION_PATCH 0
