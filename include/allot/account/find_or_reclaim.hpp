@@ -4,8 +4,8 @@
 // product. Cost: none without spill::chain; with it, one byte is written where a cache is empty. Threads: any.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 
 #include <atomic>
@@ -28,26 +28,22 @@ inline bool may_wait_for_device() noexcept { return trying_of_this_thread != nul
 // What find() returns; if that is null since an account refused, what again() returns while its reclaimers free memory.
 // again() looks into caches first, since a reclaimer may have filled them.
 template <bool Asks, class Ledger, class Find, class Again>
-ALLOT_ALWAYS_INLINE auto find_or_reclaim([[maybe_unused]] Ledger& ledger, Find find, [[maybe_unused]] Again again) {
-    if constexpr (!Asks) {
-        return find();
-    } else {
-        forget_refusal();
-        auto got = find();
-        if (ALLOT_UNLIKELY(!got)) ledger.serve([&] { return static_cast<bool>(got = again()); });
-        return got;
-    }
+ALLOT_ALWAYS_INLINE auto find_or_reclaim([[maybe_unused]] Ledger& ledger, [[maybe_unused]] const memory_request& asked,
+                                         Find find, [[maybe_unused]] Again again) {
+    auto got = find();
+    if constexpr (Asks)
+        if (ALLOT_UNLIKELY(!got)) ledger.serve(asked, [&] { return static_cast<bool>(got = again()); });
+    return got;
 }
 
 // What again() returns, made until that is not null or the wait ends: the face of allocate_for(). `waiting` counts the
 // requests that wait for what the product itself has in pages.
 template <class Ledger, class Again, class... Count>
-auto find_or_wait(Ledger& ledger, const wait_limit& wait, Again again, Count&... waiting) {
-    forget_refusal();
+auto find_or_wait(Ledger& ledger, memory_request& asked, const wait_limit& wait, Again again, Count&... waiting) {
     auto got = again();
     if (got) return got;
     (waiting.fetch_add(1, std::memory_order_seq_cst), ...);
-    ledger.wait_for(wait, [&] { return static_cast<bool>(got = again()); });
+    ledger.wait_for(asked, wait, [&] { return static_cast<bool>(got = again()); });
     (waiting.fetch_sub(1, std::memory_order_relaxed), ...);
     return got;
 }
@@ -55,13 +51,13 @@ auto find_or_wait(Ledger& ledger, const wait_limit& wait, Again again, Count&...
 // The face of oom::state_machine: what again() returns, made after a refusal while the arbiter lets it wait; null if
 // that ends it, or does not know the thread. Throws its verdict.
 template <class Account, class Again, class... Count>
-ALLOT_NOINLINE auto find_or_be_judged(Account& by, Again again, Count&... waiting) {
+ALLOT_NOINLINE auto find_or_be_judged(Account& by, memory_request& asked, Again again, Count&... waiting) {
     decltype(again()) got{};
     if (!by.is_judged()) return got;
     (waiting.fetch_add(1, std::memory_order_seq_cst), ...);
-    by.wait_for(last_refusal, forever, [&] { return static_cast<bool>(got = again()); });
+    by.wait_for(asked.why, forever, [&] { return static_cast<bool>(got = again()); });
     (waiting.fetch_sub(1, std::memory_order_relaxed), ...);
-    if (!got) by.raise_verdict(last_refusal);
+    if (!got) by.raise_verdict(asked.why);
     return got;
 }
 

@@ -13,7 +13,6 @@
 
 #include <allot/account/cost_groups.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
 #include <allot/sync/pause.hpp>
@@ -196,9 +195,7 @@ class reclaimers {
         it.calls_.fetch_add(1, std::memory_order_relaxed);
         const reclaim_call here{it, calls_of_this_thread};
         calls_of_this_thread = &here;
-        const charge_status refusal = last_refusal; // requests that the call makes note theirs
         const bool some = it.reclaim(s);
-        last_refusal = refusal;
         calls_of_this_thread = here.outer;
         it.nanoseconds_.fetch_add(sys::fine_clock::now() - start, std::memory_order_relaxed);
         const std::size_t after = level.used();

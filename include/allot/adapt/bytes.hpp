@@ -9,7 +9,6 @@
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 
 #include <array>
@@ -22,7 +21,7 @@ namespace adapt {
 /// A row manager, or a local handle of one.
 template <class Source>
 concept row_source = requires(Source& source, void* p, std::size_t n, const row_type& type) {
-    source.try_allocate(n, type);
+    source.try_allocate(n, type, static_cast<charge_status*>(nullptr));
     source.allocate(n, type);
     source.release(p);
 };
@@ -42,8 +41,6 @@ concept page_source = requires(Source& source, std::byte* p, std::size_t n) {
 
 namespace detail {
 
-using allot::detail::take_refusal;
-
 // Bytes aligned to 32, 64, .. 4096.
 inline constexpr std::array<row_type, 8> aligned_bytes = [] {
     std::array<row_type, 8> all{};
@@ -55,11 +52,17 @@ static_assert(aligned_bytes.back().align == row_type::max_align);
 constexpr charge_status misused(std::size_t bytes, const char* what) noexcept {
     return {.outcome = charge_outcome::misused, .requested = bytes, .name = what};
 }
+// After a refusal that did not say why: makes the request once more.
+template <class Source>
+ALLOT_COLD void* allocate_row_or_raise(Source& source, std::size_t bytes, const row_type& type) {
+    charge_status why;
+    void* const row = source.try_allocate(bytes, type, &why);
+    return row != nullptr ? row : (raise_refused("the row manager", bytes, why), nullptr);
+}
 template <class Source>
 ALLOT_ALWAYS_INLINE void* allocate_row(Source& source, std::size_t bytes, const row_type& type) {
     void* const row = source.allocate(bytes, type);
-    if (ALLOT_UNLIKELY(row == nullptr)) raise_refused("the row manager", bytes, take_refusal(bytes));
-    return row;
+    return ALLOT_LIKELY(row != nullptr) ? row : allocate_row_or_raise(source, bytes, type);
 }
 // These are compiled apart: they need a frame, and most requests do not.
 template <class Source> ALLOT_NOINLINE void* allocate_row_of_16(Source& source, std::size_t bytes) {
@@ -74,6 +77,13 @@ ALLOT_NOINLINE void* allocate_over_aligned_row(Source& source, std::size_t bytes
 
 template <class Source> ALLOT_NOINLINE void release_aligned_row(Source& source, void* p) noexcept {
     source.release(p); // finds the class of the row's page
+}
+
+template <class Source>
+ALLOT_COLD void* allocate_block_or_raise(Source& source, std::size_t bytes, std::size_t align, bool served) {
+    charge_status why = misused(bytes, "the alignment is no power of two up to a page");
+    void* const p = served ? source.try_allocate(bytes, align, &why).address : nullptr;
+    return p != nullptr ? p : (raise_refused("the chunk arena", bytes, why), nullptr);
 }
 
 template <class Source> std::size_t pages_for(Source& source, std::size_t bytes) noexcept {
@@ -106,11 +116,7 @@ ALLOT_ALWAYS_INLINE void deallocate(Source& source, void* p, [[maybe_unused]] st
 template <block_source Source> void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     const bool served = is_power_of_two(align) && align <= source.arena().page_bytes();
     void* const p = ALLOT_LIKELY(served) ? source.allocate(bytes, align).address : nullptr;
-    if (ALLOT_UNLIKELY(p == nullptr))
-        raise_refused("the chunk arena", bytes,
-                      served ? detail::take_refusal(bytes)
-                             : detail::misused(bytes, "the alignment is no power of two up to a page"));
-    return p;
+    return ALLOT_LIKELY(p != nullptr) ? p : detail::allocate_block_or_raise(source, bytes, align, served);
 }
 template <block_source Source> void deallocate(Source& source, void* p, std::size_t bytes, std::size_t align) noexcept {
     if (ALLOT_LIKELY(p != nullptr)) source.deallocate(p, bytes, align);
@@ -120,11 +126,9 @@ template <page_source Source>
     requires(!row_source<Source>)
 void* allocate(Source& source, std::size_t bytes, std::size_t align) {
     const bool served = is_power_of_two(align) && align <= std::size_t{1} << source.page_shift();
-    std::byte* const p = served ? source.take(detail::pages_for(source, bytes)) : nullptr;
-    if (p == nullptr)
-        raise_refused("the arena", bytes,
-                      served ? detail::take_refusal(bytes)
-                             : detail::misused(bytes, "the alignment is no power of two up to a page"));
+    charge_status why = detail::misused(bytes, "the alignment is no power of two up to a page");
+    std::byte* const p = served ? source.take(detail::pages_for(source, bytes), &why) : nullptr;
+    if (p == nullptr) raise_refused("the arena", bytes, why);
     return p;
 }
 template <page_source Source>

@@ -5,7 +5,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/core/last_refusal.hpp>
+#include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <allot/buffer/buffer.hpp>
-#include <allot/core/last_refusal.hpp>
+#include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
@@ -34,10 +34,11 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     return b;
 }
 // After the source refused.
-ALLOT_COLD inline memory_block buffer_memory::reclaim_and_take(account& by, std::size_t bytes) const noexcept {
+ALLOT_COLD inline memory_block buffer_memory::reclaim_and_take(account& by, std::size_t bytes,
+                                                               charge_status& why) const noexcept {
     memory_block m{};
-    const auto again = [&] { return (m = take(bytes)).address != nullptr; };
-    account::reclaim_for(detail::last_refusal, reclaimer::any, again, nullptr, &by);
+    const auto again = [&] { return (m = take(bytes, &why)).address != nullptr; };
+    account::reclaim_for(why, reclaimer::any, again, nullptr, &by);
     return m;
 }
 ALLOT_COLD inline void buffer_memory::undo_take(memory_block m, const charge_status& refused) const noexcept {
@@ -63,9 +64,10 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
             by.cancel(least);
         }
     }
-    memory_block m = take(bytes);
-    if (ALLOT_UNLIKELY(m.address == nullptr) && (m = reclaim_and_take(by, bytes)).address == nullptr)
-        return report_status(detail::take_refusal(bytes)), buffer{};
+    charge_status none;
+    memory_block m = take(bytes, &none);
+    if (ALLOT_UNLIKELY(m.address == nullptr) && (m = reclaim_and_take(by, bytes, none)).address == nullptr)
+        return report_status(none), buffer{};
     const charge_status s = by.try_charge(m.bytes);
     if (ALLOT_UNLIKELY(!s.fitted())) report_status(s);
     if (s) {

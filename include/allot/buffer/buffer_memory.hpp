@@ -16,9 +16,9 @@
 #pragma once
 
 #include <allot/account/account_status.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 
@@ -108,33 +108,43 @@ class buffer_memory {
     bool host_access() const noexcept { return calls_->host_access; }
 
     /// Take and return blocks without an account.
-    memory_block take(std::size_t bytes) const noexcept { return calls_->take(memory_, bytes); }
+    memory_block take(std::size_t bytes, charge_status* why = nullptr) const noexcept {
+        return calls_->take(memory_, bytes, why);
+    }
     void give(memory_block block) const noexcept { calls_->give(memory_, block); }
 
   private:
-    memory_block reclaim_and_take(account& by, std::size_t bytes) const noexcept;
+    memory_block reclaim_and_take(account& by, std::size_t bytes, charge_status& why) const noexcept;
     void undo_take(memory_block block, const charge_status& refused) const noexcept;
     struct calls {
-        memory_block (*take)(void*, std::size_t) noexcept;
+        memory_block (*take)(void*, std::size_t, charge_status*) noexcept;
         void (*give)(void*, memory_block) noexcept;
         std::size_t (*capacity_for)(void*, std::size_t) noexcept;
         bool host_access;
     };
-    // The sources of allot note why they refuse; others cannot say.
-    template <class M> ALLOT_COLD static void note_refusal(std::size_t bytes) noexcept {
-        if constexpr (!detail::reports_refusals<M>) detail::note_refusal(charge_outcome::no_memory, bytes);
-    }
     template <class M> static M& as(void* memory) noexcept { return *static_cast<M*>(memory); }
-    template <class M> static ALLOT_ALWAYS_INLINE memory_block take_from(M& m, std::size_t bytes) noexcept {
+    // What try_allocate() of the source returns; a source that does not say why it refuses has no memory.
+    template <class M, class Place>
+    static ALLOT_ALWAYS_INLINE auto request(M& m, std::size_t bytes, const Place& place, charge_status* why) noexcept {
+        if constexpr (requires { m.try_allocate(bytes, place, why); }) return m.try_allocate(bytes, place, why);
+        else return m.try_allocate(bytes, place);
+    }
+    template <class M> ALLOT_COLD static memory_block refused(std::size_t bytes, charge_status* why) noexcept {
+        if constexpr (!detail::reports_refusals<M>)
+            if (why != nullptr) *why = {.outcome = charge_outcome::no_memory, .requested = bytes};
+        return {};
+    }
+    template <class M>
+    static ALLOT_ALWAYS_INLINE memory_block take_from(M& m, std::size_t bytes, charge_status* why) noexcept {
         if constexpr (detail::allocates_blocks<M>) {
-            const auto b = m.try_allocate(bytes, detail::buffer_align);
-            if (b.address == nullptr) note_refusal<M>(bytes);
+            const auto b = request(m, bytes, detail::buffer_align, why);
+            if (b.address == nullptr) return refused<M>(bytes, why);
             return {static_cast<std::byte*>(b.address), static_cast<std::size_t>(b.bytes)};
         } else {
             void* p = nullptr;
-            if constexpr (detail::allocates_rows<M>) p = m.try_allocate(bytes, detail::buffer_row);
-            else p = m.try_allocate(bytes, detail::buffer_align);
-            if (p == nullptr) return note_refusal<M>(bytes), memory_block{};
+            if constexpr (detail::allocates_rows<M>) p = request(m, bytes, detail::buffer_row, why);
+            else p = request(m, bytes, detail::buffer_align, why);
+            if (p == nullptr) return refused<M>(bytes, why);
             if constexpr (requires { m.capacity(p); }) return {static_cast<std::byte*>(p), m.capacity(p)};
             else return {static_cast<std::byte*>(p), bytes};
         }
@@ -154,7 +164,7 @@ class buffer_memory {
     }
     template <class M>
     static constexpr calls calls_of{
-        [](void* m, std::size_t n) noexcept { return take_from(as<M>(m), n); },
+        [](void* m, std::size_t n, charge_status* why) noexcept { return take_from(as<M>(m), n, why); },
         [](void* m, memory_block b) noexcept { give_to(as<M>(m), b); },
         []([[maybe_unused]] void* m, std::size_t n) noexcept -> std::size_t {
             std::size_t has = 0; // a source returns 0 for what it can never allocate

@@ -13,7 +13,6 @@
 #include <allot/buffer/buffer.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 
 #include <cstddef>
@@ -59,8 +58,8 @@ class buffer_reservation {
         s = {};
         if (!open()) return {};
         if (bytes_ == 0) return end(), buffer{};
-        const memory_block m = memory_.take(bytes_);
-        if (m.address == nullptr) return s = detail::take_refusal(bytes_), buffer{};
+        const memory_block m = memory_.take(bytes_, &s);
+        if (m.address == nullptr) return {};
         const std::size_t more = m.bytes > charged_ ? m.bytes - charged_ : 0;
         s = by_->try_charge(more);
         buffer b;

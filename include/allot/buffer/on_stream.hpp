@@ -11,7 +11,7 @@
 #include <allot/buffer/buffer_memory.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/last_refusal.hpp>
+#include <allot/core/charge_status.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,21 +30,21 @@ template <class Device> class on_stream {
         return bytes > SIZE_MAX - Device::unit ? bytes : align_up(bytes, Device::unit);
     }
     memory_block try_allocate(std::size_t bytes, std::size_t align) noexcept {
-        void* const p = device_->try_allocate(bytes, align, stream_);
-        return {static_cast<std::byte*>(p), p != nullptr ? capacity_for(bytes) : 0};
+        return block(device_->try_allocate(bytes, align, stream_), bytes);
     }
     memory_block try_allocate(std::size_t bytes, std::size_t align, charge_status* why) noexcept
         requires requires(Device& d, std::size_t n, stream_type s) { d.try_allocate(n, n, s, why); }
     {
-        const memory_block b = try_allocate(bytes, align);
-        detail::report_status(why, b.address != nullptr, bytes);
-        return b;
+        return block(device_->try_allocate(bytes, align, stream_, why), bytes);
     }
     void deallocate(void* p) noexcept { device_->deallocate(p, stream_); }
 
     stream_type stream() const noexcept { return stream_; }
 
   private:
+    static memory_block block(void* p, std::size_t bytes) noexcept {
+        return {static_cast<std::byte*>(p), p != nullptr ? capacity_for(bytes) : 0};
+    }
     Device* device_;
     stream_type stream_;
 };

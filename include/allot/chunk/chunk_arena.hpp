@@ -16,6 +16,7 @@
 
 #include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/forward.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/chunk/chunk_core.hpp>
 #include <allot/chunk/chunk_policies.hpp>
 #include <allot/chunk/chunk_reports.hpp>
@@ -24,7 +25,6 @@
 #include <allot/core/bits.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/core/units.hpp>
@@ -104,30 +104,17 @@ template <class Set> class chunk_arena {
     /// Returns: the block; under oom::null none on failure.
     /// Throws: out_of_memory on failure, under oom::raise.
     ALLOT_ALWAYS_INLINE block allocate(std::size_t bytes, std::size_t align = unit) {
-        const auto again = [&] { return try_allocate(bytes, align); };
-        block b = again();
-        if constexpr (policies::waits)
-            if (ALLOT_UNLIKELY(!b)) b = detail::find_or_be_judged(account(), again, core_.heap().waiting());
-        if (ALLOT_LIKELY(b.address != nullptr) || !policies::raises) return b;
-        detail::raise_no_block(*this, set_name(), bytes, align);
+        const block b = pop(bytes, align);
+        return ALLOT_LIKELY(b.address != nullptr) ? b : allocate_slow(bytes, align);
     }
     /// As allocate(). `why`: where it is not null, the status of the request, with what refused it.
     /// Returns: none on failure, under any oom policy.
-    ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align, charge_status* why) noexcept {
-        const block b = try_allocate(bytes, align);
-        detail::report_status(why, b.address != nullptr, bytes);
+    ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align = unit,
+                                           charge_status* why = nullptr) noexcept {
+        const block b = pop(bytes, align);
+        if (ALLOT_UNLIKELY(b.address == nullptr)) return try_allocate_slow(bytes, align, why);
+        if (why != nullptr) *why = {};
         return b;
-    }
-    ALLOT_ALWAYS_INLINE block try_allocate(std::size_t bytes, std::size_t align = unit) noexcept {
-        if (ALLOT_LIKELY(has_class(bytes) && align <= unit &&
-                         is_power_of_two(align))) { // no cache has a block of pages
-            const unsigned c = classes::class_of(bytes);
-            if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
-                core_.map().set(core_.heap().distance(p), map::live(c));
-                return {p, core_.config().bytes[c]};
-            }
-        }
-        return allocate_slow(bytes, align);
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
     /// refunded, or a limit is raised.
@@ -136,9 +123,10 @@ template <class Set> class chunk_arena {
                        charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
     {
+        detail::memory_request asked{bytes};
         const block b =
-            detail::find_or_wait(ledger_, wait, [&] { return try_allocate(bytes, align); }, core_.heap().waiting());
-        detail::report_status(why, b.address != nullptr, bytes);
+            detail::find_or_wait(ledger_, asked, wait, [&] { return try_again(asked, align); }, core_.heap().waiting());
+        asked.report(why, b.address != nullptr);
         return b;
     }
     /// Deallocates a block. Null is ignored; anything but a live block too, and is misuse. Makes no system call.
@@ -328,29 +316,61 @@ template <class Set> class chunk_arena {
         if (ALLOT_UNLIKELY(!core_.push(c, start))) core_.give(c, start);
     }
 
-    ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) noexcept {
+    // A block from a cache, which has none of pages; none: try_again() may have one.
+    ALLOT_ALWAYS_INLINE block pop(std::size_t bytes, std::size_t align) noexcept {
+        if (ALLOT_LIKELY(has_class(bytes) && align <= unit && is_power_of_two(align))) {
+            const unsigned c = classes::class_of(bytes);
+            if (std::byte* const p = core_.pop(c, bytes); ALLOT_LIKELY(p != nullptr)) {
+                core_.map().set(core_.heap().distance(p), map::live(c));
+                return {p, core_.config().bytes[c]};
+            }
+        }
+        return {};
+    }
+    ALLOT_NOINLINE block try_allocate_slow(std::size_t bytes, std::size_t align, charge_status* why) noexcept {
+        detail::memory_request asked{bytes};
+        const block b = find_or_reclaim(asked, align);
+        asked.report(why, b.address != nullptr);
+        return b;
+    }
+    ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) {
+        detail::memory_request asked{bytes};
+        block b = find_or_reclaim(asked, align);
+        if constexpr (policies::waits)
+            if (!b)
+                b = detail::find_or_be_judged(
+                    account(), asked, [&] { return try_again(asked, align); }, core_.heap().waiting());
+        if (b.address != nullptr || !policies::raises) return b;
+        detail::raise_no_block(*this, set_name(), asked, align);
+    }
+    block try_again(detail::memory_request& asked, std::size_t align) noexcept {
+        const block b = pop(asked.bytes, align);
+        return b.address != nullptr ? b : find_or_reclaim(asked, align);
+    }
+    block find_or_reclaim(detail::memory_request& asked, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > max_align))
-            return refused_as_misuse(misuse::bad_alignment, bytes);
-        if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
-            return refused_as_misuse(misuse::size_too_large, bytes);
-        const auto find = [this, n = bytes != 0 ? bytes : 1, align] { return find_block(n, align); };
-        const block b = detail::find_or_reclaim<policies::asks>(ledger_, find, find);
+            return refuse_misuse(asked, misuse::bad_alignment);
+        if (ALLOT_UNLIKELY(asked.bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
+            return refuse_misuse(asked, misuse::size_too_large);
+        const auto find = [&] { return find_block(asked, align); };
+        const block b = detail::find_or_reclaim<policies::asks>(ledger_, asked, find, find);
         return b ? b : refused();
     }
-    block find_block(std::size_t bytes, std::size_t align) noexcept {
+    block find_block(detail::memory_request& asked, std::size_t align) noexcept {
+        const std::size_t bytes = asked.bytes != 0 ? asked.bytes : 1;
         if (const unsigned c = class_for(bytes, align); c != no_class) {
-            std::byte* const p = core_.take(c, align, bytes);
+            std::byte* const p = core_.take(c, align, asked);
             if (p == nullptr) return {};
             core_.map().set(core_.heap().distance(p), map::live(c));
             return {p, classes::bytes_of(c)};
         }
         const std::size_t pages = ceil_div(bytes, arena().page_bytes());
-        std::byte* const p = core_.heap().take_pages(pages, align);
+        std::byte* const p = core_.heap().take_pages(pages, align, asked);
         return p != nullptr ? block{p, pages << arena().page_shift()} : block{};
     }
-    block refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
+    block refuse_misuse(detail::memory_request& asked, misuse kind) noexcept {
         report_misused(kind, nullptr);
-        detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
+        asked.refuse(charge_outcome::misused, asked.bytes, text_of(kind).data());
         return refused();
     }
     block refused() noexcept {

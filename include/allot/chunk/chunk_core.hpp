@@ -90,13 +90,13 @@ template <class Policies> class chunk_core {
     }
     // Takes a batch of blocks from the chunks, returns one and puts the others into the caller's cache. All are
     // `cached` in the block table: the caller marks the one live. Null: no memory. Requires: align is at most a page.
-    ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, std::size_t requested) noexcept {
+    ALLOT_NOINLINE std::byte* take(unsigned c, std::size_t align, memory_request& asked) noexcept {
         std::byte* batch[cache_config::max_blocks];
         const bool one = align > classes::unit || config_.limit[c] < 2 || shut_.load(std::memory_order_relaxed);
         const std::uint32_t wanted = one ? 1 : config_.limit[c] / 2;
-        std::uint32_t got = heap_.take(c, align, batch, wanted);
+        std::uint32_t got = heap_.take(c, align, batch, wanted, asked);
         if (got == 0) return nullptr;
-        if constexpr (counts) uncached_counts_.count_shared(c, requested);
+        if constexpr (counts) uncached_counts_.count_shared(c, asked.bytes);
         std::byte* const block = batch[--got];
         while (got != 0 && push(c, batch[got - 1])) --got;
         if (got != 0) heap_.give(batch, got);

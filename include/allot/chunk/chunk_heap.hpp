@@ -14,6 +14,7 @@
 // (#16827).
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/chunk/block_table.hpp>
 #include <allot/chunk/page_blocks.hpp>
 #include <allot/config.hpp>
@@ -75,7 +76,8 @@ template <class Policies> class chunk_heap {
     // ---- blocks of a class --------------------------------------------------------------------------------
     // Allocates up to `wanted` blocks of class c into `out`, marked `cached` in the block table, at multiples of
     // `align`, which is at most a page. Returns their number; 0: no memory.
-    std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted) noexcept {
+    std::uint32_t take(unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted,
+                       memory_request& asked) noexcept {
         if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) return_excess();
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, wanted);
@@ -83,7 +85,7 @@ template <class Policies> class chunk_heap {
         pages_in_transit::request short_of_pages{in_transit_};
         do {
             for (std::size_t chunk = growth(least); got == 0; chunk = max(chunk / 2, least)) {
-                got = add(chunk, c, align, out, wanted);
+                got = add(chunk, c, align, out, wanted, asked);
                 if (got == 0) got = cut(c, align, out, wanted); // a flush for pages may have freed blocks here
                 if (chunk == least) break;
             }
@@ -116,8 +118,8 @@ template <class Policies> class chunk_heap {
 
     // ---- blocks of pages ----------------------------------------------------------------------------------
     // See page_blocks.hpp.
-    std::byte* take_pages(std::size_t pages, std::size_t align = 1) noexcept {
-        return blocks_.take(pages, align, [this] { return reclaim(); });
+    std::byte* take_pages(std::size_t pages, std::size_t align, memory_request& asked) noexcept {
+        return blocks_.take(pages, align, asked, [this] { return reclaim(); });
     }
     std::size_t pages_of(const std::byte* p) const noexcept { return blocks_.pages_of(p); }
     void give_pages(std::byte* p) noexcept {
@@ -206,8 +208,8 @@ template <class Policies> class chunk_heap {
   private:
     std::size_t page_of(const std::byte* p) const noexcept { return distance(p) >> arena().page_shift(); }
     std::byte* address_of(std::size_t page) const noexcept { return arena().begin() + (page << arena().page_shift()); }
-    template <class Move> std::byte* take_run(std::size_t pages, Move& move) noexcept {
-        return pages_.take(pages, move, [this] { return reclaim(); });
+    template <class Move> std::byte* take_run(std::size_t pages, memory_request& asked, Move& move) noexcept {
+        return pages_.take(pages, asked, move, [this] { return reclaim(); });
     }
     static constexpr std::size_t largest_of(std::size_t bytes) noexcept {
         const unsigned c = classes::class_of(bytes);
@@ -259,11 +261,11 @@ template <class Policies> class chunk_heap {
                      "a cached block is in no chunk: its entry of the block table, or the cache, was overwritten");
     }
     // Adds a chunk to the fit and, before another thread can use it or give it back, allocates from it.
-    std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out,
-                      std::uint32_t wanted) noexcept {
+    std::uint32_t add(std::size_t chunk, unsigned c, std::size_t align, std::byte** out, std::uint32_t wanted,
+                      memory_request& asked) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
         pages_in_transit::move taken{in_transit_};
-        std::byte* const p = take_run(pages, taken);
+        std::byte* const p = take_run(pages, asked, taken);
         if (p == nullptr) return 0;
         map_.set_words(page_of(p), pages, 1);
         bool added = false;

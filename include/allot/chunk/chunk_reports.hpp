@@ -7,7 +7,7 @@
 #include <allot/chunk/chunk_stats.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
+#include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
 
 #include <cstddef>
@@ -50,11 +50,11 @@ template <class Blocks> void write_chunks(text_writer& out, const Blocks& blocks
 }
 
 template <class Blocks>
-[[noreturn]] ALLOT_COLD void raise_no_block(const Blocks& blocks, const char* set, std::size_t bytes,
+[[noreturn]] ALLOT_COLD void raise_no_block(const Blocks& blocks, const char* set, const memory_request& asked,
                                             std::size_t align) {
-    const charge_status why = take_refusal(bytes);
+    const charge_status why = asked.refusal();
     const auto request = [&](text_writer& out) {
-        out.put("out of memory: ").bytes(bytes).put(" aligned to ").bytes(align);
+        out.put("out of memory: ").bytes(asked.bytes).put(" aligned to ").bytes(align);
     };
     raise_refused(request, set, blocks.name(), why, [&](text_writer& out) {
         if constexpr (requires { blocks.account(); }) write_top_holders(out, blocks.account().root(), why);

@@ -8,12 +8,12 @@
 // Source: huge allocations of Netty's arenas, 2013.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/chunk/block_table.hpp>
 #include <allot/chunk/page_block_cache.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/pages_in_transit.hpp>
 #include <allot/watch/event_ring.hpp>
@@ -32,14 +32,15 @@ template <class Pages> class page_blocks {
         : pages_(pages), map_(map), in_transit_(in_transit), kept_(kept_pages) {}
 
     // A live block at a multiple of `align`; null: no memory. `reclaim`: see charged_pages::take().
-    template <class Reclaim> std::byte* take(std::size_t pages, std::size_t align, Reclaim reclaim) noexcept {
+    template <class Reclaim>
+    std::byte* take(std::size_t pages, std::size_t align, memory_request& asked, Reclaim reclaim) noexcept {
         const std::size_t more = align > arena().page_bytes() ? (align >> shift()) - 1 : 0;
-        if (pages >= block_table::inside - 1 - more) return refuse(pages);
+        if (pages >= block_table::inside - 1 - more) return refuse(pages, asked);
         if (std::size_t first = 0; more == 0 && kept_.take(pages, first)) return start(first);
         pages_in_transit::request short_of_pages{in_transit_};
         pages_in_transit::move taken{in_transit_};
         std::byte* p = nullptr;
-        do p = pages_.take(pages + more, taken, reclaim);
+        do p = pages_.take(pages + more, asked, taken, reclaim);
         while (p == nullptr && short_of_pages.retry());
         if (p == nullptr) return nullptr;
         taken.end(); // the pages count as a live block from here on
@@ -79,11 +80,10 @@ template <class Pages> class page_blocks {
         return true;
     }
     // More pages than any address space has.
-    ALLOT_COLD std::byte* refuse(std::size_t pages) const noexcept {
+    ALLOT_COLD std::byte* refuse(std::size_t pages, memory_request& asked) const noexcept {
         const std::size_t span = arena().page_count() << shift();
-        note_refusal(
+        return asked.refuse(
             {charge_outcome::no_address_space, refuser::arena, nullptr, pages << shift(), 0, span, arena().name()});
-        return nullptr;
     }
     // Gives the pages of one kept block back to the arena. Returns their number; 0: there is none.
     std::size_t drop_kept() noexcept {
@@ -116,7 +116,8 @@ template <class Pages> class page_blocks {
     }
     bool grow(std::byte* p, std::size_t now, std::size_t pages) noexcept {
         pages_in_transit::move taken{in_transit_};
-        while (!pages_.grow(p, now, pages, taken))
+        memory_request asked{(pages - now) << shift()};
+        while (!pages_.grow(p, now, pages, asked, taken))
             if (drop_kept() == 0) return false;
         taken.end();
         map_.set_words(page_of(p) + now, pages - now, block_table::inside);

@@ -28,10 +28,10 @@
 
 #include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/forward.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/device/api_argument.hpp>
@@ -105,13 +105,13 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     /// Throws: out_of_memory under oom::raise; under oom::null a failed request returns null.
     void* allocate(std::size_t bytes, stream_type stream) { return allocate(bytes, unit, stream); }
     void* allocate(std::size_t bytes, std::size_t align, stream_type stream) {
-        if (void* const p = try_allocate(bytes, align, stream); ALLOT_LIKELY(p != nullptr || bytes == 0)) return p;
+        detail::memory_request asked{bytes};
+        const auto again = [&] { return request(asked, align, stream); };
+        if (void* const p = again(); ALLOT_LIKELY(p != nullptr || bytes == 0)) return p;
         if constexpr (policies::waits)
             if (caller who; identify(stream, who) && who.allowed == permitted::all) // else the stream is being captured
-                if (void* const p =
-                        detail::find_or_be_judged(account(), [&] { return try_allocate(bytes, align, stream); }))
-                    return p;
-        if constexpr (policies::raises) detail::raise_out_of_device_memory(*this, bytes, align);
+                if (void* const p = detail::find_or_be_judged(account(), asked, again)) return p;
+        if constexpr (policies::raises) detail::raise_out_of_device_memory(*this, asked, align);
         else return nullptr;
     }
     /// As allocate(), but returns null on failure under every oom policy.
@@ -119,37 +119,11 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     void* try_allocate(std::size_t bytes, stream_type stream, charge_status* why = nullptr) noexcept {
         return try_allocate(bytes, unit, stream, why);
     }
-    void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream, charge_status* why) noexcept {
-        void* const p = try_allocate(bytes, align, stream);
-        detail::report_status(why, p != nullptr || bytes == 0, bytes);
-        return p;
-    }
-    void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream) noexcept {
-        if (ALLOT_UNLIKELY(bytes == 0)) return nullptr;
-        if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
-            diagnostics_.report_misused(misuse::bad_alignment, nullptr);
-            return refused_as_misuse(misuse::bad_alignment, bytes);
-        }
-        caller who;
-        if (ALLOT_UNLIKELY(bytes > max_block_bytes || align > max_block_bytes))
-            return refused_as_misuse(misuse::size_too_large, bytes);
-        if (ALLOT_UNLIKELY(!identify(stream, who))) return growth::note_device_error(bytes), refused();
-        if constexpr (policies::idle::enabled)
-            if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) trim_idle_and_others();
-        run r;
-        {
-            const guard hold{state_lock_};
-            r = growth::take(who, bytes, align);
-        }
-        if (ALLOT_UNLIKELY(!r)) {
-            const auto find = [&] { return growth::take_slow(who, bytes, align); };
-            r = detail::find_or_reclaim<policies::asks>(ledger_, find, [&] { // the stream's state may have changed
-                return identify(stream, who) ? find() : run{};
-            });
-            if (!r) return refused();
-        }
-        void* const p = reinterpret_cast<void*>(r.address);
-        if constexpr (policies::tracks_blocks) api_.mark_allocated(p, r.bytes, stream);
+    void* try_allocate(std::size_t bytes, std::size_t align, stream_type stream,
+                       charge_status* why = nullptr) noexcept {
+        detail::memory_request asked{bytes};
+        void* const p = request(asked, align, stream);
+        asked.report(why, p != nullptr || bytes == 0);
         return p;
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until blocks are deallocated, bytes are
@@ -160,8 +134,10 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         requires(policies::in_tree)
     {
         if (bytes == 0) return try_allocate(0, align, stream, why);
-        void* const p = detail::find_or_wait(ledger_, wait, [&] { return try_allocate(bytes, align, stream); });
-        return detail::with_status(p, why, bytes);
+        detail::memory_request asked{bytes};
+        void* const p = detail::find_or_wait(ledger_, asked, wait, [&] { return request(asked, align, stream); });
+        asked.report(why, p != nullptr);
+        return p;
     }
     /// Frees a block at this point of the stream, which need not be the one that it was allocated for.
     /// Requires: all use of the block is ordered before this point. Null is ignored. Anything but a live block is
@@ -357,8 +333,36 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         if (detail::steps_are_barred != 0) return;
         if (detail::idle_devices.return_some_of_others(among_idle_, SIZE_MAX) == 0) (void)growth::scan_idle();
     }
-    void* refused_as_misuse(misuse kind, std::size_t bytes) noexcept {
-        detail::note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
+    void* request(detail::memory_request& asked, std::size_t align, stream_type stream) noexcept {
+        if (ALLOT_UNLIKELY(asked.bytes == 0)) return nullptr;
+        if (ALLOT_UNLIKELY(!is_power_of_two(align))) {
+            diagnostics_.report_misused(misuse::bad_alignment, nullptr);
+            return refused_as_misuse(asked, misuse::bad_alignment);
+        }
+        caller who;
+        if (ALLOT_UNLIKELY(asked.bytes > max_block_bytes || align > max_block_bytes))
+            return refused_as_misuse(asked, misuse::size_too_large);
+        if (ALLOT_UNLIKELY(!identify(stream, who))) return growth::refuse_device_error(asked), refused();
+        if constexpr (policies::idle::enabled)
+            if (ALLOT_UNLIKELY(idle_.due()) && who.allowed == permitted::all) trim_idle_and_others();
+        run r;
+        {
+            const guard hold{state_lock_};
+            r = growth::take(who, asked.bytes, align);
+        }
+        if (ALLOT_UNLIKELY(!r)) {
+            const auto find = [&] { return growth::take_slow(who, asked, align); };
+            r = detail::find_or_reclaim<policies::asks>(ledger_, asked, find, [&] { // the stream may have changed
+                return identify(stream, who) ? find() : run{};
+            });
+            if (!r) return refused();
+        }
+        void* const p = reinterpret_cast<void*>(r.address);
+        if constexpr (policies::tracks_blocks) api_.mark_allocated(p, r.bytes, stream);
+        return p;
+    }
+    void* refused_as_misuse(detail::memory_request& asked, misuse kind) noexcept {
+        asked.refuse(charge_outcome::misused, asked.bytes, text_of(kind).data());
         return refused();
     }
     void* refused() noexcept {

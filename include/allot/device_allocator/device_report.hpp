@@ -6,7 +6,7 @@
 
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
+#include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/device_allocator/device_stats.hpp>
@@ -52,10 +52,11 @@ template <class Gpu> void write_device_report(text_writer& out, const Gpu& gpu) 
 }
 
 template <class Gpu>
-[[noreturn]] ALLOT_COLD void raise_out_of_device_memory(const Gpu& gpu, std::size_t bytes, std::size_t align) {
-    const charge_status why = take_refusal(bytes);
+[[noreturn]] ALLOT_COLD void raise_out_of_device_memory(const Gpu& gpu, const memory_request& asked,
+                                                        std::size_t align) {
+    const charge_status why = asked.refusal();
     const auto request = [&](text_writer& out) {
-        out.put("out of device memory: ").bytes(bytes).put(" aligned to ").bytes(align);
+        out.put("out of device memory: ").bytes(asked.bytes).put(" aligned to ").bytes(align);
     };
     raise_refused(request, type_name_c_str<typename Gpu::set>(), gpu.name(), why, [&](text_writer& out) {
         if constexpr (requires { gpu.account(); }) write_top_holders(out, gpu.account().root(), why);

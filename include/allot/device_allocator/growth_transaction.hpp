@@ -8,6 +8,7 @@
 // Cost: a mutex, and two api calls; 24 bytes of stack. Threads: one per transaction.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/device_allocator/relaxed_capture.hpp>
 #include <allot/sync/lock_guard.hpp>
@@ -45,13 +46,14 @@ template <class Ledger, class Api> class growth_transaction {
     // Charges, so that `bytes` in all may be mapped. False: refused; charged() may be less than before. With listeners,
     // other transactions may have run meanwhile. `asks`: other objects below the account that refuses are asked for
     // memory that they do not use.
-    bool charge(std::size_t bytes, bool asks) noexcept {
+    bool charge(std::size_t bytes, memory_request& asked, bool asks) noexcept {
         if constexpr (calls_listeners) unlock();
         settle_pending(); // first: a thread must not charge while it has an unconfirmed charge
         const std::size_t more = bytes - unmapped_charge_;
-        bool succeeded = ledger_.try_charge(more);
+        bool succeeded = ledger_.try_charge(more, asked);
         if constexpr (calls_listeners)
-            succeeded = succeeded || (asks && ledger_.serve_idle([&] { return ledger_.try_charge(more); }));
+            succeeded =
+                succeeded || (asks && ledger_.serve_idle(asked, [&] { return ledger_.try_charge(more, asked); }));
         if (succeeded) pending_ = more;
         if constexpr (calls_listeners) lock();
         return succeeded;

@@ -11,9 +11,9 @@
 #pragma once
 
 #include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/device_allocator/device_allocator_state.hpp>
@@ -48,10 +48,11 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         : state_base(values...), segments_(api_, device_, value_or<allot::reserve_bytes>({0}, values...).bytes) {}
 
     // Serves a request with new memory, or with all that is free. One request at a time.
-    ALLOT_NOINLINE run take_slow(const caller& who, std::size_t bytes, std::size_t align) noexcept {
+    ALLOT_NOINLINE run take_slow(const caller& who, memory_request& asked, std::size_t align) noexcept {
+        const std::size_t bytes = asked.bytes;
         if (align < unit) align = unit;
         transaction_type transaction{growth_lock_, ledger_, api_};
-        if (const run r = grow(who, bytes, align, transaction)) return r;
+        if (const run r = grow(who, asked, align, transaction)) return r;
         if (who.allowed != permitted::all) return {};
         std::uint64_t frees = 0;
         shortage cause;
@@ -64,7 +65,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             if (const run r = join(who, bytes, align, cause)) return r;
         }
         if (cause.wait_may_help)
-            if (const run r = wait_and_replace(who, bytes, align, transaction, cause)) return r;
+            if (const run r = wait_and_replace(who, asked, align, transaction, cause)) return r;
         if (cause.out_of_space) last_refused_ = {frees, bytes, align, limit_now()};
         return {};
     }
@@ -84,16 +85,18 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         return can_place(need, align) ? need : align_up(bytes + align, step);
     }
     // The device refused a call about the stream: a wrong handle, or a device that fails.
-    void note_device_error(std::size_t bytes) const noexcept {
+    void refuse_device_error(memory_request& asked) const noexcept {
         if (diagnostics_.last_error().kind == device::failure::invalid_handle)
-            return note_refusal(charge_outcome::misused, bytes, "the stream is not a live one");
-        (void)refuse(charge_outcome::no_memory, bytes, 0, SIZE_MAX, refuser::device);
+            asked.refuse(charge_outcome::misused, asked.bytes, "the stream is not a live one");
+        else (void)refuse(asked, charge_outcome::no_memory, asked.bytes, 0, SIZE_MAX, refuser::device);
     }
-    run refuse(charge_outcome why, std::size_t bytes, std::size_t used, std::size_t limit, refuser by) const noexcept {
-        return note_refusal({why, by, nullptr, bytes, used, limit, diagnostics_.name()}), run{};
+    run refuse(memory_request& asked, charge_outcome why, std::size_t bytes, std::size_t used, std::size_t limit,
+               refuser by) const noexcept {
+        return asked.refuse({why, by, nullptr, bytes, used, limit, diagnostics_.name()}), run{};
     }
     // A block in a new piece, or in memory that other threads added meanwhile.
-    run grow(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction) noexcept {
+    run grow(const caller& who, memory_request& asked, std::size_t align, transaction_type& transaction) noexcept {
+        const std::size_t bytes = asked.bytes;
         const std::size_t step = segments_.granularity();
         for (std::size_t refused = SIZE_MAX;;) {
             {
@@ -104,19 +107,20 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             if (need >= refused) return {};
             const bool over = need > most || held > most - need;
             // An account refuses by itself: it has listeners and a grace.
-            if (over && !policies::in_tree) return refuse(charge_outcome::over_limit, need, held, most, refuser::limit);
+            if (over && !policies::in_tree)
+                return refuse(asked, charge_outcome::over_limit, need, held, most, refuser::limit);
             std::size_t want = align_up(held / 4, step);
             want = want > max_growth_step ? max_growth_step : want;
             if (!over && want > most - held) want = (most - held) / step * step;
             if (over || want < need || want >= refused || !can_place(want, align)) want = need;
             if (want > transaction.charged()) {
-                if (!transaction.charge(want, want == need)) refused = want;
+                if (!transaction.charge(want, asked, want == need)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);
             if (!made) {
                 diagnostics_.set_last_error(made.error());
-                (void)refuse(charge_outcome::no_memory, want, held, most, refuser::device);
+                (void)refuse(asked, charge_outcome::no_memory, want, held, most, refuser::device);
                 refused = want;
                 continue;
             }
@@ -131,7 +135,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
                 }
             }
             diagnostics_.report_failure(segments_.shrink(*made));
-            return note_refusal(charge_outcome::no_memory, need), run{};
+            return asked.refuse(charge_outcome::no_memory, need), run{};
         }
     }
     // Joins adjacent runs that several streams freed into one run of this stream, which waits for those streams.
@@ -167,8 +171,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
     }
     // The host waits for all frees, which makes the memory free for every stream; then wholly free pieces are returned
     // to make room for a new one, as `retain` allows.
-    run wait_and_replace(const caller& who, std::size_t bytes, std::size_t align, transaction_type& transaction,
+    run wait_and_replace(const caller& who, memory_request& asked, std::size_t align, transaction_type& transaction,
                          shortage& cause) noexcept {
+        const std::size_t bytes = asked.bytes;
         const bool all = wait_for_frees();
         {
             const guard hold{state_lock_};
@@ -179,7 +184,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         if (!policies::retain::under_pressure ||
             return_segments(stream_tag::clean, piece_for(bytes, align), pieces, transaction) == 0)
             return {};
-        return grow(who, bytes, align, transaction);
+        return grow(who, asked, align, transaction);
     }
     // Waits for all frees before this call, and makes their memory clean. False: some could not be waited for.
     bool wait_for_frees() noexcept {

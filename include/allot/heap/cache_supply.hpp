@@ -35,13 +35,14 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
     using user_cache = cache_with_deferred_frees<typename supply::deferred_type>;
 
     // A slot for the user of an empty cache, which is filled; null if out of memory.
-    template <class Cache> std::byte* refill(Cache& cache) noexcept {
+    template <class Cache> std::byte* refill(Cache& cache, detail::memory_request& asked) noexcept {
         detail::no_entry entry;
-        return refill(cache, entry);
+        return refill(cache, entry, asked);
     }
     // The same for a cache that others may enter.
-    template <class Cache, class Entry> std::byte* refill(Cache& cache, Entry& entry) noexcept {
-        return fill(cache, cache.slots(), entry);
+    template <class Cache, class Entry>
+    std::byte* refill(Cache& cache, Entry& entry, detail::memory_request& asked) noexcept {
+        return fill(cache, cache.slots(), entry, asked);
     }
     // Frees a slot into a cache whose stack is full, and whose group is elsewhere: frees some of its slots to their
     // heaplets. Never waits.
@@ -227,11 +228,13 @@ template <class Slots, class Guard, class Location> class cache_supply : public 
         }
     };
 
-    template <class Entry> ALLOT_NOINLINE std::byte* fill(user_cache& cache, std::byte** slots, Entry& entry) noexcept {
+    template <class Entry>
+    ALLOT_NOINLINE std::byte* fill(user_cache& cache, std::byte** slots, Entry& entry,
+                                   detail::memory_request& asked) noexcept {
         cache_place<Entry> place{*this, cache, slots, entry};
         // It may have slots: its bins are hidden while others are inside, and from an owner that must fence.
         const bool empty = cache.size() == 0 && cache.bits() == 0;
-        if (empty || !place.has_slots()) this->take_slots(place);
+        if (empty || !place.has_slots()) this->take_slots(place, asked);
         return place.row;
     }
     ALLOT_NOINLINE void make_room_and_push(user_cache& cache, std::byte** slots, std::byte* row) noexcept {

@@ -76,12 +76,12 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         return row;
     }
     // One slot, for callers without a cache; null if out of memory.
-    ALLOT_ALWAYS_INLINE std::byte* pop() noexcept {
+    ALLOT_ALWAYS_INLINE std::byte* pop(detail::memory_request& asked) noexcept {
         if (auto borrowed = shared_.borrow()) {
             std::byte* row;
-            return ALLOT_LIKELY(borrowed->pop(row)) ? row : refill_shared(borrowed.in());
+            return ALLOT_LIKELY(borrowed->pop(row)) ? row : refill_shared(borrowed.in(), asked);
         }
-        return take_one();
+        return take_one(asked);
     }
     // Frees one slot. Never waits: if the shared caches it tries are in use, it frees the slot to its heaplet.
     void push(std::byte* row) noexcept {
@@ -309,9 +309,9 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         bool find_waiting() noexcept { return heap.take_waiting(&row, 1) == 1; }
     };
     // Takes one slot, bypassing the caller's caches.
-    ALLOT_NOINLINE std::byte* take_one() noexcept {
+    ALLOT_NOINLINE std::byte* take_one(detail::memory_request& asked) noexcept {
         one_place place{*this};
-        take_slots(place);
+        take_slots(place, asked);
         return place.row;
     }
     // From the quarantine, and from shared caches that no thread uses now.
@@ -330,11 +330,11 @@ class alignas(heap_tag::buckets) fixed_heap final : public cache_supply<Slots, G
         return cache.pop(row);
     }
     // Fills a shared cache; while releases go past it, it stays empty.
-    ALLOT_NOINLINE std::byte* refill_shared(shared_place& shared) noexcept {
-        if (!provider_.notifies()) return refill(shared.cache);
-        if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) return take_one();
+    ALLOT_NOINLINE std::byte* refill_shared(shared_place& shared, detail::memory_request& asked) noexcept {
+        if (!provider_.notifies()) return refill(shared.cache, asked);
+        if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) return take_one(asked);
         shared.begin_fill();
-        std::byte* const row = refill(shared.cache);
+        std::byte* const row = refill(shared.cache, asked);
         shared.end_fill();
         if (ALLOT_UNLIKELY(past_caches_.load(std::memory_order_relaxed) != 0)) flush(shared.cache);
         return row;

@@ -11,8 +11,8 @@
 // Source: HPCC roxiemem's checkLimit, 2010, without its walk over every heap.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heap_index.hpp>
@@ -43,7 +43,8 @@ class heap_group {
     template <class Visit> void for_each(Visit visit) const { all_.for_each(visit); }
 
     // Counts one more handle of a heap with this config: one with room for it, an unused or a new one. Null: no memory.
-    template <class Heap> Heap* open(page_provider& provider, const heap_config& config) noexcept {
+    template <class Heap>
+    Heap* open(page_provider& provider, const heap_config& config, detail::memory_request& asked) noexcept {
         const std::uint64_t key = key_of(config);
         const detail::lock_guard hold(open_lock_);
         heap_base* found = index_.find(key, [&](heap_base& heap) {
@@ -51,7 +52,7 @@ class heap_group {
         });
         if (found == nullptr) {
             found = make<Heap>(provider, config);
-            if (found == nullptr) return detail::note_refusal(charge_outcome::no_memory, sizeof(Heap)), nullptr;
+            if (found == nullptr) return asked.refuse(charge_outcome::no_memory, sizeof(Heap));
             found->index_key = key;
             set_indexed(*found, !config.exclusive);
         }

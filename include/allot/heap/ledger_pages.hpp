@@ -21,13 +21,14 @@ template <class Ledger> class ledger_pages final : public page_provider {
         : page_provider(arena, charged_pages<Ledger>::watched, charged_pages<Ledger>::notifies), pages_(arena, ledger) {
     }
 
-    std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept override {
-        return reclaiming(thorough, [&](auto... reclaim) { return pages_.take(pages, taken, reclaim...); });
+    std::byte* take(std::size_t pages, detail::memory_request& asked, detail::pages_in_transit::move& taken,
+                    bool thorough) noexcept override {
+        return reclaiming(thorough, [&](auto... reclaim) { return pages_.take(pages, asked, taken, reclaim...); });
     }
-    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::pages_in_transit::move& taken,
-                           bool thorough) noexcept override {
+    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
+                           detail::pages_in_transit::move& taken, bool thorough) noexcept override {
         return reclaiming(thorough,
-                          [&](auto... reclaim) { return pages_.grow_or_take(run, pages, taken, reclaim...); });
+                          [&](auto... reclaim) { return pages_.grow_or_take(run, pages, asked, taken, reclaim...); });
     }
     void refund(std::size_t pages) noexcept override { pages_.refund(pages); }
     void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept override {

@@ -5,6 +5,7 @@
 // Threads: any. The caller holds no lock of a heap.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_group.hpp>
 #include <allot/page/arena_base.hpp>
@@ -28,10 +29,11 @@ class page_provider {
 
     // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed; `thorough`: those
     // that slots in caches of threads keep, too. On success `taken` is in progress: end it once the pages are in use.
-    virtual std::byte* take(std::size_t pages, detail::pages_in_transit::move& taken, bool thorough) noexcept = 0;
+    virtual std::byte* take(std::size_t pages, detail::memory_request& asked, detail::pages_in_transit::move& taken,
+                            bool thorough) noexcept = 0;
     // A longer run for one that was taken: the run itself, extended, or another one. Else as take().
-    virtual grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::pages_in_transit::move& taken,
-                                   bool thorough) noexcept = 0;
+    virtual grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
+                                   detail::pages_in_transit::move& taken, bool thorough) noexcept = 0;
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
         refund(pages);

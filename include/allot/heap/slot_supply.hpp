@@ -7,8 +7,8 @@
 // Source: HPCC roxiemem's CHeap and space list, 2010.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/heap/header_location.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
@@ -67,8 +67,8 @@ class slot_supply : public heap_base,
     //   free_more()         before a page is taken: true means that slots were freed
     //   find_waiting()      before the request fails: takes slots that are free and in no page
     // The first three are called with the lock.
-    template <class Place> bool take_slots(Place& place) noexcept {
-        const bool got = find_slots(place);
+    template <class Place> bool take_slots(Place& place, detail::memory_request& asked) noexcept {
+        const bool got = find_slots(place, asked);
         this->report_logged_damage();
         return got;
     }
@@ -206,22 +206,23 @@ class slot_supply : public heap_base,
     page_queues<page> pages_;
 
   private:
-    template <class Place> bool find_slots(Place& place) noexcept {
+    template <class Place> bool find_slots(Place& place, detail::memory_request& asked) noexcept {
         do {
             const detail::lock_guard hold(lock_);
             if (claim_listed(place)) return true;
         } while (place.free_more());
-        if (claim_with_page(place, false)) return true;
+        if (claim_with_page(place, asked, false)) return true;
         detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
         bool got = false;
-        do got = claim_with_page(place, true);
+        do got = claim_with_page(place, asked, true);
         while (!got && short_of_pages.retry());
         return got;
     }
     // Adds a page if there is one; without one takes any free slots. `thorough`: see page_provider::take.
-    template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place, bool thorough) noexcept {
+    template <class Place>
+    ALLOT_NOINLINE bool claim_with_page(Place& place, detail::memory_request& asked, bool thorough) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
-        std::byte* const memory = take_page(taken, thorough);
+        std::byte* const memory = take_page(asked, taken, thorough);
         bool used = false, got = false;
         {
             const detail::lock_guard hold(lock_);
@@ -280,14 +281,15 @@ class slot_supply : public heap_base,
     }
 
     // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
-    ALLOT_ALWAYS_INLINE std::byte* take_page(detail::pages_in_transit::move& taken, bool thorough) noexcept {
-        std::byte* const memory = provider_.take(1, taken, thorough);
+    ALLOT_ALWAYS_INLINE std::byte* take_page(detail::memory_request& asked, detail::pages_in_transit::move& taken,
+                                             bool thorough) noexcept {
+        std::byte* const memory = provider_.take(1, asked, taken, thorough);
         if constexpr (!Location::out_of_band) {
             return memory;
         } else {
             if (memory == nullptr) return nullptr;
             std::byte* const header = allocate_header(page::header_bytes(cut_, config_.out_of_band_count_bytes));
-            if (header == nullptr) provider_.give(memory, 1, taken), detail::note_refusal(charge_outcome::no_memory, 0);
+            if (header == nullptr) provider_.give(memory, 1, taken), asked.refuse(charge_outcome::no_memory, 0);
             else (::new (header) page)->location.memory = memory;
             return header;
         }

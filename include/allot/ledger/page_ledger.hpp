@@ -7,9 +7,9 @@
 // Source: Drill's accountant, 2014, which charges first and checks then: the mistake that this avoids.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/units.hpp>
 
@@ -29,12 +29,12 @@ class page_ledger {
     template <class... Values>
     page_ledger(std::size_t limit, const char* name, const Values&...) noexcept : limit_(limit), name_(name) {}
 
-    // False if used + bytes would exceed the limit; nothing has changed then, and the refusal is noted.
-    bool try_charge(std::size_t bytes) noexcept {
+    // False if used + bytes would exceed the limit; nothing has changed then, and the request says so.
+    bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         std::size_t used = used_.load(std::memory_order_relaxed);
         do {
             const std::size_t most = limit_.load(std::memory_order_relaxed);
-            if (ALLOT_UNLIKELY(used > most || bytes > most - used)) return note_refused(bytes, used, most), false;
+            if (ALLOT_UNLIKELY(used > most || bytes > most - used)) return refuse(asked, bytes, used, most);
         } while (
             !used_.compare_exchange_weak(used, used + bytes, std::memory_order_acquire, std::memory_order_relaxed));
         return true;
@@ -65,8 +65,10 @@ class page_ledger {
     void set_limit(std::size_t bytes) noexcept { limit_.store(bytes, std::memory_order_relaxed); }
 
   private:
-    ALLOT_COLD void note_refused(std::size_t bytes, std::size_t used, std::size_t limit) const noexcept {
-        detail::note_refusal({charge_outcome::over_limit, refuser::limit, nullptr, bytes, used, limit, name_});
+    ALLOT_COLD bool refuse(detail::memory_request& asked, std::size_t bytes, std::size_t used,
+                           std::size_t limit) const noexcept {
+        asked.refuse({charge_outcome::over_limit, refuser::limit, nullptr, bytes, used, limit, name_});
+        return false;
     }
 
     std::atomic<std::size_t> used_{0};      // charged: held and confirmed
@@ -83,7 +85,7 @@ class no_ledger {
 
     explicit no_ledger(std::size_t = SIZE_MAX) noexcept {}
     template <class... Values> no_ledger(std::size_t, const char*, const Values&...) noexcept {}
-    bool try_charge(std::size_t) noexcept { return true; }
+    bool try_charge(std::size_t, detail::memory_request&) noexcept { return true; }
     bool fits(std::size_t) const noexcept { return true; }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t) noexcept {}

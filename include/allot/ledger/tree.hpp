@@ -6,9 +6,9 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/policies.hpp>
 #include <allot/core/values.hpp>
 #include <allot/ledger/page_ledger.hpp>
@@ -81,10 +81,10 @@ class tree_ledger {
         if (const std::size_t left = account_.used(); left != 0) account_.refund(left);
     }
 
-    // A refusal is noted, and changes nothing.
-    bool try_charge(std::size_t bytes) noexcept {
+    // A refusal changes nothing.
+    bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
         const charge_status s = account_.try_hold(bytes);
-        if (ALLOT_UNLIKELY(!s)) detail::note_refusal(s);
+        if (ALLOT_UNLIKELY(!s)) asked.refuse(s);
         return s.charged();
     }
     bool fits(std::size_t bytes) const noexcept { return account_.fits(bytes); }
@@ -104,15 +104,16 @@ class tree_ledger {
     // Makes a request again that has just been refused, while the reclaimers at and below the account that refused, or
     // of the whole tree if the arena did, free memory; serve_idle() only calls other objects, which return memory that
     // they do not use. Returns whether it was granted.
-    template <class Request> bool serve(Request request) const noexcept {
-        return allot::account::reclaim_for(detail::last_refusal, reclaimer::any, request, &idle_, &account_);
+    template <class Request> bool serve(const detail::memory_request& asked, Request request) const noexcept {
+        return allot::account::reclaim_for(asked.why, reclaimer::any, request, &idle_, &account_);
     }
-    template <class Request> bool serve_idle(Request request) const noexcept {
-        return allot::account::reclaim_for(detail::last_refusal, reclaimer::idle, request, &idle_);
+    template <class Request> bool serve_idle(const detail::memory_request& asked, Request request) const noexcept {
+        return allot::account::reclaim_for(asked.why, reclaimer::idle, request, &idle_);
     }
     // Makes a request again that has just been refused, whenever memory may be free. Returns whether it was granted.
-    template <class Request> bool wait_for(const wait_limit& wait, Request request) const noexcept {
-        return account_.wait_for(detail::last_refusal, wait, request);
+    template <class Request>
+    bool wait_for(detail::memory_request& asked, const wait_limit& wait, Request request) const noexcept {
+        return account_.wait_for(asked.why, wait, request);
     }
     // Pages or slots of the object have become unused: requests that wait may ask for them.
     void notify_unused() const noexcept { account_.notify_unused(); }

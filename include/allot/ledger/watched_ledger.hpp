@@ -3,6 +3,7 @@
 // Invariant and threads: the ledger's. Cost: the sum of both; an empty object if neither has a state.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 
 #include <cstddef>
@@ -13,8 +14,8 @@ template <class Ledger, class Counters> class watched_ledger : public Ledger {
   public:
     using Ledger::Ledger;
 
-    bool try_charge(std::size_t bytes) noexcept {
-        const bool charged = Ledger::try_charge(bytes);
+    bool try_charge(std::size_t bytes, detail::memory_request& asked) noexcept {
+        const bool charged = Ledger::try_charge(bytes, asked);
         if (!charged) counters_.refused(bytes);
         return charged;
     }

@@ -14,10 +14,10 @@
 #pragma once
 
 #include <allot/account/idle_owners.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/core/intrusive_list.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_metadata.hpp>
 #include <allot/page/arena_pages.hpp>
@@ -70,13 +70,20 @@ class arena_base : detail::arena_pages {
     /// Returns: the run, aligned to the page size; null where `pages` is 0, the limit or the address space has no such
     /// run, or the system refuses memory: `why`, unless it is null, says which. A failed take changes nothing.
     /// Complexity: a search of the page bitmap under a spin lock; a system call where pages were not committed before.
-    std::byte* take(std::size_t pages = 1) noexcept { return take_with(pages, run_use::fixed); }
-    std::byte* take(std::size_t pages, charge_status* why) noexcept {
-        return detail::with_status(take(pages), why, pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_);
+    std::byte* take(std::size_t pages = 1, charge_status* why = nullptr) noexcept {
+        detail::memory_request asked{pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_};
+        std::byte* const first = take(pages, asked);
+        asked.report(why, first != nullptr);
+        return first;
+    }
+    std::byte* take(std::size_t pages, detail::memory_request& asked) noexcept {
+        return take_with(pages, run_use::fixed, asked);
     }
     /// As take(), for a run that is to grow: leaves free address space behind it for grow_up(), where that costs no
     /// other request its run.
-    std::byte* take_to_grow(std::size_t pages) noexcept { return take_with(pages, run_use::grows); }
+    std::byte* take_to_grow(std::size_t pages, detail::memory_request& asked) noexcept {
+        return take_with(pages, run_use::grows, asked);
+    }
 
     /// Gives taken pages back to the arena: a whole run or a part of it. Never waits, makes no system call.
     /// Requires: all of them are taken. Checked builds abort otherwise.
@@ -93,29 +100,23 @@ class arena_base : detail::arena_pages {
     /// Returns: false, and nothing changed, where one of those is taken, the limit or the system refuses, or the run
     /// would shrink.
     bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
-        return new_pages >= pages && grow(index(first) + pages, new_pages - pages);
+        detail::memory_request asked{0};
+        return grow_up(first, pages, new_pages, asked);
     }
-    /// The same by the pages before it.
-    /// Returns: the new start of the run, or null.
-    std::byte* grow_down(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
-        const std::size_t more = new_pages - pages;
-        if (new_pages < pages) return nullptr;
-        if (more > index(first)) return note_refused(charge_outcome::no_address_space, more), nullptr;
-        return grow(index(first) - more, more) ? first - (more << shift_) : nullptr;
+    bool grow_up(std::byte* first, std::size_t pages, std::size_t new_pages, detail::memory_request& asked) noexcept {
+        return new_pages >= pages && grow(index(first) + pages, new_pages - pages, asked);
     }
-    // As grow_down(), for a run whose contents slide to its new start: it may start further down, with room behind it.
+    // Extends a run by the pages before it; its contents slide to its new start, which may lie further down, with room
+    // behind the run. Returns the start; null where it is refused.
     // The pages behind its new end then return by give_slid(); without a slide, as many from its new start on.
-    std::byte* slide_down(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
-        const std::size_t by = slide(index(first), pages, new_pages);
+    std::byte* slide_down(std::byte* first, std::size_t pages, std::size_t new_pages,
+                          detail::memory_request& asked) noexcept {
+        const std::size_t by = slide(index(first), pages, new_pages, asked);
         return by == 0 ? nullptr : first - (by << shift_);
     }
     void give_slid(std::byte* first, std::size_t pages) noexcept {
         mark_dirty(index(first), pages);
         bitmap_.give(index(first), pages);
-    }
-    /// Gives back the last pages of a run, those beyond `new_pages`.
-    void shrink(std::byte* first, std::size_t pages, std::size_t new_pages) noexcept {
-        if (new_pages < pages) give(first + (new_pages << shift_), pages - new_pages);
     }
 
     /// Returns free pages to the system. Free pages that share a huge OS page with them are returned too, since the
@@ -298,23 +299,23 @@ class arena_base : detail::arena_pages {
     void ask_idle_clients() noexcept;
     void trim_others_now() noexcept;
 
-    std::byte* take_with(std::size_t pages, run_use use) noexcept {
+    std::byte* take_with(std::size_t pages, run_use use, detail::memory_request& asked) noexcept {
         if (ALLOT_UNLIKELY(idle_ != nullptr)) arena_pages::trim_idle();
         for (;;) {
             std::size_t first = detail::page_bitmap::none;
             {
                 const detail::lock_guard hold(lock_);
                 if (ALLOT_UNLIKELY(pages == 0 || !within_limit(pages)))
-                    return note_refused(pages == 0 ? charge_outcome::misused : charge_outcome::over_limit, pages),
+                    return refuse(asked, pages == 0 ? charge_outcome::misused : charge_outcome::over_limit, pages),
                            nullptr;
                 first = use == run_use::grows ? pick_to_grow(pages)
                         : pages == 1          ? bitmap_.take_one()
                                               : bitmap_.take_run(pages);
                 if (first != detail::page_bitmap::none) count_taken(pages);
-                else if (in_trim_ == 0) return note_refused(charge_outcome::no_address_space, pages), nullptr;
+                else if (in_trim_ == 0) return refuse(asked, charge_outcome::no_address_space, pages), nullptr;
             }
             if (first != detail::page_bitmap::none)
-                return commit_or_put_back(first, pages, use == run_use::grows) ? at(first) : nullptr;
+                return commit_or_put_back(first, pages, use == run_use::grows, asked) ? at(first) : nullptr;
             yield(); // the pages that are being trimmed become free again
         }
     }

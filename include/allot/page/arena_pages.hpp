@@ -9,9 +9,9 @@
 // Cost: 1 bit and 1/64 bit per page for taken, 1 bit for dirty, 1 bit under retain::idle. Threads: any.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/idle_pages.hpp>
 #include <allot/page/page_backing.hpp>
@@ -93,25 +93,25 @@ class arena_pages {
     // Requires lock_.
     void count_taken(std::size_t pages) noexcept { taken_.fetch_add(pages, std::memory_order_relaxed); }
     // Takes these pages, which lie beside a taken run; false where one of them is taken, or on lack of memory.
-    bool grow(std::size_t first, std::size_t n) noexcept {
+    bool grow(std::size_t first, std::size_t n, memory_request& asked) noexcept {
         {
             const lock_guard hold(lock_);
-            if (!within_limit(n)) return note_refused(charge_outcome::over_limit, n), false;
-            if (!bitmap_.take_at(first, n)) return note_refused(charge_outcome::no_address_space, n), false;
+            if (!within_limit(n)) return refuse(asked, charge_outcome::over_limit, n), false;
+            if (!bitmap_.take_at(first, n)) return refuse(asked, charge_outcome::no_address_space, n), false;
             count_taken(n);
         }
-        return n == 0 || commit_or_put_back(first, n, true);
+        return n == 0 || commit_or_put_back(first, n, true, asked);
     }
     // Takes pages in front of a run, at least new_pages - pages, of which only these are counted; returns how many, 0:
     // the limit, the address space or the system refuses. The others return uncounted, from either end.
-    std::size_t slide(std::size_t first, std::size_t pages, std::size_t new_pages) noexcept {
+    std::size_t slide(std::size_t first, std::size_t pages, std::size_t new_pages, memory_request& asked) noexcept {
         const std::size_t more = new_pages - pages;
         std::size_t by = 0;
         {
             const lock_guard hold(lock_);
-            if (!within_limit(more)) return note_refused(charge_outcome::over_limit, more), 0;
+            if (!within_limit(more)) return refuse(asked, charge_outcome::over_limit, more), 0;
             const std::size_t free = bitmap_.free_before(first, first);
-            if (free < more) return note_refused(charge_outcome::no_address_space, more), 0;
+            if (free < more) return refuse(asked, charge_outcome::no_address_space, more), 0;
             by = more + room_for(new_pages, free - more);
             static_cast<void>(bitmap_.take_at(first - by, by)); // all are free, and the lock is held
             count_taken(more);
@@ -119,22 +119,22 @@ class arena_pages {
         if (is_usable(first - by, by, true)) return confirm(more), by;
         bitmap_.give(first - by, by - more);
         put_back(first - more, more);
-        return note_refused(charge_outcome::no_memory, more), 0;
+        return refuse(asked, charge_outcome::no_memory, more), 0;
     }
     // An arena without a limit ends where its address space does, or the bytes that it was lent.
-    ALLOT_COLD void note_refused(charge_outcome why, std::size_t pages) const noexcept {
+    ALLOT_COLD void refuse(memory_request& asked, charge_outcome why, std::size_t pages) const noexcept {
         const bool lent = own_metadata_ == nullptr; // their size is its limit
         if (why == charge_outcome::over_limit && range_is_limit_ && !lent) why = charge_outcome::no_address_space;
         const std::size_t most = why == charge_outcome::over_limit ? limit_pages_ : page_count();
         const std::size_t bytes = pages > SIZE_MAX >> shift_ ? SIZE_MAX : pages << shift_;
         const std::size_t taken = taken_.load(std::memory_order_relaxed);
-        note_refusal({why, refuser::arena, nullptr, bytes, taken << shift_, most << shift_, name_});
+        asked.refuse({why, refuser::arena, nullptr, bytes, taken << shift_, most << shift_, name_});
     }
     // Makes picked pages usable and counts them in the peak; puts them back where the system refuses memory.
-    bool commit_or_put_back(std::size_t first, std::size_t n, bool grows) noexcept {
+    bool commit_or_put_back(std::size_t first, std::size_t n, bool grows, memory_request& asked) noexcept {
         if (ALLOT_LIKELY(is_usable(first, n, grows))) return confirm(n), true;
         put_back(first, n);
-        return note_refused(charge_outcome::no_memory, n), false;
+        return refuse(asked, charge_outcome::no_memory, n), false;
     }
     bool is_usable(std::size_t first, std::size_t n, bool grows) noexcept {
         return ALLOT_LIKELY(system_.are_usable(first, n)) || commit(first, n, grows) ||

@@ -5,8 +5,8 @@
 // Source: charge before use, as in Velox's memory pools, 2022.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/page/arena_client.hpp>
 #include <allot/page/run_growth.hpp>
@@ -40,18 +40,22 @@ template <class Ledger> class charged_pages {
     // others do not use: of the objects below the account that refuses, and, if the limit allows the run but the arena
     // refuses, of the arena's clients. `move` is in progress on success, else ended.
     template <class Move, class... Reclaim>
-    std::byte* take(std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
-        return reclaiming(pages, [&] { return try_take(pages, move); }, reclaim...);
+    std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move, Reclaim... reclaim) noexcept {
+        return reclaiming(pages, asked, [&] { return try_take(pages, asked, move); }, reclaim...);
     }
     // Extends a run to `pages` pages, or takes another one of that size, with the same retries. A run that is extended
     // by the pages in front of it starts at another address.
     template <class Move, class... Reclaim>
-    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, Move&& move, Reclaim... reclaim) noexcept {
-        return reclaiming(pages - run.pages, [&] { return try_grow_or_take(run, pages, move); }, reclaim...);
+    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked, Move&& move,
+                           Reclaim... reclaim) noexcept {
+        return reclaiming(
+            pages - run.pages, asked, [&] { return try_grow_or_take(run, pages, asked, move); }, reclaim...);
     }
     // Extends a run of `now` pages to `pages` pages in place. False: nothing has changed.
-    template <class Move> bool grow(std::byte* first, std::size_t now, std::size_t pages, Move& move) noexcept {
-        return charged(bytes_of(pages - now), move, [&] { return arena_.grow_up(first, now, pages); });
+    template <class Move>
+    bool grow(std::byte* first, std::size_t now, std::size_t pages, detail::memory_request& asked,
+              Move& move) noexcept {
+        return charged(bytes_of(pages - now), asked, move, [&] { return arena_.grow_up(first, now, pages, asked); });
     }
     // Gives a run of pages back to the arena, then refunds it.
     void give(std::byte* first, std::size_t pages) noexcept {
@@ -94,11 +98,12 @@ template <class Ledger> class charged_pages {
 
     // Charges, then returns get(); returns false (null), with nothing charged, if either fails.
     template <class Move, class Get>
-    ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, Move& move, Get get) noexcept -> decltype(get()) {
+    ALLOT_ALWAYS_INLINE auto charged(std::size_t bytes, detail::memory_request& asked, Move& move, Get get) noexcept
+        -> decltype(get()) {
         // Other threads wait for moves to end, and a charge may call listeners or wait for other requests. So a move
         // begins before the charge only if the ledger calls no listeners.
         if constexpr (!calls_listeners) move.begin();
-        if (!ledger_.try_charge(bytes)) {
+        if (!ledger_.try_charge(bytes, asked)) {
             if constexpr (!calls_listeners) move.end();
             return {};
         }
@@ -113,7 +118,8 @@ template <class Ledger> class charged_pages {
 
     // What attempt() returns, made again after each reclaim as take() says. `pages`: the least that it charges.
     template <class Attempt, class... Reclaim>
-    auto reclaiming(std::size_t pages, Attempt attempt, Reclaim... reclaim) noexcept -> decltype(attempt()) {
+    auto reclaiming(std::size_t pages, [[maybe_unused]] const detail::memory_request& asked, Attempt attempt,
+                    Reclaim... reclaim) noexcept -> decltype(attempt()) {
         arena_.trim_others();
         auto got = attempt();
         const auto after = [&](auto& step) {
@@ -123,30 +129,31 @@ template <class Ledger> class charged_pages {
         ((got ? void() : after(reclaim)), ...);
         if (got) return got;
         const auto again = [&] { return static_cast<bool>(got = attempt()); };
-        if constexpr (requires { ledger_.serve_idle(again); })
-            if (ledger_.serve_idle(again)) return got;
+        if constexpr (requires { ledger_.serve_idle(asked, again); })
+            if (ledger_.serve_idle(asked, again)) return got;
         if (!ledger_.fits(bytes_of(pages))) return {};
         arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
         return attempt();
     }
-    template <class Move> grown_run try_grow_or_take(const run_to_grow& run, std::size_t pages, Move& move) noexcept {
+    template <class Move>
+    grown_run try_grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
+                               Move& move) noexcept {
         const std::size_t now = run.pages;
-        if (grow(run.first, now, pages, move)) return {run.first, false};
-        const auto needs_place = [] { return detail::last_refusal.outcome == charge_outcome::no_address_space; };
-        if (!run.may_move || !needs_place()) return {};
-        if (std::byte* const p = try_take(pages, move, true)) return {p, true};
+        if (grow(run.first, now, pages, asked, move)) return {run.first, false};
+        if (!run.may_move || asked.why.outcome != charge_outcome::no_address_space) return {};
+        if (std::byte* const p = try_take(pages, asked, move, true)) return {p, true};
         if (!run.may_slide) return {};
-        const charge_status why = detail::last_refusal; // of the larger request, which reclaimers may help
-        if (std::byte* const p =
-                charged(bytes_of(pages - now), move, [&] { return arena_.slide_down(run.first, now, pages); }))
+        const charge_status why = asked.why; // of the larger request, which reclaimers may help
+        if (std::byte* const p = charged(bytes_of(pages - now), asked, move,
+                                         [&] { return arena_.slide_down(run.first, now, pages, asked); }))
             return {p, false};
-        detail::note_refusal(why);
-        return {};
+        return asked.refuse(why), grown_run{};
     }
-    template <class Move> std::byte* try_take(std::size_t pages, Move& move, bool to_grow = false) noexcept {
-        return charged(bytes_of(pages), move, [&] {
+    template <class Move>
+    std::byte* try_take(std::size_t pages, detail::memory_request& asked, Move& move, bool to_grow = false) noexcept {
+        return charged(bytes_of(pages), asked, move, [&] {
             [[maybe_unused]] const std::size_t returned = traces ? arena_.returned() : 0;
-            std::byte* const p = to_grow ? arena_.take_to_grow(pages) : arena_.take(pages);
+            std::byte* const p = to_grow ? arena_.take_to_grow(pages, asked) : arena_.take(pages, asked);
             if constexpr (traces)
                 if (const std::size_t more = arena_.returned() - returned; more != 0)
                     record(watch_event::trimmed, more);

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
+#include <allot/core/charge_status.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/core/text.hpp>
 #include <allot/row/row.hpp>
@@ -28,7 +28,7 @@ class any_rows {
         return calls_->allocate(manager_, bytes, type);
     }
     void* try_allocate(std::size_t bytes, const row_type& type = untyped, charge_status* why = nullptr) const noexcept {
-        return detail::with_status(calls_->try_allocate(manager_, bytes, type), why, bytes);
+        return calls_->try_allocate(manager_, bytes, type, why);
     }
     void release(const void* row) const noexcept { calls_->release(manager_, row); }
     void link(const void* row) const noexcept { calls_->link(manager_, row); }
@@ -45,7 +45,7 @@ class any_rows {
   private:
     struct calls {
         void* (*allocate)(void*, std::size_t, const row_type&);
-        void* (*try_allocate)(void*, std::size_t, const row_type&) noexcept;
+        void* (*try_allocate)(void*, std::size_t, const row_type&, charge_status*) noexcept;
         void (*release)(void*, const void*) noexcept;
         void (*link)(void*, const void*) noexcept;
         std::size_t (*release_empty_pages)(void*) noexcept;
@@ -66,7 +66,9 @@ class any_rows {
     template <class M>
     static constexpr calls calls_of{
         [](void* m, std::size_t n, const row_type& type) { return as<M>(m).allocate(n, type); },
-        [](void* m, std::size_t n, const row_type& type) noexcept { return as<M>(m).try_allocate(n, type); },
+        [](void* m, std::size_t n, const row_type& type, charge_status* why) noexcept {
+            return as<M>(m).try_allocate(n, type, why);
+        },
         [](void* m, const void* row) noexcept { as<M>(m).release(row); },
         [](void* m, const void* row) noexcept { as<M>(m).link(row); },
         [](void* m) noexcept { return as<M>(m).release_empty_pages(); },

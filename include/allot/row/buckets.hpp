@@ -6,9 +6,9 @@
 // Threads: any; a spin lock only to create a heap. Source: HPCC roxiemem's normal heaps, 2009.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/size_class.hpp>
 #include <allot/row/slot_rows.hpp>
@@ -25,8 +25,8 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-inline void note_no_fit(std::size_t bytes) noexcept {
-    note_refusal(charge_outcome::misused, bytes, "no row of this size and alignment fits a page");
+inline void refuse_no_fit(memory_request& asked, std::size_t bytes) noexcept {
+    asked.refuse(charge_outcome::misused, bytes, "no row of this size and alignment fits a page");
 }
 
 template <class Rows, class List> class buckets {
@@ -82,12 +82,12 @@ template <class Rows, class List> class buckets {
     }
     // The heap of a class for rows of this alignment. Null if it cannot be allocated, or no slot of this alignment fits
     // a page.
-    ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, std::size_t align = 8) noexcept {
+    ALLOT_ALWAYS_INLINE heap* at(std::uint32_t index, memory_request& asked, std::size_t align = 8) noexcept {
         if (ALLOT_LIKELY(align <= 8)) {
             heap* const h = find(index);
-            return ALLOT_LIKELY(h != nullptr) ? h : create(heaps_[index], index, 8);
+            return ALLOT_LIKELY(h != nullptr) ? h : create(heaps_[index], index, 8, asked);
         }
-        return at_aligned(index, align);
+        return at_aligned(index, align, asked);
     }
 
   private:
@@ -103,33 +103,35 @@ template <class Rows, class List> class buckets {
         return align_down(page_bytes - sizeof(typename Rows::page) - 64 - 32, std::size_t{8});
     }
 
-    ALLOT_NOINLINE heap* at_aligned(std::uint32_t index, std::size_t align) noexcept {
+    ALLOT_NOINLINE heap* at_aligned(std::uint32_t index, std::size_t align, memory_request& asked) noexcept {
         if (align == 16 && classes_.aligned_to_16(index) != none)
-            return at(static_cast<std::uint32_t>(classes_.aligned_to_16(index)));
+            return at(static_cast<std::uint32_t>(classes_.aligned_to_16(index)), asked);
         auto& aligned = over_aligned_[log2_floor(align) - 4];
         heap_array* heaps = aligned.load(std::memory_order_acquire);
         if (heaps == nullptr) {
             auto* const made = new (std::nothrow) heap_array{};
-            if (made == nullptr) return note_refusal(charge_outcome::no_memory, sizeof *made), nullptr;
+            if (made == nullptr) return asked.refuse(charge_outcome::no_memory, sizeof *made);
             if (aligned.compare_exchange_strong(heaps, made, std::memory_order_acq_rel)) heaps = made;
             else delete made;
         }
         auto& heap_slot = (*heaps)[index];
         heap* const h = heap_slot.load(std::memory_order_acquire);
-        return h != nullptr ? h : create(heap_slot, index, align);
+        return h != nullptr ? h : create(heap_slot, index, align, asked);
     }
-    ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align) noexcept {
+    ALLOT_NOINLINE heap* create(std::atomic<heap*>& heap_slot, std::uint32_t index, std::size_t align,
+                                memory_request& asked) noexcept {
         heap_config plan = Rows::plan(context_, "rows", nullptr, row_bytes(index), align);
         if (align == 8) {
             plan.index = index;
             if (classes_.aligned_to_16(index) == index) plan.align = 16;
         }
-        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0) return note_no_fit(plan.row_bytes), nullptr;
+        if (heap::rows_per_page(plan, provider_.page_bytes()) == 0)
+            return refuse_no_fit(asked, plan.row_bytes), nullptr;
         const lock_guard hold(create_lock_);
         heap* made = heap_slot.load(std::memory_order_acquire);
         if (made == nullptr) {
             made = new (std::nothrow) heap(provider_, plan);
-            if (made == nullptr) note_refusal(charge_outcome::no_memory, sizeof *made);
+            if (made == nullptr) asked.refuse(charge_outcome::no_memory, sizeof *made);
             heap_slot.store(made, std::memory_order_release);
         }
         return made;

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/row/living_handles.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
@@ -35,13 +35,14 @@ template <class Set> class local_rows {
     local_rows& operator=(const local_rows&) = delete;
 
     /// As row_manager::try_allocate.
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped) noexcept {
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped,
+                                           charge_status* why = nullptr) noexcept {
         thread_check_.check_thread(core_.context(), "", &type);
-        if (void* const row = bins_.pop(core_, bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return try_allocate_slow(bytes, type);
-    }
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
-        return detail::with_status(try_allocate(bytes, type), why, bytes);
+        if (void* const row = bins_.pop(core_, bytes, type); ALLOT_LIKELY(row != nullptr)) {
+            if (why != nullptr) *why = {};
+            return row;
+        }
+        return try_allocate_slow(bytes, type, why);
     }
     /// As row_manager::allocate.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type = untyped) {
@@ -57,8 +58,11 @@ template <class Set> class local_rows {
                        charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
     {
-        void* const row = core_.find_or_wait(wait, [&] { return try_allocate(bytes, type); });
-        return detail::with_status(row, why, bytes);
+        thread_check_.check_thread(core_.context(), "", &type);
+        detail::memory_request asked{bytes};
+        void* const row = core_.find_or_wait(asked, wait, [&] { return try_again(asked, type); });
+        asked.report(why, row != nullptr);
+        return row;
     }
     /// As row_manager::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
@@ -89,19 +93,27 @@ template <class Set> class local_rows {
     void close() noexcept { bins_.close(); }
 
   private:
-    ALLOT_ALWAYS_INLINE void* find_or_reclaim(std::size_t bytes, const row_type& type) noexcept {
-        const auto find = [&] { return bins_.try_allocate_slow(bytes, type); };
-        return core_.find_or_reclaim(find, [&] {
-            void* const row = bins_.pop(core_, bytes, type);
+    void* try_again(detail::memory_request& asked, const row_type& type) noexcept {
+        void* const row = bins_.pop(core_, asked.bytes, type);
+        return row != nullptr ? row : find_or_reclaim(asked, type);
+    }
+    ALLOT_ALWAYS_INLINE void* find_or_reclaim(detail::memory_request& asked, const row_type& type) noexcept {
+        const auto find = [&] { return bins_.try_allocate_slow(asked, type); };
+        return core_.find_or_reclaim(asked, find, [&] {
+            void* const row = bins_.pop(core_, asked.bytes, type);
             return row != nullptr ? row : find();
         });
     }
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
-        return find_or_reclaim(bytes, type);
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
+        detail::memory_request asked{bytes};
+        void* const row = find_or_reclaim(asked, type);
+        asked.report(why, row != nullptr);
+        return row;
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
-        if (void* const row = find_or_reclaim(bytes, type)) return row;
-        return detail::wait_or_refuse(core_, bytes, type.name, [&] { return try_allocate(bytes, type); });
+        detail::memory_request asked{bytes};
+        if (void* const row = find_or_reclaim(asked, type)) return row;
+        return detail::wait_or_refuse(core_, asked, type.name, [&] { return try_again(asked, type); });
     }
 
     detail::row_core<Set>& core_;

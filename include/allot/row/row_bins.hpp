@@ -9,8 +9,8 @@
 // Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/row/row.hpp>
 #include <allot/row/row_policies.hpp>
 #include <allot/row/row_sampler.hpp>
@@ -54,13 +54,13 @@ template <class Set, class Entry> class row_bins : public Entry {
     }
     // Where pop() found none. Null if it fails. A request that the bins cannot serve goes to the manager. For functions
     // that are compiled apart.
-    ALLOT_ALWAYS_INLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
+    ALLOT_ALWAYS_INLINE void* try_allocate_slow(memory_request& asked, const row_type& type) noexcept {
         const std::uint32_t number = core_.type_number(type);
-        const std::uint32_t index = core_.buckets().index(bytes, type.align);
+        const std::uint32_t index = core_.buckets().index(asked.bytes, type.align);
         if (index == heap_config::no_index || !core_.is_plain(type, number))
-            return try_allocate_shared(bytes, type, number);
-        std::byte* const row = pop_slow(index);
-        return row != nullptr ? start(core_, row, number, bytes, type) : nullptr;
+            return try_allocate_shared(asked, type, number);
+        std::byte* const row = pop_slow(index, asked);
+        return row != nullptr ? start(core_, row, number, asked.bytes, type) : nullptr;
     }
     ALLOT_ALWAYS_INLINE void release(const void* row) noexcept {
         release_by<false>(row, [](std::uintptr_t tag) { return heap_tag::index(tag); });
@@ -174,36 +174,37 @@ template <class Set, class Entry> class row_bins : public Entry {
         this->leave();
     }
     // A huge row, an alignment that no class of slots has, a type with a check, or misuse.
-    ALLOT_NOINLINE void* try_allocate_shared(std::size_t bytes, const row_type& type, std::uint32_t number) noexcept {
-        void* const row = core_.try_allocate_shared(bytes, type, number);
-        return row == nullptr && flush_held() ? core_.try_allocate_shared(bytes, type, number) : row;
+    ALLOT_NOINLINE void* try_allocate_shared(memory_request& asked, const row_type& type,
+                                             std::uint32_t number) noexcept {
+        void* const row = core_.try_allocate_shared(asked, type, number);
+        return row == nullptr && flush_held() ? core_.try_allocate_shared(asked, type, number) : row;
     }
     // From the bin of a class; fills it where it is empty. Null if there is no memory.
-    ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index) noexcept {
-        slot_bin<heap_type>* const b = open(index);
+    ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index, memory_request& asked) noexcept {
+        slot_bin<heap_type>* const b = open(index, asked);
         if (ALLOT_UNLIKELY(b == nullptr)) {
-            heap_type* const heap = core_.buckets().at(index);
-            return heap != nullptr ? heap->pop() : nullptr;
+            heap_type* const heap = core_.buckets().at(index, asked);
+            return heap != nullptr ? heap->pop(asked) : nullptr;
         }
         std::byte* row = nullptr;
         if (b->size() != 0 && pop_slot(index, row)) return row;
         if constexpr (!for_thread)
             if (shortages_ != core_.heaps().shortages()) settle_shortage();
-        core_.buckets().spare_bins().make_if_wanted(index, *b->heap);
-        row = b->heap->refill(*b, entry());
-        return row == nullptr && flush_held() ? b->heap->refill(*b, entry()) : row;
+        core_.buckets().spare_bins().make_if_wanted(index, *b->heap, asked);
+        row = b->heap->refill(*b, entry(), asked);
+        return row == nullptr && flush_held() ? b->heap->refill(*b, entry(), asked) : row;
     }
     // The bin of a class, made where there is none; null if there is no memory, or another thread is inside.
-    ALLOT_ALWAYS_INLINE slot_bin<heap_type>* open(std::uint32_t index) noexcept {
+    ALLOT_ALWAYS_INLINE slot_bin<heap_type>* open(std::uint32_t index, memory_request& asked) noexcept {
         if (ALLOT_LIKELY(own_ != nullptr && own_->bins[index]->heap != nullptr)) return own_->bins[index];
-        return make_bin(index);
+        return make_bin(index, asked);
     }
-    ALLOT_NOINLINE slot_bin<heap_type>* make_bin(std::uint32_t index) noexcept {
-        heap_type* const heap = core_.buckets().at(index);
+    ALLOT_NOINLINE slot_bin<heap_type>* make_bin(std::uint32_t index, memory_request& asked) noexcept {
+        heap_type* const heap = core_.buckets().at(index, asked);
         if (heap == nullptr) return nullptr;
         if (own_ == nullptr && (for_thread || !make_table()))
-            return note_refusal(charge_outcome::no_memory, sizeof(table)), nullptr;
-        slot_bin<heap_type>* const made = slot_bin<heap_type>::open(*heap);
+            return asked.refuse(charge_outcome::no_memory, sizeof(table));
+        slot_bin<heap_type>* const made = slot_bin<heap_type>::open(*heap, asked);
         if (made == nullptr) return nullptr;
         if (!this->enter()) return slot_bin<heap_type>::close(made), nullptr;
         add_bin(index, made);

@@ -9,10 +9,10 @@
 #pragma once
 
 #include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/heap/ledger_pages.hpp>
@@ -70,9 +70,17 @@ template <class Set> class row_core {
 
     // ---- rows ---------------------------------------------------------------------------------------------------
 
-    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type) noexcept {
-        if (void* const row = pop(bytes, type); ALLOT_LIKELY(row != nullptr)) return row;
-        return try_allocate_slow(bytes, type);
+    ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
+        if (void* const row = pop(bytes, type); ALLOT_LIKELY(row != nullptr)) {
+            if (why != nullptr) *why = {};
+            return row;
+        }
+        return try_allocate_slow(bytes, type, why);
+    }
+    // The same for a request that is made again. From the caches, else as a first one.
+    void* try_again(memory_request& asked, const row_type& type) noexcept {
+        void* const row = pop(asked.bytes, type);
+        return row != nullptr ? row : find_or_reclaim_row(asked, type);
     }
     // Fails as the oom policy says. Callers that pass on what this returns need no frame.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type) {
@@ -84,16 +92,16 @@ template <class Set> class row_core {
         return row;
     }
     // What again() returns, made again while it is null and the wait lasts.
-    template <class Again> void* find_or_wait(const wait_limit& wait, Again again) noexcept {
-        return detail::find_or_wait(ledger_, wait, again, heaps().waiting());
+    template <class Again> void* find_or_wait(memory_request& asked, const wait_limit& wait, Again again) noexcept {
+        return detail::find_or_wait(ledger_, asked, wait, again, heaps().waiting());
     }
     // Through the heaps' shared caches, not the calling thread's.
-    ALLOT_ALWAYS_INLINE void* try_allocate_shared(std::size_t bytes, const row_type& type,
+    ALLOT_ALWAYS_INLINE void* try_allocate_shared(memory_request& asked, const row_type& type,
                                                   std::uint32_t number) noexcept {
-        const std::uint32_t index = buckets_.index(bytes, type.align);
+        const std::uint32_t index = buckets_.index(asked.bytes, type.align);
         if (ALLOT_LIKELY(index != heap_config::no_index && is_plain(type, number)))
-            if (auto* const heap = buckets_.at(index)) return start(heap->pop(), number, bytes, type);
-        return try_allocate_shared_slow(bytes, type, number);
+            if (auto* const heap = buckets_.at(index, asked)) return start(heap->pop(asked), number, asked.bytes, type);
+        return try_allocate_shared_slow(asked, type, number);
     }
     // Neither a type with a check nor misuse. Where rows count links, a type with a wrong alignment has no number.
     ALLOT_ALWAYS_INLINE static bool is_plain([[maybe_unused]] const row_type& type, std::uint32_t number) noexcept {
@@ -101,20 +109,22 @@ template <class Set> class row_core {
         else return (type.align & (type.align - 1)) == 0;
     }
     // A huge row, an alignment above 8 that no class of slots has, a type with a check, or misuse.
-    ALLOT_NOINLINE void* try_allocate_shared_slow(std::size_t bytes, const row_type& type,
+    ALLOT_NOINLINE void* try_allocate_shared_slow(memory_request& asked, const row_type& type,
                                                   std::uint32_t number) noexcept {
+        std::size_t bytes = asked.bytes;
         if (ALLOT_UNLIKELY(!type_table::is_alignment(type)))
-            return note_misuse(misuse::bad_alignment, bytes, type), nullptr;
+            return refuse_misuse(asked, misuse::bad_alignment, bytes, type), nullptr;
         if (ALLOT_UNLIKELY(number >= type_table::first_checked)) {
-            if (number == type_table::none) return context_.types.note_none(type, bytes), nullptr;
+            if (number == type_table::none) return context_.types.refuse_none(asked, type), nullptr;
             bytes = with_check(bytes, type);
         }
         const std::uint32_t index = buckets_.index(bytes);
         if (ALLOT_LIKELY(index != heap_config::no_index))
-            if (auto* const heap = buckets_.at(index, type.align)) return start(heap->pop(), number, bytes, type);
+            if (auto* const heap = buckets_.at(index, asked, type.align))
+                return start(heap->pop(asked), number, bytes, type);
         if (ALLOT_UNLIKELY(bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
-            return note_misuse(misuse::size_too_large, bytes, type), nullptr;
-        return huge_.allocate(bytes, type.align, number);
+            return refuse_misuse(asked, misuse::size_too_large, bytes, type), nullptr;
+        return huge_.allocate(bytes, type.align, number, asked);
     }
     ALLOT_ALWAYS_INLINE std::uint32_t type_number(const row_type& type) noexcept {
         if constexpr (policies::counts) return context_.types.number(type);
@@ -188,34 +198,34 @@ template <class Set> class row_core {
         pages_.record(watch_event::row, bytes, type.name);
     }
     // Fails as the oom policy says: throws, or returns null.
-    ALLOT_COLD void* refuse(std::size_t bytes, const char* what) {
-        if constexpr (policies::oom::raises) raise_out_of_memory(bytes, what);
-        pages_.record(watch_event::out_of_memory, bytes, what);
+    ALLOT_COLD void* refuse(const memory_request& asked, const char* what) {
+        if constexpr (policies::oom::raises) raise_no_row(*this, asked, what);
+        pages_.record(watch_event::out_of_memory, asked.bytes, what);
         return nullptr;
     }
-    [[noreturn]] ALLOT_COLD void raise_out_of_memory(std::size_t bytes, const char* what) {
-        raise_no_row(*this, bytes, what);
-    }
-    ALLOT_COLD void note_misuse(misuse kind, std::size_t bytes, const row_type& type,
-                                const char* heap = "") const noexcept {
+    ALLOT_COLD void refuse_misuse(memory_request& asked, misuse kind, std::size_t bytes, const row_type& type,
+                                  const char* heap = "") const noexcept {
         context_.report(kind, heap, &type, nullptr);
-        note_refusal(charge_outcome::misused, bytes, text_of(kind).data());
+        asked.refuse(charge_outcome::misused, bytes, text_of(kind).data());
     }
-    [[noreturn]] ALLOT_COLD void raise_misuse(misuse kind, std::size_t bytes, const row_type& type) {
-        note_misuse(kind, bytes, type);
-        raise_out_of_memory(bytes, type.name);
+    [[noreturn]] ALLOT_COLD void raise_misuse(memory_request& asked, misuse kind, const row_type& type) {
+        refuse_misuse(asked, kind, asked.bytes, type);
+        raise_no_row(*this, asked, type.name);
     }
-    // Whether a T may be constructed in such a row. False is reported as misuse.
-    template <class T> bool can_hold(const heap_config& plan, const row_type& type) const noexcept {
-        const bool room = plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T);
-        const bool ends = std::is_trivially_destructible_v<T> || type.destroy != nullptr;
-        if (room && ends) return true;
-        note_misuse(room ? misuse::null_type : misuse::size_too_large, sizeof(T), type, plan.name);
-        return false;
+    // Whether a T may be constructed in such a row.
+    template <class T> static bool can_hold(const heap_config& plan, const row_type& type) noexcept {
+        return plan.row_bytes - type.check_bytes() >= sizeof(T) && plan.align >= alignof(T) && can_end<T>(type);
+    }
+    // A T for which can_hold() is false: reports misuse, and fails as the oom policy says.
+    template <class T> ALLOT_COLD void* refuse_to_hold(const heap_config& plan, const row_type& type) {
+        memory_request asked{sizeof(T)};
+        refuse_misuse(asked, can_end<T>(type) ? misuse::size_too_large : misuse::null_type, sizeof(T), type, plan.name);
+        return refuse(asked, type.name);
     }
     // What find() returns, made again by again() while reclaimers free memory, under spill::chain.
-    template <class Find, class Again> ALLOT_ALWAYS_INLINE auto find_or_reclaim(Find find, Again again) noexcept {
-        return detail::find_or_reclaim<policies::asks>(ledger_, find, again);
+    template <class Find, class Again>
+    ALLOT_ALWAYS_INLINE auto find_or_reclaim(const memory_request& asked, Find find, Again again) noexcept {
+        return detail::find_or_reclaim<policies::asks>(ledger_, asked, find, again);
     }
 
     // ---- heaps of one size --------------------------------------------------------------------------------------
@@ -232,18 +242,19 @@ template <class Set> class row_core {
         using heap_type = typename changed_rows::heap;
         constexpr bool one_type = changed::one_type;
 
+        memory_request asked{bytes};
         const std::uint32_t number = type_number(type);
-        if (!type_table::is_alignment(type)) raise_misuse(misuse::bad_alignment, bytes, type);
-        if (number == type_table::none) context_.types.note_none(type, bytes), raise_out_of_memory(bytes, type.name);
-        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) raise_misuse(misuse::size_too_large, bytes, type);
+        if (!type_table::is_alignment(type)) raise_misuse(asked, misuse::bad_alignment, type);
+        if (number == type_table::none) context_.types.refuse_none(asked, type), raise_no_row(*this, asked, type.name);
+        if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) raise_misuse(asked, misuse::size_too_large, type);
         bytes = with_check(bytes, type);
         const std::size_t least = changed::packed || type.align != 0 ? 4 : 8; // a link count lies in front
         const std::size_t align = type.align > least ? type.align : least;
         heap_type* found = nullptr;
         if constexpr (is_bucket<changed>) {
             if (const std::uint32_t index = buckets_.index(bytes); index != heap_config::no_index)
-                found = buckets_.at(index, align);
-            else note_no_fit(bytes);
+                found = buckets_.at(index, asked, align);
+            else refuse_no_fit(asked, bytes);
             if (found != nullptr) found->handles.fetch_add(1, std::memory_order_relaxed);
         } else {
             constexpr bool by_type = one_type || !changed::limited;
@@ -252,10 +263,10 @@ template <class Set> class row_core {
             plan.type_id = by_type ? number : 0;
             plan.exclusive = changed::unique;
             if constexpr (changed::limited) plan.users = static_cast<std::uint32_t>(changed::use::users);
-            if (heap_type::rows_per_page(plan, pages_.page_bytes()) == 0) note_no_fit(bytes);
-            else found = heaps().template open<heap_type>(pages_, plan);
+            if (heap_type::rows_per_page(plan, pages_.page_bytes()) == 0) refuse_no_fit(asked, bytes);
+            else found = heaps().template open<heap_type>(pages_, plan, asked);
         }
-        if (found == nullptr) raise_out_of_memory(bytes, type.name);
+        if (found == nullptr) raise_no_row(*this, asked, type.name);
         pages_.record(watch_event::handle_opened, found->cut().stride, found->config().name);
         return fixed<Changed>(*this, *found, type, number);
     }
@@ -339,25 +350,29 @@ template <class Set> class row_core {
         }
     }
     // Where pop() found none.
-    ALLOT_ALWAYS_INLINE void* find_row(std::size_t bytes, const row_type& type) noexcept {
+    ALLOT_ALWAYS_INLINE void* find_row(memory_request& asked, const row_type& type) noexcept {
         if constexpr (policies::per_thread)
             if (thread_bins<Set>* const mine = threads_ != nullptr ? threads_->here() : nullptr)
-                return mine->try_allocate_slow(bytes, type);
-        return try_allocate_shared(bytes, type, type_number(type));
+                return mine->try_allocate_slow(asked, type);
+        return try_allocate_shared(asked, type, type_number(type));
     }
-    ALLOT_ALWAYS_INLINE void* find_or_reclaim_row(std::size_t bytes, const row_type& type) noexcept {
-        const auto find = [&] { return find_row(bytes, type); };
-        return find_or_reclaim(find, [&] {
-            void* const row = pop(bytes, type);
+    ALLOT_ALWAYS_INLINE void* find_or_reclaim_row(memory_request& asked, const row_type& type) noexcept {
+        const auto find = [&] { return find_row(asked, type); };
+        return find_or_reclaim(asked, find, [&] {
+            void* const row = pop(asked.bytes, type);
             return row != nullptr ? row : find();
         });
     }
-    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type) noexcept {
-        return find_or_reclaim_row(bytes, type);
+    ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
+        memory_request asked{bytes};
+        void* const row = find_or_reclaim_row(asked, type);
+        asked.report(why, row != nullptr);
+        return row;
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
-        if (void* const row = find_or_reclaim_row(bytes, type)) return row;
-        return wait_or_refuse(*this, bytes, type.name, [&] { return try_allocate(bytes, type); });
+        memory_request asked{bytes};
+        if (void* const row = find_or_reclaim_row(asked, type)) return row;
+        return wait_or_refuse(*this, asked, type.name, [&] { return try_again(asked, type); });
     }
     // For a thread that did not use this manager last. One that only releases has no caches.
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {
@@ -375,6 +390,9 @@ template <class Set> class row_core {
         rows::template start<true>(false, arena().view(), slot, number);
         sampler_.allocated(*this, bytes, type);
         return slot;
+    }
+    template <class T> static bool can_end(const row_type& type) noexcept {
+        return std::is_trivially_destructible_v<T> || type.destroy != nullptr;
     }
     // Adds the 4 bytes of the type's checksum, if any; not to a size above PTRDIFF_MAX, which is refused later.
     static std::size_t with_check(std::size_t bytes, const row_type& type) noexcept {

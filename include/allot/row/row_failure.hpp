@@ -7,7 +7,7 @@
 #include <allot/account/find_or_reclaim.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
-#include <allot/core/last_refusal.hpp>
+#include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
 #include <allot/watch/event_ring.hpp>
 
@@ -17,11 +17,14 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // `what`: what the row is for.
-template <class Core> [[noreturn]] ALLOT_COLD void raise_no_row(Core& core, std::size_t bytes, const char* what) {
+template <class Core>
+[[noreturn]] ALLOT_COLD void raise_no_row(Core& core, const memory_request& asked, const char* what) {
     using policies = typename Core::policies;
-    core.pages().record(watch_event::out_of_memory, bytes, what);
-    const charge_status why = take_refusal(bytes);
-    const auto request = [&](text_writer& out) { out.put("out of memory: ").bytes(bytes).put(" for ").brief(what); };
+    core.pages().record(watch_event::out_of_memory, asked.bytes, what);
+    const charge_status why = asked.refusal();
+    const auto request = [&](text_writer& out) {
+        out.put("out of memory: ").bytes(asked.bytes).put(" for ").brief(what);
+    };
     raise_refused(request, core.set_name(), core.name(), why, [&](text_writer& out) {
         if constexpr (policies::in_tree) write_top_holders(out, core.ledger().account().root(), why);
         core.context().write_report(core.context().manager, out);
@@ -32,11 +35,12 @@ template <class Core> [[noreturn]] ALLOT_COLD void raise_no_row(Core& core, std:
 
 // Waits first, under oom::state_machine, for what again() returns; then fails as the oom policy says.
 template <class Core, class Again>
-ALLOT_ALWAYS_INLINE void* wait_or_refuse(Core& core, std::size_t bytes, const char* what,
+ALLOT_ALWAYS_INLINE void* wait_or_refuse(Core& core, memory_request& asked, const char* what,
                                          [[maybe_unused]] Again again) {
     if constexpr (Core::policies::waits)
-        if (void* const row = find_or_be_judged(core.ledger().account(), again, core.heaps().waiting())) return row;
-    return core.refuse(bytes, what);
+        if (void* const row = find_or_be_judged(core.ledger().account(), asked, again, core.heaps().waiting()))
+            return row;
+    return core.refuse(asked, what);
 }
 
 } // namespace detail

@@ -6,9 +6,9 @@
 #pragma once
 
 #include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/row_access.hpp>
 #include <allot/row/row_failure.hpp>
@@ -43,41 +43,35 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     ~local_row_heap() { heap_.leave(cache_); }
 
     /// As row_manager::try_allocate, for a row of the heap's size and type.
-    ALLOT_ALWAYS_INLINE void* try_allocate() noexcept {
-        thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
-        std::byte* row;
-        if (ALLOT_UNLIKELY(!cache_.pop(row))) {
-            row = pop_slow();
-            if (row == nullptr) return nullptr;
+    ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why = nullptr) noexcept {
+        if (void* const row = pop(); ALLOT_LIKELY(row != nullptr)) {
+            if (why != nullptr) *why = {};
+            return row;
         }
-        rows::start(policies::one_type, arena_, row, type_);
-        if constexpr (policies::watch::every_nth_row != 0)
-            sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
-        return row;
-    }
-    ALLOT_ALWAYS_INLINE void* try_allocate(charge_status* why) noexcept {
-        return detail::with_status(try_allocate(), why, heap_.config().row_bytes);
+        return try_allocate_slow(why);
     }
     /// As row_manager::allocate, for a row of the heap's size and type.
     ALLOT_ALWAYS_INLINE void* allocate() {
-        if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return detail::wait_or_refuse(core_, heap_.config().row_bytes, heap_.config().name,
-                                      [this] { return try_allocate(); });
+        if (void* const row = pop(); ALLOT_LIKELY(row != nullptr)) return row;
+        return allocate_slow();
     }
     /// As row_manager::allocate_for, for a row of the heap's size and type.
     void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
     {
-        void* const row = core_.find_or_wait(wait, [this] { return try_allocate(); });
-        return detail::with_status(row, why, heap_.config().row_bytes);
+        detail::memory_request asked{heap_.config().row_bytes};
+        void* const row = core_.find_or_wait(asked, wait, [&] { return try_again(asked); });
+        asked.report(why, row != nullptr);
+        return row;
     }
     /// As row_heap::make. The row_ptr releases by address; release() of this handle is faster.
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
         const row_type& type = *core_.context().types[type_];
-        void* const row =
-            core_.template can_hold<T>(heap_.config(), type) ? allocate() : core_.refuse(sizeof(T), type.name);
+        void* const row = core_.template can_hold<T>(heap_.config(), type)
+                              ? allocate()
+                              : core_.template refuse_to_hold<T>(heap_.config(), type);
         return detail::make_in<T>(row, std::forward<Args>(args)...);
     }
     /// As row_manager::release, fastest for rows of this heap.
@@ -109,12 +103,40 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
     void flush() noexcept { heap_.flush(cache_); }
 
   private:
-    ALLOT_NOINLINE std::byte* pop_slow() noexcept {
-        const auto find = [this] { return heap_.refill(cache_); };
-        return core_.find_or_reclaim(find, [&] {
-            std::byte* row;
-            return cache_.pop(row) ? row : find();
+    // A row from the cache, without a call; null: it is empty.
+    ALLOT_ALWAYS_INLINE void* pop() noexcept {
+        thread_check_.check_thread(core_.context(), heap_.config().name, heap_.config().type);
+        std::byte* row;
+        return ALLOT_LIKELY(cache_.pop(row)) ? start(row) : nullptr;
+    }
+    ALLOT_ALWAYS_INLINE void* start(std::byte* row) noexcept {
+        rows::start(policies::one_type, arena_, row, type_);
+        if constexpr (policies::watch::every_nth_row != 0)
+            sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
+        return row;
+    }
+    void* try_again(detail::memory_request& asked) noexcept {
+        void* const row = pop();
+        return row != nullptr ? row : find_or_reclaim(asked);
+    }
+    void* find_or_reclaim(detail::memory_request& asked) noexcept {
+        const auto find = [&] { return heap_.refill(cache_, asked); };
+        std::byte* const row = core_.find_or_reclaim(asked, find, [&] {
+            std::byte* cached;
+            return cache_.pop(cached) ? cached : find();
         });
+        return row != nullptr ? start(row) : nullptr;
+    }
+    ALLOT_NOINLINE void* try_allocate_slow(charge_status* why) noexcept {
+        detail::memory_request asked{heap_.config().row_bytes};
+        void* const row = find_or_reclaim(asked);
+        asked.report(why, row != nullptr);
+        return row;
+    }
+    ALLOT_NOINLINE void* allocate_slow() {
+        detail::memory_request asked{heap_.config().row_bytes};
+        if (void* const row = find_or_reclaim(asked)) return row;
+        return detail::wait_or_refuse(core_, asked, heap_.config().name, [&] { return try_again(asked); });
     }
     ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_apart(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
@@ -170,31 +192,32 @@ template <class Set, class Heap> class row_heap {
     }
 
     /// As row_manager::try_allocate, for a row of the heap's size and type.
-    void* try_allocate() noexcept {
+    void* try_allocate(charge_status* why = nullptr) noexcept {
         if constexpr (blocked)
-            if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate();
-        const auto pop = [this] { return heap_->pop(); };
-        std::byte* const row = core_->find_or_reclaim(pop, pop);
-        if (row == nullptr) return nullptr;
-        rows::start(policies::one_type, heap_->provider().arena().view(), row, number_);
-        core_->allocated(heap_->config().row_bytes, *type_);
-        return row;
-    }
-    void* try_allocate(charge_status* why) noexcept {
-        return detail::with_status(try_allocate(), why, heap_->config().row_bytes);
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->try_allocate(why);
+        if (void* const row = start(heap_->pop_cached()); ALLOT_LIKELY(row != nullptr)) {
+            if (why != nullptr) *why = {};
+            return row;
+        }
+        return try_allocate_slow(why);
     }
     /// As row_manager::allocate, for a row of the heap's size and type.
     void* allocate() {
-        if (void* const row = try_allocate(); ALLOT_LIKELY(row != nullptr)) return row;
-        return detail::wait_or_refuse(*core_, heap_->config().row_bytes, heap_->config().name,
-                                      [this] { return try_allocate(); });
+        if constexpr (blocked)
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->allocate();
+        if (void* const row = start(heap_->pop_cached()); ALLOT_LIKELY(row != nullptr)) return row;
+        return allocate_slow();
     }
     /// As row_manager::allocate_for, for a row of the heap's size and type.
     void* allocate_for(const wait_limit& wait, charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
     {
-        void* const row = core_->find_or_wait(wait, [this] { return try_allocate(); });
-        return detail::with_status(row, why, heap_->config().row_bytes);
+        if constexpr (blocked)
+            if (ALLOT_LIKELY(local_ != nullptr)) return local_->allocate_for(wait, why);
+        detail::memory_request asked{heap_->config().row_bytes};
+        void* const row = core_->find_or_wait(asked, wait, [&] { return find_or_reclaim(asked); });
+        asked.report(why, row != nullptr);
+        return row;
     }
     /// As row_manager::release.
     void release(const void* row) noexcept {
@@ -215,8 +238,9 @@ template <class Set, class Heap> class row_heap {
     template <class T, class... Args>
         requires(policies::counts) && (policies::host_touches_rows)
     row_ptr<T> make(Args&&... args) {
-        void* const row =
-            core_->template can_hold<T>(heap_->config(), *type_) ? allocate() : core_->refuse(sizeof(T), type_->name);
+        void* const row = core_->template can_hold<T>(heap_->config(), *type_)
+                              ? allocate()
+                              : core_->template refuse_to_hold<T>(heap_->config(), *type_);
         return detail::make_in<T>(row, std::forward<Args>(args)...);
     }
 
@@ -264,6 +288,27 @@ template <class Set, class Heap> class row_heap {
 
   private:
     using own_local = std::conditional_t<blocked, local_row_heap<Set, Heap, policies::refill::batch>*, std::nullptr_t>;
+    ALLOT_ALWAYS_INLINE void* start(std::byte* row) noexcept {
+        if (row == nullptr) return nullptr;
+        rows::start(policies::one_type, heap_->provider().arena().view(), row, number_);
+        core_->allocated(heap_->config().row_bytes, *type_);
+        return row;
+    }
+    void* find_or_reclaim(detail::memory_request& asked) noexcept {
+        const auto pop = [&] { return heap_->pop(asked); };
+        return start(core_->find_or_reclaim(asked, pop, pop));
+    }
+    ALLOT_NOINLINE void* try_allocate_slow(charge_status* why) noexcept {
+        detail::memory_request asked{heap_->config().row_bytes};
+        void* const row = find_or_reclaim(asked);
+        asked.report(why, row != nullptr);
+        return row;
+    }
+    ALLOT_NOINLINE void* allocate_slow() {
+        detail::memory_request asked{heap_->config().row_bytes};
+        if (void* const row = find_or_reclaim(asked)) return row;
+        return detail::wait_or_refuse(*core_, asked, heap_->config().name, [&] { return find_or_reclaim(asked); });
+    }
     // If there is no memory for the cache, the handle works slot by slot.
     void open() noexcept {
         if constexpr (blocked) local_ = new (std::nothrow) std::remove_pointer_t<own_local>(*core_, *heap_, number_);

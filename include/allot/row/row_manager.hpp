@@ -7,10 +7,10 @@
 #pragma once
 
 #include <allot/account/forward.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/describe.hpp>
 #include <allot/core/diagnose.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/values.hpp>
 #include <allot/page/arena_client.hpp>
 #include <allot/row/make_row.hpp>
@@ -98,7 +98,7 @@ template <class Set> class row_manager {
     /// refused it.
     ALLOT_ALWAYS_INLINE void* try_allocate(std::size_t bytes, const row_type& type = untyped,
                                            charge_status* why = nullptr) noexcept {
-        return detail::with_status(core_.try_allocate(bytes, type), why, bytes);
+        return core_.try_allocate(bytes, type, why);
     }
     /// As try_allocate(), and waits while the limit of an account refuses: until rows are released, bytes are
     /// refunded, or a limit is raised. Slots that handles of other threads keep wake no request.
@@ -107,8 +107,10 @@ template <class Set> class row_manager {
                        charge_status* why = nullptr) noexcept
         requires(policies::in_tree)
     {
-        void* const row = core_.find_or_wait(wait, [&] { return try_allocate(bytes, type); });
-        return detail::with_status(row, why, bytes);
+        detail::memory_request asked{bytes};
+        void* const row = core_.find_or_wait(asked, wait, [&] { return core_.try_again(asked, type); });
+        asked.report(why, row != nullptr);
+        return row;
     }
     /// Allocates a row and constructs a T in it; the last release destroys it. Needs a set whose rows have link counts.
     /// Returns: the row; null under oom::null if it cannot be allocated.
@@ -157,8 +159,12 @@ template <class Set> class row_manager {
     void* resize(void* row, std::size_t keep, std::size_t bytes)
         requires(policies::rows_move)
     {
-        if (void* const resized = try_resize(row, keep, bytes)) return resized;
-        return detail::wait_or_refuse(core_, bytes, "a resized row", [&] { return try_resize(row, keep, bytes); });
+        detail::memory_request asked{bytes};
+        const auto again = [&] {
+            return resize(asked, row, keep, [](auto move) noexcept { static_cast<void>(move()); });
+        };
+        if (void* const resized = again()) return resized;
+        return detail::wait_or_refuse(core_, asked, "a resized row", again);
     }
     /// As resize(), but returns null if it fails. Under a cost_cap it calls no dearer reclaimers.
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) noexcept
@@ -174,8 +180,10 @@ template <class Set> class row_manager {
     template <class Publish>
         requires(policies::rows_move)
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, Publish publish, charge_status* why = nullptr) {
-        void* const resized = detail::row_resizer(core_, row, keep, bytes).run(publish);
-        return detail::with_status(resized, why, bytes);
+        detail::memory_request asked{bytes};
+        void* const resized = resize(asked, row, keep, publish);
+        asked.report(why, resized != nullptr);
+        return resized;
     }
     /// Marks the row as constructed: the last release calls its type's `destroy`, if it has one.
     void finalize(void* row) noexcept
@@ -367,6 +375,10 @@ template <class Set> class row_manager {
                                                                                          types<More...>);
     using accepted =
         decltype(accepted_with(typename core::ledger_type::values{}, typename policies::arena::accepted{}));
+
+    template <class Publish> void* resize(detail::memory_request& asked, void* row, std::size_t keep, Publish publish) {
+        return detail::row_resizer(core_, asked, row, keep).run(publish);
+    }
 
     core core_;
     detail::compactor compactor_;

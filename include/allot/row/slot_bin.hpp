@@ -4,8 +4,8 @@
 // Cost: 128 bytes and its stack, of `limit` slots. Threads: those of its owner.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/heap/page_header.hpp>
 
 #include <array>
@@ -23,10 +23,10 @@ template <class Heap> class alignas(64) slot_bin : public Heap::user_cache {
     constexpr slot_bin() noexcept = default;
 
     // A bin of the heap, registered there; null if there is no memory.
-    static slot_bin* open(Heap& heap) noexcept {
+    static slot_bin* open(Heap& heap, memory_request& asked) noexcept {
         const std::size_t bytes = sizeof(slot_bin) + heap.cache_limit(capacity) * sizeof(std::byte*);
         void* const memory = ::operator new(bytes, std::align_val_t{alignof(slot_bin)}, std::nothrow);
-        if (memory == nullptr) return note_refusal(charge_outcome::no_memory, bytes), nullptr;
+        if (memory == nullptr) return asked.refuse(charge_outcome::no_memory, bytes);
         auto* const bin = ::new (memory) slot_bin;
         bin->heap = &heap;
         bin->tag = heap.tag();

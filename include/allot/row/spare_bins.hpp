@@ -33,8 +33,8 @@ template <class Heap> class spare_bins {
         return reinterpret_cast<slot_bin<Heap>*>(is);
     }
     // For a user who fills its bin of a class.
-    ALLOT_ALWAYS_INLINE void make_if_wanted(std::uint32_t index, Heap& heap) noexcept {
-        if (ALLOT_UNLIKELY(at_[index].load(std::memory_order_relaxed) == wanted)) make(index, heap);
+    ALLOT_ALWAYS_INLINE void make_if_wanted(std::uint32_t index, Heap& heap, memory_request& asked) noexcept {
+        if (ALLOT_UNLIKELY(at_[index].load(std::memory_order_relaxed) == wanted)) make(index, heap, asked);
     }
     // Requires that no other thread uses the manager.
     void close_all() noexcept {
@@ -46,8 +46,8 @@ template <class Heap> class spare_bins {
   private:
     static constexpr std::uintptr_t nothing = 0, wanted = 1; // else the address of a bin
 
-    ALLOT_NOINLINE void make(std::uint32_t index, Heap& heap) noexcept {
-        slot_bin<Heap>* const made = slot_bin<Heap>::open(heap);
+    ALLOT_NOINLINE void make(std::uint32_t index, Heap& heap, memory_request& asked) noexcept {
+        slot_bin<Heap>* const made = slot_bin<Heap>::open(heap, asked);
         if (made == nullptr) return;
         std::uintptr_t is = wanted;
         if (!at_[index].compare_exchange_strong(is, reinterpret_cast<std::uintptr_t>(made), std::memory_order_acq_rel))

@@ -7,9 +7,9 @@
 // Source: HPCC roxiemem's allocator id and cache, 2009; the index: open addressing, Peterson 1957.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/hash.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/row_type.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
@@ -64,9 +64,9 @@ class type_table {
         return number < end ? (*this)[number] : nullptr;
     }
 
-    // Notes why number(type) returns `none`.
-    ALLOT_COLD void note_none(const row_type& type, std::size_t bytes) const noexcept {
-        const auto note = [bytes](charge_outcome why, const char* what) { detail::note_refusal(why, bytes, what); };
+    // Why number(type) returns `none`.
+    ALLOT_COLD void refuse_none(detail::memory_request& asked, const row_type& type) const noexcept {
+        const auto note = [&asked](charge_outcome why, const char* what) { asked.refuse(why, asked.bytes, what); };
         if (!is_alignment(type)) return note(charge_outcome::misused, "the alignment is no power of two up to 4096");
         const bool is_checked = type.check != row_check::none;
         if (is_checked && end_checked_.load(std::memory_order_relaxed) == first_checked + max_checked)
@@ -78,7 +78,7 @@ class type_table {
 
   private:
     using chunk = std::array<const row_type*, 256>;
-    static_assert(max_types == 65'536 && max_checked == 4'096, "note_none() names them");
+    static_assert(max_types == 65'536 && max_checked == 4'096, "refuse_none() names them");
 
     static std::size_t hash(const row_type& type) noexcept {
         const auto at = reinterpret_cast<std::uintptr_t>(&type);

@@ -10,9 +10,9 @@
 // Threads: any. Source: HPCC roxiemem's HugeHeap, 2010.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/core/units.hpp>
 #include <allot/guard/canary.hpp>
@@ -51,14 +51,13 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
     huge_rows& operator=(const huge_rows&) = delete;
 
     // Null if the limit, the arena, or host memory for the register is exhausted.
-    std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type) noexcept {
+    std::byte* allocate(std::size_t bytes, std::size_t align, std::uint32_t type, memory_request& asked) noexcept {
         const std::size_t offset = layout::offset_for(align), pages = pages_for(bytes, offset);
-        if (pages == 0) return nullptr;
+        if (pages == 0) return refuse_size(bytes, asked);
         entry_type* const entry = register_.enter();
-        if (entry == nullptr)
-            return detail::note_refusal(charge_outcome::no_memory, sizeof(typename rows_register::chunk)), nullptr;
+        if (entry == nullptr) return asked.refuse(charge_outcome::no_memory, sizeof(typename rows_register::chunk));
         std::byte* const base =
-            take([&](auto& taken, bool thorough) { return provider_.take(pages, taken, thorough); });
+            take([&](auto& taken, bool thorough) { return provider_.take(pages, asked, taken, thorough); });
         if (base == nullptr) {
             register_.leave(entry);
             return nullptr;
@@ -104,15 +103,15 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         return pages_for(bytes, header(p).row_offset) == header(p).pages;
     }
     // Takes memory for a row of `bytes`; the row does not change. False where the request is refused.
-    resizing find(page_header& p, std::size_t bytes) noexcept {
+    resizing find(page_header& p, std::size_t bytes, memory_request& asked) noexcept {
         huge_header& h = header(p);
         resizing to{&h, pages_for(bytes, h.row_offset), h.pages, run_of(h), {}};
-        if (to.pages == 0) return to;
+        if (to.pages == 0) return refuse_size(bytes, asked), to;
         if (to.pages <= h.pages) return to.run = {to.old, false}, to;
         const row_type& type = *type_of(h);
         const run_to_grow from{to.old, h.pages, type.can_move(), type.moves_as_bytes()};
-        to.run =
-            take([&](auto& taken, bool thorough) { return provider_.grow_or_take(from, to.pages, taken, thorough); });
+        to.run = take(
+            [&](auto& taken, bool thorough) { return provider_.grow_or_take(from, to.pages, asked, taken, thorough); });
         return to;
     }
     // Makes the run the row's, with its first `keep` bytes, and returns the row; the old pages are still there. Drops
@@ -215,11 +214,13 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
   private:
     static_assert(type_table::max_types <= 1 << 16);
 
-    // 0: too large, which is noted.
+    ALLOT_COLD static std::nullptr_t refuse_size(std::size_t bytes, memory_request& asked) noexcept {
+        return asked.refuse(charge_outcome::misused, bytes, text_of(misuse::size_too_large).data());
+    }
+    // 0: too large.
     std::size_t pages_for(std::size_t bytes, std::size_t offset) const noexcept {
         std::size_t total = 0;
-        if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total))
-            return detail::note_refusal(charge_outcome::misused, bytes, text_of(misuse::size_too_large).data()), 0;
+        if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return 0;
         return Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
     }
     // What request(taken, thorough) takes: a run of pages. Retries while other threads move pages.

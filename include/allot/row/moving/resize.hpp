@@ -16,8 +16,8 @@
 // the pages were returned.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
-#include <allot/core/last_refusal.hpp>
 #include <allot/core/min_max.hpp>
 #include <allot/page/arena_base.hpp>
 #include <allot/row/row.hpp>
@@ -50,8 +50,8 @@ template <class Core> std::size_t capacity_for(const Core& core, std::size_t byt
 // One resize. `keep`: bytes of the row that are kept; `bytes`: its new capacity at least.
 template <class Core> class row_resizer {
   public:
-    row_resizer(Core& core, void* row, std::size_t keep, std::size_t bytes) noexcept
-        : core_(core), row_(static_cast<std::byte*>(row)), keep_(keep), bytes_(bytes) {}
+    row_resizer(Core& core, memory_request& asked, void* row, std::size_t keep) noexcept
+        : core_(core), asked_(asked), row_(static_cast<std::byte*>(row)), keep_(keep), bytes_(asked.bytes) {}
     row_resizer(const row_resizer&) = delete;
     row_resizer& operator=(const row_resizer&) = delete;
 
@@ -74,13 +74,10 @@ template <class Core> class row_resizer {
     };
 
     std::size_t check_bytes() const noexcept { return Core::policies::counts ? type_->check_bytes() : 0; }
-    std::nullptr_t refuse(const char* why) noexcept {
-        note_refusal(charge_outcome::misused, bytes_, why);
-        return nullptr;
-    }
+    std::nullptr_t refuse(const char* why) noexcept { return asked_.refuse(charge_outcome::misused, bytes_, why); }
     bool is_misuse(misuse kind) noexcept {
         core_.context().report(kind, "", nullptr, row_, core_.arena().name());
-        note_refusal(charge_outcome::misused, bytes_, text_of(kind).data());
+        asked_.refuse(charge_outcome::misused, bytes_, text_of(kind).data());
         return false;
     }
     // Finds the page and the type of the row; false: it cannot be resized.
@@ -103,8 +100,8 @@ template <class Core> class row_resizer {
     }
     template <class Publish> void* resize_huge(Publish& publish) {
         auto& huge = core_.huge();
-        const auto find = [&] { return huge.find(*page_, bytes_ + check_bytes()); };
-        auto to = core_.find_or_reclaim(find, find);
+        const auto find = [&] { return huge.find(*page_, bytes_ + check_bytes(), asked_); };
+        auto to = core_.find_or_reclaim(asked_, find, find);
         if (!to) return nullptr;
         report_damage();
         void* moved = nullptr;
@@ -120,7 +117,7 @@ template <class Core> class row_resizer {
     }
     template <class Publish> void* replace(Publish& publish) {
         if (!may_move_) return refuse("a row of this type does not move");
-        void* const larger = core_.try_allocate(bytes_, *type_);
+        void* const larger = core_.try_again(asked_, *type_);
         if (larger == nullptr) return nullptr;
         report_damage();
         bool moved = false;
@@ -146,6 +143,7 @@ template <class Core> class row_resizer {
     }
 
     Core& core_;
+    memory_request& asked_;
     std::byte* const row_;
     const std::size_t keep_, bytes_;
     page_header* page_ = nullptr;

@@ -69,10 +69,10 @@ template <class Set> class row_array {
 
     /// Appends a row, and takes over the caller's link. The thread has no view of the array meanwhile.
     /// Returns: false where there is no memory for more slots; the row is still the caller's.
-    bool try_push_back(void* row) noexcept {
+    bool try_push_back(void* row, charge_status* why = nullptr) noexcept {
         std::size_t at = end_.load(std::memory_order_relaxed);
         if (ALLOT_UNLIKELY(at == capacity_)) {
-            if (!grow()) return false;
+            if (!grow(why)) return false;
             at = end_.load(std::memory_order_relaxed);
         }
         slots_[at] = row;
@@ -81,9 +81,10 @@ template <class Set> class row_array {
     }
     /// The same; under oom::raise it throws out_of_memory, and the row is still the caller's.
     bool push_back(void* row) {
-        if (ALLOT_LIKELY(try_push_back(row))) return true;
-        const auto again = [&]() noexcept -> void* { return try_push_back(row) ? this : nullptr; };
-        return detail::wait_or_refuse(core(), bytes_of(capacity_ + 1), "a row array", again) != nullptr;
+        detail::memory_request asked{bytes_of(capacity_ + 1)};
+        const auto again = [&]() noexcept -> void* { return try_push_back(row, &asked.why) ? this : nullptr; };
+        return ALLOT_LIKELY(again() != nullptr) ||
+               detail::wait_or_refuse(core(), asked, "a row array", again) != nullptr;
     }
     /// The same; takes over the link of `row` only if it returns true.
     template <class T> bool push_back(row_ptr<T>&& row) {
@@ -93,20 +94,20 @@ template <class Set> class row_array {
     }
     /// Makes room for `n` rows in all; under oom::raise it throws out_of_memory.
     bool reserve(std::size_t n) {
-        if (try_reserve(n)) return true;
-        const auto again = [&]() noexcept -> void* { return try_reserve(n) ? this : nullptr; };
-        return detail::wait_or_refuse(core(), bytes_of(n), "a row array", again) != nullptr;
+        detail::memory_request asked{bytes_of(n)};
+        const auto again = [&]() noexcept -> void* { return try_reserve(n, &asked.why) ? this : nullptr; };
+        return again() != nullptr || detail::wait_or_refuse(core(), asked, "a row array", again) != nullptr;
     }
     /// Makes room for `n` rows in all. Returns: false, and nothing has changed, where there is no memory.
     bool try_reserve(std::size_t n, charge_status* why = nullptr) noexcept {
-        const bool has = n <= capacity_ || resize(n);
-        detail::report_status(why, has, bytes_of(n));
-        return has;
+        if (n > capacity_) return resize(n, why);
+        if (why != nullptr) *why = {};
+        return true;
     }
     /// Gives back slots that are not in use. False: they would have to move, and there is no memory for that.
     bool shrink_to_fit() noexcept {
         slide(1);
-        return slots_ == nullptr || resize(end_.load(std::memory_order_relaxed));
+        return slots_ == nullptr || resize(end_.load(std::memory_order_relaxed), nullptr);
     }
     /// Releases all rows; keeps the slots. Their destructors may read the array, not push to it.
     void clear() noexcept {
@@ -200,11 +201,11 @@ template <class Set> class row_array {
     auto& core() noexcept { return detail::row_access::core(rows_); }
     // Room for a row: slots of rows that were taken, where these are a quarter; else more slots; else the former; else
     // fewer more slots.
-    bool grow() noexcept {
+    bool grow(charge_status* why) noexcept {
         if (slide(detail::max(capacity_ / 4, std::size_t{1}))) return true;
         const std::size_t more = capacity_ < max_doubled ? capacity_ : capacity_ / 4;
-        return resize(detail::max(capacity_ + more, least_slots)) || slide(1) ||
-               resize(capacity_ + capacity_ / 32 + 1) || resize(capacity_ + 1);
+        return resize(detail::max(capacity_ + more, least_slots), why) || slide(1) ||
+               resize(capacity_ + capacity_ / 32 + 1, why) || resize(capacity_ + 1, why);
     }
     // Moves the rows to the start of the slots, where at least that many are free there.
     bool slide(std::size_t least) noexcept {
@@ -216,9 +217,14 @@ template <class Set> class row_array {
         end_.store(end - free, std::memory_order_relaxed);
         return true;
     }
-    bool resize(std::size_t slots) noexcept {
-        if (slots > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(void*))
-            return detail::note_refusal(charge_outcome::misused, SIZE_MAX, "more rows than memory can hold"), false;
+    bool resize(std::size_t slots, charge_status* why) noexcept {
+        if (slots > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(void*)) {
+            if (why != nullptr)
+                *why = {.outcome = charge_outcome::misused,
+                        .requested = SIZE_MAX,
+                        .name = "more rows than memory can hold"};
+            return false;
+        }
         const std::size_t bytes = slots * sizeof(void*), used = end_.load(std::memory_order_relaxed) * sizeof(void*);
         const cost_cap cap(growth_cost_);
         grower_.store(sys::thread_token(), std::memory_order_relaxed);
@@ -228,11 +234,14 @@ template <class Set> class row_array {
         };
         bool has = false;
         if (slots_ != nullptr) {
-            has = rows_.try_resize(slots_, used, bytes, [&](auto move) noexcept {
-                const std::unique_lock hold(lock_);
-                adopt(move());
-            }) != nullptr;
-        } else if (void* const row = rows_.try_allocate(bytes, slots_type)) {
+            has = rows_.try_resize(
+                      slots_, used, bytes,
+                      [&](auto move) noexcept {
+                          const std::unique_lock hold(lock_);
+                          adopt(move());
+                      },
+                      why) != nullptr;
+        } else if (void* const row = rows_.try_allocate(bytes, slots_type, why)) {
             const std::unique_lock hold(lock_);
             adopt({row, rows_.capacity(row)});
             has = true;
