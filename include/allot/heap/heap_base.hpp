@@ -4,8 +4,8 @@
 #pragma once
 
 #include <allot/config.hpp>
-#include <allot/core/intrusive_list.hpp>
 #include <allot/core/row_type.hpp>
+#include <allot/sync/called_list.hpp>
 #include <allot/watch/type_histogram.hpp>
 
 #include <atomic>
@@ -90,7 +90,7 @@ class heap_base {
     virtual bool has_users() noexcept = 0;
 
     // Members of heap_group:
-    list_hook<heap_base> in_group;
+    called_hook<heap_base> in_group;
     heap_base* chained = nullptr;
     heap_base* next_kind = nullptr;
     std::uint64_t index_key = 0;

@@ -16,10 +16,10 @@
 #include <allot/heap/heap_base.hpp>
 #include <allot/heap/heap_config.hpp>
 #include <allot/heap/heap_index.hpp>
+#include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/mpsc_stack.hpp>
 #include <allot/sync/spin_lock.hpp>
-#include <allot/sync/walked_list.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -37,10 +37,10 @@ class heap_group {
     heap_group& operator=(const heap_group&) = delete;
 
     void add(heap_base& heap) noexcept {
-        all_.add(heap);
+        all_.add(all_lock_, heap);
         settle_shut(heap);
     }
-    template <class Visit> void for_each(Visit visit) const { all_.for_each(visit); }
+    template <class Visit> void for_each(Visit visit) const { all_.for_each(all_lock_, visit); }
 
     // Counts one more handle of a heap with this config: one with room for it, an unused or a new one. Null: no memory.
     template <class Heap>
@@ -139,10 +139,10 @@ class heap_group {
 
     // Returns all pages, live rows included, and deletes all heaps. No other thread may use the group.
     void delete_all() noexcept {
-        for_each([](heap_base& heap) {
-            heap.drop_pages();
-            delete &heap;
-        });
+        while (heap_base* const heap = all_.pop(all_lock_)) {
+            heap->drop_pages();
+            delete heap;
+        }
         unused_.delete_all();
     }
 
@@ -184,11 +184,12 @@ class heap_group {
         if (heap.unused || !heap.is_idle()) return;
         heap.unused = true;
         set_indexed(heap, false);
-        all_.remove(heap);
+        all_.take_off(all_lock_, heap); // a walk may still be at it: it lives as long as the group
         unused_.push(heap);
     }
 
-    walked_list<heap_base, &heap_base::in_group> all_; // those in use
+    mutable called_list<heap_base, &heap_base::in_group> all_; // those in use
+    mutable spin_lock all_lock_;
     const thread_caches* thread_caches_ = nullptr;
     void* threads_ = nullptr;
     std::atomic<std::uint32_t> shortages_{0}, waiting_{0};

@@ -28,9 +28,9 @@
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
 #include <allot/page/system_pages.hpp>
+#include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
-#include <allot/sync/walked_list.hpp>
 #include <allot/sys/map.hpp>
 
 #include <atomic>
@@ -51,7 +51,7 @@ inline constinit idle_owners idle_arenas;
 
 // An arena_client's place in its arena's list.
 struct arena_client_link {
-    list_hook<arena_client_link> in_arena;
+    called_hook<arena_client_link> in_arena;
 };
 
 } // namespace detail
@@ -324,7 +324,9 @@ class arena_base : detail::arena_pages {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
     }
 
-    walked_list<detail::arena_client_link, &detail::arena_client_link::in_arena> clients_;
+    using clients = called_list<detail::arena_client_link, &detail::arena_client_link::in_arena>;
+    mutable clients clients_;
+    mutable spin_lock clients_lock_;
     detail::idle_owner* owner_ = nullptr; // under retain::idle
 };
 

@@ -3,13 +3,12 @@
 // Invariant: a client is reported and asked from its construction to leave() or its destruction.
 // A callback may run other code (a ledger's listeners), so no lock is held during one; leave() waits for a callback
 // that is running.
-// Cost: 72 bytes per client; asking happens when an arena is full. Threads: any.
+// Cost: 88 bytes per client; asking happens when an arena is full. Threads: any.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/page/arena_base.hpp>
-#include <allot/sync/pause.hpp>
 #include <allot/sys/lock_rank.hpp>
 
 #include <atomic>
@@ -29,16 +28,16 @@ class arena_client : public detail::arena_client_link {
                  std::size_t (*return_pages)(const void*) noexcept = nullptr, bool when_idle = true) noexcept
         : arena_(arena), name_(name), bytes_held_(bytes_held), reclaim_(return_pages), self_(self),
           when_idle_(when_idle) {
-        arena_.clients_.add(*this);
+        arena_.clients_.add(arena_.clients_lock_, *this);
     }
     arena_client(const arena_client&) = delete;
     arena_client& operator=(const arena_client&) = delete;
     ~arena_client() { leave(); }
     /// Ends reports and callbacks. Waits until no other thread runs this client's callback; a second call does nothing.
+    /// Requires: the client does not end inside its own callback.
     void leave() noexcept {
         if (!std::exchange(listed_, false)) return;
-        arena_.clients_.remove(*this);
-        while (arena_.clients_.is_visited_elsewhere(*this)) yield();
+        static_cast<void>(arena_.clients_.remove(arena_.clients_lock_, *this));
     }
     const char* name() const noexcept { return name_; }
     /// Bytes.
@@ -66,14 +65,16 @@ class arena_client : public detail::arena_client_link {
 inline std::size_t arena_base::ask_clients() noexcept {
     detail::check_no_lock_is_held("asks the clients of an arena");
     std::size_t pages = 0;
-    clients_.for_each([&](detail::arena_client_link& c) { pages += static_cast<const arena_client&>(c).reclaim(); });
+    clients_.for_each(clients_lock_,
+                      [&](detail::arena_client_link& c) { pages += static_cast<const arena_client&>(c).reclaim(); });
     return pages;
 }
 
 inline void arena_base::ask_idle_clients() noexcept {
     if (!idle_->has_begun()) return;
     detail::check_no_lock_is_held("asks the clients of an arena");
-    clients_.for_each([](detail::arena_client_link& c) { static_cast<arena_client&>(c).reclaim_if_idle(); });
+    clients_.for_each(clients_lock_,
+                      [](detail::arena_client_link& c) { static_cast<arena_client&>(c).reclaim_if_idle(); });
 }
 inline std::size_t arena_base::trim_idle() noexcept {
     if (idle_ == nullptr) return 0;
@@ -93,7 +94,7 @@ inline void arena_base::report(text_writer& out) const noexcept {
     out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
     out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
     std::size_t n = 0;
-    clients_.for_each([&](detail::arena_client_link& link) {
+    clients_.for_each(clients_lock_, [&](detail::arena_client_link& link) {
         const auto& client = static_cast<const arena_client&>(link);
         if (n++ < 8) out.put("    held by ").put(client.name()).put(": ").bytes(client.held()).newline();
     });
