@@ -62,33 +62,31 @@ TEMPLATE_TEST_CASE("pages are nobody else's, also while an arena is trimmed, and
 }
 
 TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[threads]") {
-    struct place { // what a holder is for
+    struct holder final : allot::tenant {
+        holder() : tenant("holder") {}
         std::atomic<bool> inside{false}, go{false};
         std::atomic<int> asked{0};
-        static std::size_t held(const void*) { return 0; }
-        static std::size_t give_back(const void* self) noexcept {
-            auto& p = *static_cast<place*>(const_cast<void*>(self));
-            ++p.asked;
-            p.inside = true;
-            while (!p.go) std::this_thread::yield();
-            p.inside = false;
+        std::size_t held() const noexcept override { return 0; }
+        std::size_t return_idle(std::size_t, bool) noexcept override {
+            ++asked;
+            inside = true;
+            while (!go) std::this_thread::yield();
+            inside = false;
             return 1;
         }
     };
     const support::rescue ends{"a holder that goes"};
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::limit{1_MiB}};
-    place last, gone, first;
-    last.go = gone.go = true;
-    allot::arena_client third{pages, "third", &place::held, &last, &place::give_back};
-    allot::arena_client second{pages, "second", &place::held, &gone, &place::give_back};
-    allot::arena_client one{pages, "first", &place::held, &first, &place::give_back};
+    holder last, gone, first, fourth;
+    last.go = gone.go = fourth.go = true;
+    pages.add(first);
+    pages.add(gone);
+    pages.add(last);
     std::size_t came = 0;
-    std::thread asks{[&] { came = pages.ask_clients(); }};
+    std::thread asks{[&] { came = pages.ask_tenants(); }};
     while (!first.inside) std::this_thread::yield();
-    second.leave(); // the next one to be asked
-    place fourth;
-    fourth.go = true;
-    const allot::arena_client late{pages, "late", &place::held, &fourth, &place::give_back};
+    pages.remove(gone); // the next one to be asked
+    pages.add(fourth);
     std::atomic<bool> leaves{false};
     std::thread lets_go{[&] {
         while (!leaves) std::this_thread::yield();
@@ -96,7 +94,7 @@ TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[thr
         first.go = true;
     }};
     leaves = true;
-    one.leave();
+    pages.remove(first);
     CHECK_FALSE(first.inside);
     CHECK(first.go);
     asks.join();
@@ -105,23 +103,27 @@ TEST_CASE("a holder that goes waits for who asks it, and for nobody else", "[thr
     CHECK(first.asked == 1);
     CHECK(gone.asked == 0);
     CHECK(last.asked == 1);
+    pages.remove(last);
+    pages.remove(fourth);
 }
 
 TEST_CASE("a holder may go while its own thread asks it", "[threads]") {
-    struct place {
-        allot::arena_client* holder = nullptr;
-        static std::size_t held(const void*) { return 0; }
-        static std::size_t give_back(const void* self) noexcept {
-            if (auto* const h = static_cast<const place*>(self)->holder) h->leave();
+    struct holder final : allot::tenant {
+        holder(allot::arena<>& a, bool leaves) : tenant("holder"), pages(a), goes(leaves) {}
+        std::size_t held() const noexcept override { return 0; }
+        std::size_t return_idle(std::size_t, bool) noexcept override {
+            if (goes) pages.remove(*this);
             return 1;
         }
+        allot::arena<>& pages;
+        const bool goes;
     };
     const support::rescue ends{"a holder that goes while it is asked"};
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::limit{1_MiB}};
-    place goes, stays;
-    const allot::arena_client second{pages, "stays", &place::held, &stays, &place::give_back};
-    allot::arena_client first{pages, "goes", &place::held, &goes, &place::give_back};
-    goes.holder = &first;
-    CHECK(pages.ask_clients() == 2);
-    CHECK(pages.ask_clients() == 1);
+    holder goes{pages, true}, stays{pages, false};
+    pages.add(goes);
+    pages.add(stays);
+    CHECK(pages.ask_tenants() == 2);
+    CHECK(pages.ask_tenants() == 1);
+    pages.remove(stays);
 }

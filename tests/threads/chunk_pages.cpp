@@ -66,7 +66,8 @@ struct stopped_chunks {
     static unsigned class_of(std::size_t bytes) { return stopped_policies::classes::class_of(bytes); }
     std::byte* take(std::size_t bytes) {
         std::byte* p = nullptr;
-        return heap.take(class_of(bytes), 64, &p, 1) == 1 ? p : nullptr;
+        allot::detail::memory_request asked{bytes};
+        return heap.take(class_of(bytes), 64, &p, 1, asked) == 1 ? p : nullptr;
     }
     ~stopped_chunks() { heap.drop_pages(); }
 };
@@ -126,21 +127,22 @@ TEST_CASE("nobody is refused for pages of which the holders that were asked knew
     struct borrowing : allot::policies<allot::page::of<allot::arena<>>, allot::oom::null> {};
     allot::arena<> pages{allot::limit{1_MiB}, allot::page_bytes{page}};
     allot::chunk_arena<borrowing> blocks{pages, allot::chunk_bytes{256_KiB}};
-    struct other {
+    struct other final : allot::tenant {
+        explicit other(allot::arena<>& a) : tenant("other"), pages(a), all(a.take(16)) {}
         allot::arena<>& pages;
         std::byte* all;
-        static std::size_t held(const void*) { return 0; }
-        static std::size_t give_back(const void* self) noexcept {
-            auto& o = *static_cast<other*>(const_cast<void*>(self));
-            if (std::byte* const p = std::exchange(o.all, nullptr))
-                o.pages.give(p, 16); // another thread of its, at the same time
+        std::size_t held() const noexcept override { return 0; }
+        std::size_t return_idle(std::size_t, bool) noexcept override {
+            if (std::byte* const p = std::exchange(all, nullptr))
+                pages.give(p, 16); // another thread of its, at the same time
             return 0;
         }
-    } o{pages, pages.take(16)};
-    const allot::arena_client holder{pages, "other", &other::held, &o, &other::give_back};
+    } holder{pages};
+    pages.add(holder);
     const allot::block b = blocks.allocate(1_MiB);
     CHECK(b);
     blocks.deallocate(b.address);
+    pages.remove(holder);
 }
 
 TEST_CASE("nobody is refused for a chunk that another thread is taking", "[chunks][threads]") {

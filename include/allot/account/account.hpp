@@ -327,7 +327,7 @@ class alignas(64) account : detail::tree_node {
     std::uint32_t count_sleeping() const noexcept;
     void settle_waits() const noexcept; // account_charge.hpp
     friend detail::judged_root;
-    std::size_t trim_idle() const noexcept; // of a root; in bytes
+    std::size_t trim_idle(bool waits) const noexcept; // of a root; in bytes
     enum class opening : std::uint8_t { done, wait, ask };
     opening try_open_below(account& parent, std::size_t reserved, bool asked) noexcept;
     void refuse_to_open(const charge_status& why) noexcept;

@@ -49,14 +49,17 @@ inline void account::settle_waits() const noexcept {
     tree().reclaimers.settle_waits(reclaim_level{*this, [this] { return this; }}, shape());
 }
 // Of all objects below, as far as no other thread changes what is charged meanwhile.
-inline std::size_t account::trim_idle() const noexcept {
+inline std::size_t account::trim_idle(bool waits) const noexcept {
     const std::size_t before = used();
-    const shortage s{.why = status(charge_outcome::over_limit, 0, before, limit()), .most_cost = reclaimer::idle};
+    const shortage s{.why = status(charge_outcome::over_limit, SIZE_MAX, before, limit()),
+                     .most_cost = reclaimer::idle,
+                     .waits = waits};
     tree().reclaimers.return_idle(reclaim_level{*this, [this] { return this; }}, s, shape());
     const std::size_t now = used();
     return now < before ? before - now : 0;
 }
-inline std::size_t detail::judged_root::return_some() noexcept { return of.trim_idle(); }
+inline std::size_t detail::judged_root::held() const noexcept { return of.used(); }
+inline std::size_t detail::judged_root::return_idle(std::size_t, bool waits) noexcept { return of.trim_idle(waits); }
 // Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
 // request can never be granted, or was refused for another reason.
 inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {
@@ -72,7 +75,9 @@ ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t mos
                                      const reclaimer* but, const account* by) noexcept {
     const account* at = asked_for(why, by);
     for (unsigned levels = 0; at != nullptr && levels != 16; ++levels) {
-        const shortage s{.why = why, .most_cost = detail::min(most_cost, cost_cap::now())};
+        const shortage s{.why = why,
+                         .most_cost = detail::min(most_cost, cost_cap::now()),
+                         .waits = detail::trying_of_this_thread != nullptr};
         const auto next = [&] { return asked_for(why, by); };
         if (at->tree().reclaimers.serve(reclaim_level{*at, next}, s, but, at->shape(), request)) return true;
         if (const account* const was = std::exchange(at, next()); at == was) break;

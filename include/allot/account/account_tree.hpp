@@ -6,10 +6,10 @@
 // recalls it, so a recall costs what the grants since the last one cost. Cost: 128 bytes. Threads: any.
 #pragma once
 
-#include <allot/account/idle_owners.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/account/listener_dispatch.hpp>
 #include <allot/account/reclaimers.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/account/tree_lock.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/account/wait_list.hpp>
@@ -36,10 +36,11 @@ struct closing_watch {
     list_hook<closing_watch> place;
 };
 
-// A root account, as its judge knows it: what no object below uses is returned.
-struct judged_root final : idle_owner {
-    explicit judged_root(account& a) noexcept : of(a) {}
-    std::size_t return_some() noexcept override; // account_charge.hpp
+// A root account as a tenant of its arbiter.
+struct judged_root final : tenant {
+    explicit judged_root(account& a) noexcept : tenant(""), of(a) {}
+    std::size_t held() const noexcept override;                               // account_charge.hpp
+    std::size_t return_idle(std::size_t bytes, bool waits) noexcept override; // the same
     account& of;
 };
 

@@ -19,11 +19,6 @@ namespace detail {
 struct waiter; // account/wait_list.hpp
 // The waiting request of this thread, while it is made again; else null.
 inline constinit thread_local waiter* trying_of_this_thread = nullptr;
-// This thread is about to make an attempt alone (oom/arbiter.hpp).
-inline constinit thread_local bool gathers_on_this_thread = false;
-// Whether the thread may also wait for a device: memory that is freed behind work of a stream is free at its end, which
-// no event reports.
-inline bool may_wait_for_device() noexcept { return trying_of_this_thread != nullptr || gathers_on_this_thread; }
 
 // What find() returns; if that is null since an account refused, what again() returns while its reclaimers free memory.
 // again() looks into caches first, since a reclaimer may have filled them.

@@ -6,7 +6,7 @@
 // Invariant: the judge's lock is inside that of a tree. Cost: two words per tree of accounts. Threads: any, as said.
 #pragma once
 
-#include <allot/account/idle_owners.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/memory_kind.hpp>
@@ -78,7 +78,7 @@ class judged_thread {
 
 class judge {
   public:
-    idle_owners roots; // the accounts that were given it
+    tenants roots; // the accounts that were given it
 
     // The calling thread, if the judge knows it; else null.
     virtual judged_thread* this_thread() noexcept = 0;

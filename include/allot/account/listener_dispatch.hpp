@@ -8,7 +8,7 @@
 #pragma once
 
 #include <allot/account/account_listener.hpp>
-#include <allot/account/idle_owners.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/account/tree_lock.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>

@@ -17,6 +17,7 @@
 #include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/forward.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/chunk/chunk_core.hpp>
 #include <allot/chunk/chunk_policies.hpp>
 #include <allot/chunk/chunk_reports.hpp>
@@ -29,7 +30,6 @@
 #include <allot/core/type_name.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
-#include <allot/page/arena_client.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -66,15 +66,14 @@ template <class Set> class chunk_arena {
           ledger_(value_or<allot::limit>({SIZE_MAX}, values...).bytes, name_, values...), pages_(arena(), ledger_),
           core_(pages_, core_type::chunk_bytes_for(value_or<allot::chunk_bytes>({0}, values...).bytes, limit_bytes(),
                                                    arena().page_bytes())),
-          leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
-          client_(arena(), name_, &held, this, &reclaim_for_arena) {
+          leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::chunk_arena, Set, accepted, Values...>();
         check_needed<product::chunk_arena, Set, typename policies::arena::needed, Values...>();
         if (core_.open()) {
-            if constexpr (policies::in_tree) ledger_.join(this, as_member<typename policies::ledger>);
+            arena().add(tenant_); // from here on, others who are short of memory ask it
+            if constexpr (policies::in_tree) ledger_.join(tenant_);
             return;
         }
-        client_.leave();
         core_.close();
         raise(out_of_memory("allot: out of memory: a chunk arena cannot map its block table", [&](text_writer& out) {
             out.put("chunk arena ")
@@ -90,7 +89,7 @@ template <class Set> class chunk_arena {
     /// Reports the blocks that are still live to the leak sink, and gives all pages back.
     ~chunk_arena() {
         if constexpr (policies::in_tree) ledger_.leave();
-        client_.leave();
+        arena().remove(tenant_);
         core_.close();
         detail::report_leaked_blocks(*this, set_name(), leaks_);
         core_.heap().drop_pages();
@@ -275,21 +274,20 @@ template <class Set> class chunk_arena {
     using accepted = decltype(accepted_with(typename policies::ledger::values{}, typename policies::arena::accepted{}));
 
     static const char* set_name() noexcept { return type_name_c_str<Set>(); }
-    static core_type& core_of(const void* self) noexcept { return static_cast<const chunk_arena*>(self)->core_; }
-    static std::size_t held(const void* self) noexcept { return core_of(self).heap().held_bytes(); }
-    // Committed and resident bytes of a private arena; 0 where the arena is shared: they cannot be attributed.
-    template <class Stats> static Stats item_stats_of(const void* self) noexcept {
-        const auto& blocks = *static_cast<const chunk_arena*>(self);
-        if constexpr (policies::shares_arena) return {blocks.ledger_.used(), 0, 0};
-        else return {blocks.ledger_.used(), blocks.arena().stats().committed, blocks.arena().resident()};
-    }
-    static std::size_t reclaim_for_arena(const void* self) noexcept { return core_of(self).heap().reclaim_for_arena(); }
-    static std::size_t return_idle(const void* self) noexcept {
-        return reclaim_for_arena(self) << core_of(self).heap().arena().page_shift();
-    }
-    static void set_shut(const void* self, bool now) noexcept { core_of(self).set_shut(now); }
-    template <class Ledger>
-    static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle, &set_shut};
+    struct block_tenant final : tenant {
+        explicit block_tenant(chunk_arena& blocks) noexcept : tenant(blocks.name_), of(blocks) {}
+        std::size_t held() const noexcept override { return of.core_.heap().held_bytes(); }
+        std::size_t return_idle(std::size_t, bool) noexcept override {
+            return of.core_.heap().reclaim_for_arena() << of.arena().page_shift();
+        }
+        void set_shut(bool now) noexcept override { of.core_.set_shut(now); }
+        // Committed and resident bytes of a private arena; 0 where the arena is shared: they cannot be attributed.
+        item_stats stats() const noexcept override {
+            if constexpr (policies::shares_arena) return {held(), 0, 0};
+            else return {held(), of.arena().stats().committed, of.arena().resident()};
+        }
+        chunk_arena& of;
+    };
     std::size_t limit_bytes() const noexcept {
         if constexpr (policies::charges) return ledger_.limit();
         else return arena().limit();
@@ -412,7 +410,7 @@ template <class Set> class chunk_arena {
     mutable core_type core_;
     std::atomic<std::uint64_t> refused_{0};
     leak_sink leaks_;
-    arena_client client_; // last: callbacks may come from its construction on
+    block_tenant tenant_{*this};
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -80,15 +80,15 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         : growth(values...) {
         check_values<product::device_allocator, Set, accepted, Values...>();
         check_needed<product::device_allocator, Set, detail::needed_api<api_type>, Values...>();
-        if constexpr (policies::in_tree) ledger_.join(this, as_member<typename policies::ledger>);
-        if constexpr (policies::idle::enabled) detail::idle_devices.add(among_idle_);
+        if constexpr (policies::in_tree) ledger_.join(tenant_);
+        if constexpr (policies::idle::enabled) detail::idle_devices.add(tenant_);
     }
     device_allocator(const device_allocator&) = delete;
     device_allocator& operator=(const device_allocator&) = delete;
     /// Reports live blocks to the leak sink, waits for the device, and returns all memory.
     /// Requires: no other call is in progress. Work that uses a block has been submitted.
     ~device_allocator() {
-        if constexpr (policies::idle::enabled) detail::idle_devices.remove(among_idle_);
+        if constexpr (policies::idle::enabled) detail::idle_devices.remove(tenant_);
         if constexpr (policies::in_tree) ledger_.leave();
         diagnostics_.report_live(runs_.live_runs(), runs_.live_bytes());
         if (segments_.size() == 0) return;
@@ -321,17 +321,22 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     static types<Cs..., device_id, allot::name, allot::reserve_bytes, leak_sink, api_type> accepted_with(types<Cs...>);
     using accepted = decltype(accepted_with(typename policies::ledger::values{}));
 
-    template <class Stats> static Stats item_stats_of(const void* self) noexcept {
-        return {static_cast<const device_allocator*>(self)->used(), 0, 0};
-    }
-    static std::size_t return_idle_of(const void* self) noexcept {
-        return static_cast<device_allocator*>(const_cast<void*>(self))->return_idle();
-    }
-    template <class Ledger>
-    static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle_of, nullptr};
+    struct device_tenant final : tenant {
+        explicit device_tenant(device_allocator& gpu) noexcept : tenant(gpu.name()), of(gpu) {}
+        std::size_t held() const noexcept override {
+            if constexpr (policies::charges) return of.used();
+            else return of.stats().charged;
+        }
+        std::size_t return_idle(std::size_t, bool waits) noexcept override { return of.growth::return_idle(waits); }
+        std::size_t return_resting() noexcept override {
+            if constexpr (policies::idle::enabled) return of.trim_idle();
+            else return 0;
+        }
+        device_allocator& of;
+    };
     ALLOT_NOINLINE void trim_idle_and_others() noexcept {
         if (detail::steps_are_barred != 0) return;
-        if (detail::idle_devices.return_some_of_others(among_idle_, SIZE_MAX) == 0) (void)growth::scan_idle();
+        if (detail::idle_devices.return_resting_of_others(tenant_, SIZE_MAX) == 0) (void)growth::scan_idle();
     }
     void* request(detail::memory_request& asked, std::size_t align, stream_type stream) noexcept {
         if (ALLOT_UNLIKELY(asked.bytes == 0)) return nullptr;
@@ -371,7 +376,7 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
         return nullptr;
     }
 
-    ALLOT_NO_UNIQUE_ADDRESS detail::idle_entry<device_allocator, policies::idle::enabled> among_idle_{*this};
+    device_tenant tenant_{*this};
 };
 
 // The stub of a set that makes no device allocator: one error, and no further ones.

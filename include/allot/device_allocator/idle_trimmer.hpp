@@ -7,7 +7,7 @@
 // Source: the two passes of the clock algorithm, Corbato (1969), as in page/idle_pages.hpp.
 #pragma once
 
-#include <allot/account/idle_owners.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/sys/clock.hpp>
 
@@ -18,7 +18,7 @@ namespace allot::inline ALLOT_ABI {
 namespace detail {
 
 // The device allocators under retain::idle.
-inline constinit idle_owners idle_devices;
+inline constinit tenants idle_devices;
 
 template <class Retain> struct idle_trimmer {
     static constexpr bool enabled = false;

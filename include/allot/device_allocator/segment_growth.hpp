@@ -288,10 +288,9 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
         idle_.scanned();
         return bytes;
     }
-    // For others who are short: returns the pieces that are wholly free for every stream. Unless the request waits
-    // anyway: as far as is known without a wait of the host, and 0 while another thread grows or shrinks the memory.
-    ALLOT_NOINLINE std::size_t return_idle() noexcept {
-        const bool waits = may_wait_for_device();
+    // For others who are short: returns the pieces that are wholly free for every stream. Unless `waits`: as far as is
+    // known without a wait of the host, and 0 while another thread grows or shrinks the memory.
+    ALLOT_NOINLINE std::size_t return_idle(bool waits) noexcept {
         if (!policies::retain::under_pressure && !waits) return 0;
         transaction_type transaction{growth_lock_, ledger_, api_, waits};
         if (!transaction) return 0;

@@ -7,6 +7,7 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
 #include <allot/core/policies.hpp>
@@ -117,25 +118,18 @@ class tree_ledger {
     }
     // Pages or slots of the object have become unused: requests that wait may ask for them.
     void notify_unused() const noexcept { account_.notify_unused(); }
-    // An object whose pages are charged here.
-    struct member {
-        item_stats (*stats)(const void* self) noexcept;        // committed and resident bytes, for reports
-        std::size_t (*return_idle)(const void* self) noexcept; // returns memory that it does not use; in bytes
-        void (*set_shut)(const void* self, bool now) noexcept; // whether its caches stay empty; null: it has none
-    };
-    // Adds the object to its account. leave() removes it, and waits for calls of it.
-    void join(const void* self, const member& how) noexcept {
-        item_.self = idle_.self = self;
-        item_.how = idle_.how = &how;
+    // Adds the object whose pages are charged here to its account. leave() removes it, and waits for calls of it.
+    void join(tenant& object) noexcept {
+        item_.of = idle_.of = &object;
         account_.add(item_);
         account_.add(idle_);
         idle_.settle_waits(); // requests may wait already
     }
     void leave() noexcept {
-        if (item_.self == nullptr) return;
+        if (item_.of == nullptr) return;
         static_cast<void>(account_.remove(idle_)); // waits for a call of it
         account_.remove(item_);
-        item_.self = nullptr;
+        item_.of = nullptr;
     }
     // Writes the top holders of the whole tree, for out-of-memory reports.
     void report(text_writer& out) const noexcept { write_top_holders(out, account_.root()); }
@@ -144,24 +138,21 @@ class tree_ledger {
     struct pages : account_item {
         explicit pages(const char* name) noexcept : account_item("pages", name, &stats_of_pages) {}
         static item_stats stats_of_pages(const account_item& item) noexcept {
-            const auto& own = static_cast<const pages&>(item);
-            return own.how->stats(own.self);
+            return static_cast<const pages&>(item).of->stats();
         }
-        const void* self = nullptr;
-        const member* how = nullptr;
+        const tenant* of = nullptr;
     };
+    // The object's idle memory, as a reclaimer.
     struct idle_pages final : reclaimer {
-        explicit idle_pages(const allot::account& a) noexcept : reclaimer(a.name(), reclaimer::idle), of(a) {}
-        bool reclaim(const shortage&) noexcept override { return how->return_idle(self) != 0; }
+        explicit idle_pages(const allot::account& a) noexcept : reclaimer(a.name(), reclaimer::idle), at(a) {}
+        bool reclaim(const shortage& s) noexcept override { return of->return_idle(s.missing(), s.waits) != 0; }
         void settle_waits() noexcept override {
-            if (how->set_shut == nullptr) return;
             const detail::lock_guard alone(settling);
-            const bool now = of.is_waited_for();
-            if (now != std::exchange(shut, now)) how->set_shut(self, now);
+            const bool now = at.is_waited_for();
+            if (now != std::exchange(shut, now)) of->set_shut(now);
         }
-        const allot::account& of;
-        const void* self = nullptr;
-        const member* how = nullptr;
+        const allot::account& at;
+        tenant* of = nullptr;
         sys::mutex settling{lock_rank::waits};
         bool shut = false;
     };

@@ -90,9 +90,7 @@ class arbiter final : public judged_by, allot::detail::judge {
     // of a device have cut are joined, so that it finds what a first one would. Requires that no lock is held.
     void gather() noexcept {
         refused_since_gathered_.store(false, std::memory_order_relaxed);
-        allot::detail::gathers_on_this_thread = true;
-        roots.return_some_of_all();
-        allot::detail::gathers_on_this_thread = false;
+        roots.for_each([](tenant& root) { static_cast<void>(root.return_idle(SIZE_MAX, true)); });
     }
 
   private:

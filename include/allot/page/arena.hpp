@@ -11,7 +11,6 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/page/arena_base.hpp>
-#include <allot/page/arena_client.hpp>
 #include <allot/page/arena_table.hpp>
 #include <allot/page/borrowed.hpp>
 #include <allot/page/mapped.hpp>
@@ -26,6 +25,18 @@
 namespace allot::inline ALLOT_ABI {
 
 namespace detail {
+
+// An arena as a tenant of the process, under retain::idle; else nothing.
+template <bool Idle> struct resting_arena {
+    explicit resting_arena(arena_base&) noexcept {}
+};
+template <> struct resting_arena<true> final : tenant {
+    explicit resting_arena(arena_base& a) noexcept : tenant("arena"), of(a) {}
+    std::size_t held() const noexcept override { return of.stats().committed; }
+    std::size_t return_idle(std::size_t, bool) noexcept override { return of.trim(); }
+    std::size_t return_resting() noexcept override { return of.trim_idle(); }
+    arena_base& of;
+};
 
 template <class Set> class built_arena : public arena_base {
     using resolution = resolved<Set, product::arena>;
@@ -63,7 +74,7 @@ template <class Set> class built_arena : public arena_base {
     }
     ~built_arena() {
         leave_idle();
-        check_clients();
+        check_tenants();
         if (begin() != nullptr) arenas.leave(*this);
     }
 
@@ -102,7 +113,7 @@ template <class Set> class built_arena : public arena_base {
         out.put("  to mend: smaller reserve_bytes or limits, or more of ulimit -v or vm.max_map_count").newline();
     }
     ALLOT_NO_UNIQUE_ADDRESS idle_state<retain_policy> idle_;
-    ALLOT_NO_UNIQUE_ADDRESS idle_entry<arena_base, idle_state<retain_policy>::enabled> among_idle_{*this};
+    ALLOT_NO_UNIQUE_ADDRESS resting_arena<idle_state<retain_policy>::enabled> among_idle_{*this};
     ALLOT_NO_UNIQUE_ADDRESS typename source::backing backing_;
 };
 

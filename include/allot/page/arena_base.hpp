@@ -13,12 +13,12 @@
 // Source: HPCC roxiemem's page bitmap, 2009; watermarks as in snmalloc's ranges, 2019.
 #pragma once
 
-#include <allot/account/idle_owners.hpp>
 #include <allot/account/memory_request.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
-#include <allot/core/intrusive_list.hpp>
 #include <allot/core/min_max.hpp>
+#include <allot/core/text.hpp>
 #include <allot/page/arena_metadata.hpp>
 #include <allot/page/arena_pages.hpp>
 #include <allot/page/arena_range.hpp>
@@ -28,9 +28,9 @@
 #include <allot/page/page_bitmap.hpp>
 #include <allot/page/page_map.hpp>
 #include <allot/page/system_pages.hpp>
-#include <allot/sync/called_list.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sync/spin_lock.hpp>
+#include <allot/sys/lock_rank.hpp>
 #include <allot/sys/map.hpp>
 
 #include <atomic>
@@ -41,18 +41,11 @@
 
 namespace allot::inline ALLOT_ABI {
 
-class arena_client; // page/arena_client.hpp, with what needs it: ask_clients() and report()
-class text_writer;
 namespace detail {
 class arena_table;
 
 // The arenas under retain::idle.
-inline constinit idle_owners idle_arenas;
-
-// An arena_client's place in its arena's list.
-struct arena_client_link {
-    called_hook<arena_client_link> in_arena;
-};
+inline constinit tenants idle_arenas;
 
 } // namespace detail
 
@@ -126,19 +119,32 @@ class arena_base : detail::arena_pages {
     /// Complexity: O(pages / 64), and a system call per run of free pages.
     using arena_pages::trim;
     /// Does the step that page requests do under retain::idle: returns up to 8 pages that were not used for the set's
-    /// time span; once in that span it asks clients that sit idle for pages that they do not need. For programs that
+    /// time span; once in that span it asks tenants that rest for pages that they do not need. For programs that
     /// have a timer.
     /// Returns: the bytes returned to the system; 0 under other retain rules.
     /// Complexity: a clock read, at most 256 words of the bitmap.
-    std::size_t trim_idle() noexcept;
+    std::size_t trim_idle() noexcept {
+        if (idle_ == nullptr) return 0;
+        ask_resting_tenants();
+        return arena_pages::trim_idle();
+    }
     // The same at a page request of a client, which does the rest; and a step for another arena under retain::idle.
     void trim_others() noexcept {
         if (ALLOT_UNLIKELY(idle_ != nullptr)) trim_others_now();
     }
 
-    /// Calls every client's callback for pages that it does not need. Holds no lock meanwhile.
-    /// Returns: the number of pages given back to the arena.
-    std::size_t ask_clients() noexcept;
+    /// Adds an object that holds pages: it is in reports, and may be asked for pages from now on. remove() ends this,
+    /// and waits for a call of it on another thread.
+    void add(tenant& t) noexcept { tenants_.add(t); }
+    void remove(tenant& t) noexcept { tenants_.remove(t); }
+    /// Asks every tenant for pages that it does not need. Holds no lock meanwhile.
+    /// Returns: bytes given back to the arena.
+    std::size_t ask_tenants() noexcept {
+        detail::check_no_lock_is_held("asks the tenants of an arena");
+        std::size_t bytes = 0;
+        tenants_.for_each([&](tenant& t) { bytes += t.return_idle(SIZE_MAX, false); });
+        return bytes;
+    }
 
     // ---- queries --------------------------------------------------------------------------------------------
 
@@ -214,7 +220,18 @@ class arena_base : detail::arena_pages {
         return backing_ != nullptr ? backing_->committed_bytes() : system_.resident();
     }
     /// Writes one line about the arena and one per client, eight at most. Allocates nothing.
-    void report(text_writer& out) const noexcept;
+    void report(text_writer& out) const noexcept {
+        const arena_stats f = stats();
+        out.put("  arena ").put(name_).put(" (").put(page_kind_).put(" pages of ").bytes(page_bytes()).put("): taken ");
+        out.bytes(f.taken).put(" of ").bytes(f.limit).put(", committed ").bytes(f.committed).put(", reserved ");
+        out.bytes(f.reserved).put(", largest free run ").bytes(f.largest_free_run);
+        out.put(f.free > f.largest_free_run ? ", fragmented" : f.free == 0 ? ", exhausted" : "").newline();
+        std::size_t n = 0;
+        tenants_.for_each([&](const tenant& t) {
+            if (n++ < 8) out.put("    held by ").put(t.name()).put(": ").bytes(t.held()).newline();
+        });
+        if (n > 8) out.put("    and ").number(n - 8).put(" more").newline();
+    }
 
     /// Whether bitmaps, counts and limit agree. For tests.
     /// Threads: no other thread may use the arena meanwhile.
@@ -235,17 +252,17 @@ class arena_base : detail::arena_pages {
         own_metadata_ = begin_ = nullptr;
         mapping_ = front_ = bytes_ = limit_pages_ = 0;
     }
-    // Call at the end. Reports a client that is still there.
-    void check_clients() const noexcept {
-        if (!clients_.empty()) report_misuse({.kind = misuse::living_handle, .arena = name_});
+    // Call at the end. Reports a tenant that is still there.
+    void check_tenants() const noexcept {
+        if (!tenants_.empty()) report_misuse({.kind = misuse::living_handle, .arena = name_});
     }
     // Lets page requests of other arenas return its memory.
-    void join_idle(detail::idle_owner& o) noexcept {
-        owner_ = &o;
-        detail::idle_arenas.add(o);
+    void join_idle(tenant& own) noexcept {
+        own_ = &own;
+        detail::idle_arenas.add(own);
     }
     void leave_idle() noexcept {
-        if (owner_ != nullptr) detail::idle_arenas.remove(*std::exchange(owner_, nullptr));
+        if (own_ != nullptr) detail::idle_arenas.remove(*std::exchange(own_, nullptr));
     }
     // Sets up the tables for a range. False: no memory for them, and the arena is empty.
     bool start(const arena_range& range, std::size_t limit_bytes, const char* name) noexcept {
@@ -293,11 +310,18 @@ class arena_base : detail::arena_pages {
   private:
     enum class run_use { fixed, grows };
 
-    friend class arena_client;
     friend class detail::arena_table;
 
-    void ask_idle_clients() noexcept;
-    void trim_others_now() noexcept;
+    void ask_resting_tenants() noexcept {
+        if (!idle_->has_begun()) return;
+        detail::check_no_lock_is_held("asks the tenants of an arena");
+        tenants_.for_each([](tenant& t) { static_cast<void>(t.return_resting()); });
+    }
+    ALLOT_NOINLINE void trim_others_now() noexcept {
+        if (detail::steps_are_barred != 0) return;
+        ask_resting_tenants();
+        if (own_ != nullptr) static_cast<void>(detail::idle_arenas.return_resting_of_others(*own_, 1));
+    }
 
     std::byte* take_with(std::size_t pages, run_use use, detail::memory_request& asked) noexcept {
         if (ALLOT_UNLIKELY(idle_ != nullptr)) arena_pages::trim_idle();
@@ -324,10 +348,8 @@ class arena_base : detail::arena_pages {
         return mapping_ != 0 && reinterpret_cast<std::uintptr_t>(begin_) % granule == 0 && mapping_ % granule == 0;
     }
 
-    using clients = called_list<detail::arena_client_link, &detail::arena_client_link::in_arena>;
-    mutable clients clients_;
-    mutable spin_lock clients_lock_;
-    detail::idle_owner* owner_ = nullptr; // under retain::idle
+    mutable detail::tenants tenants_;
+    tenant* own_ = nullptr; // of the process, under retain::idle
 };
 
 } // namespace allot::inline ALLOT_ABI

@@ -8,7 +8,6 @@
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/page/arena_base.hpp>
-#include <allot/page/arena_client.hpp>
 #include <allot/page/run_growth.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/watch/event_ring.hpp>
@@ -38,7 +37,7 @@ template <class Ledger> class charged_pages {
     // A run of pages; null, with nothing changed, if the limit or the arena refuses. After each refusal it calls the
     // next `reclaim`, which returns empty pages of the caller to the arena and returns their number. Then it asks what
     // others do not use: of the objects below the account that refuses, and, if the limit allows the run but the arena
-    // refuses, of the arena's clients. `move` is in progress on success, else ended.
+    // refuses, of the arena's tenants. `move` is in progress on success, else ended.
     template <class Move, class... Reclaim>
     std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move, Reclaim... reclaim) noexcept {
         return reclaiming(pages, asked, [&] { return try_take(pages, asked, move); }, reclaim...);
@@ -132,7 +131,7 @@ template <class Ledger> class charged_pages {
         if constexpr (requires { ledger_.serve_idle(asked, again); })
             if (ledger_.serve_idle(asked, again)) return got;
         if (!ledger_.fits(bytes_of(pages))) return {};
-        arena_.ask_clients(); // retry whatever it returned: another thread may have returned pages meanwhile
+        arena_.ask_tenants(); // retry whatever it returned: another thread may have returned pages meanwhile
         return attempt();
     }
     template <class Move>

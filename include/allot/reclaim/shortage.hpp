@@ -13,6 +13,7 @@ struct shortage {
     charge_status why{};                  ///< what refused, and its numbers; before anything was freed
     std::uint32_t most_cost = UINT32_MAX; ///< reclaimers of a higher cost are not called
     bool critical = false;                ///< the second pass: the first one freed too little
+    bool waits = false;                   ///< the request waits: a call may wait for a device's work
 
     /// Bytes that must become free where the request was refused. Other requests may free or take some meanwhile.
     std::size_t missing() const noexcept {

@@ -9,7 +9,6 @@
 #include <allot/config.hpp>
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
-#include <allot/page/arena_client.hpp>
 #include <allot/report/json.hpp>
 
 namespace allot::inline ALLOT_ABI {

@@ -11,7 +11,6 @@
 #include <allot/core/text.hpp>
 #include <allot/core/type_name.hpp>
 #include <allot/heap/heap_base.hpp>
-#include <allot/page/arena_client.hpp>
 #include <allot/report/json.hpp>
 #include <allot/watch/type_histogram.hpp>
 

@@ -12,15 +12,14 @@
 #include <allot/core/describe.hpp>
 #include <allot/core/diagnose.hpp>
 #include <allot/core/values.hpp>
-#include <allot/page/arena_client.hpp>
 #include <allot/row/make_row.hpp>
 #include <allot/row/moving/resize.hpp>
 #include <allot/row/moving/row_mover.hpp>
 #include <allot/row/row_access.hpp>
-#include <allot/row/row_callbacks.hpp>
 #include <allot/row/row_core.hpp>
 #include <allot/row/row_reports.hpp>
 #include <allot/row/row_stats.hpp>
+#include <allot/row/row_tenant.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +32,7 @@ namespace allot::inline ALLOT_ABI {
 /// Rows outlive handles, but not the manager.
 template <class Set> class row_manager {
     using core = detail::row_core<Set>;
-    using calls = detail::row_callbacks<core>;
+    using row_types = detail::row_types<core>;
     using policies = typename core::policies;
     template <class Changed> using fixed = typename core::template fixed<Changed>;
 
@@ -55,16 +54,15 @@ template <class Set> class row_manager {
     template <class... Values>
     explicit row_manager(Values&&... values)
         : core_(value_or<allot::name>({""}, values...).text, this, values...),
-          leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)),
-          client_(arena(), name(), &calls::held, &core_, &calls::reclaim, policies::guard::waits == 0) {
+          leaks_(value_or<leak_sink>({&detail::leaks_to_stderr}, values...)) {
         check_values<product::row_manager, Set, accepted, Values...>();
         check_needed<product::row_manager, Set, typename policies::arena::needed, Values...>();
         core_.context().write_report = [](void* self, text_writer& out) noexcept {
             static_cast<row_manager*>(self)->report(out);
         };
-        if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&calls::count_types_for_peak, &core_);
-        if constexpr (policies::in_tree)
-            core_.ledger().join(&core_, calls::template as_member<typename policies::ledger>);
+        if constexpr (policies::watch::at_peak) core_.ledger().recorder().ask(&row_types::count_types_for_peak, &core_);
+        arena().add(tenant_); // from here on, others who are short of memory ask it
+        if constexpr (policies::in_tree) core_.ledger().join(tenant_);
     }
     row_manager(const row_manager&) = delete;
     row_manager& operator=(const row_manager&) = delete;
@@ -74,7 +72,7 @@ template <class Set> class row_manager {
     /// Checked builds report a handle that is not, as misuse.
     ~row_manager() {
         if constexpr (policies::in_tree) core_.ledger().leave();
-        client_.leave();
+        arena().remove(tenant_);
         core_.close_threads();
         core_.buckets().spare_bins().close_all();
         core_.check_handles();
@@ -309,7 +307,7 @@ template <class Set> class row_manager {
     /// from as many beyond. Holds a heap's lock while it counts, so requests for slots of that heap wait.
     type_histogram usage_by_type() const noexcept {
         type_histogram all;
-        calls::count_types(core_, all, histogram_now);
+        row_types::count_types(core_, all, histogram_now);
         return all;
     }
     /// Returns: rows and bytes by row type at the peak: a snapshot taken at most 1/16 below it.
@@ -383,7 +381,7 @@ template <class Set> class row_manager {
     core core_;
     detail::compactor compactor_;
     leak_sink leaks_;
-    arena_client client_; // last: from its construction on, other users of the arena may call calls::reclaim
+    detail::row_tenant<core> tenant_{core_};
 };
 
 // For a set that is refused: one compile error, and a stub whose members cause no further ones.

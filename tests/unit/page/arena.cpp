@@ -199,9 +199,12 @@ TEST_CASE("a borrowed arena works within the caller's bytes", "[arena]") {
 
 TEST_CASE("an arena tells whether it is fragmented or exhausted, and who holds it", "[arena]") {
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{1_MiB}, allot::name{"shared"}};
-    const std::size_t bytes = 512_KiB;
-    const allot::arena_client holder(
-        pages, "orders", [](const void* b) { return *static_cast<const std::size_t*>(b); }, &bytes);
+    struct holder final : allot::tenant {
+        holder() : tenant("orders") {}
+        std::size_t held() const noexcept override { return 512_KiB; }
+        std::size_t return_idle(std::size_t, bool) noexcept override { return 0; }
+    } orders;
+    pages.add(orders);
     std::vector<std::byte*> all;
     while (std::byte* const p = pages.take()) all.push_back(p);
     const auto report = [&] {
@@ -217,6 +220,7 @@ TEST_CASE("an arena tells whether it is fragmented or exhausted, and who holds i
     CHECK(pages.take(2) == nullptr);
     CHECK_THAT(report(), ContainsSubstring("fragmented"));
     for (std::size_t i = 1; i < all.size(); i += 2) pages.give(all[i], 1);
+    pages.remove(orders);
 }
 
 TEST_CASE("arenas of every page size, and of ones that cannot be", "[arena]") {

@@ -1,9 +1,9 @@
-// What the arena, the account and the recorder of a row manager ask it: functions over its core, by address.
+// A row manager as a tenant of its arena and its account; and what its recorder asks.
 //
 // Cost: that of what is asked. Threads: any, while the manager lives.
 #pragma once
 
-#include <allot/account/forward.hpp>
+#include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/heap/heap_base.hpp>
 #include <allot/watch/type_histogram.hpp>
@@ -13,22 +13,32 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-template <class Core> struct row_callbacks {
-    static const Core& at(const void* core) noexcept { return *static_cast<const Core*>(core); }
+template <class Core> class row_tenant final : public tenant {
+  public:
+    explicit row_tenant(Core& core) noexcept : tenant(core.name()), core_(core) {}
 
-    static std::size_t held(const void* core) noexcept { return at(core).held_bytes(); }
-    // Committed and resident bytes are 0 for a shared arena: they cannot be attributed to one manager.
-    template <class Stats> static Stats item_stats_of(const void* core) noexcept {
-        const Core& rows = at(core);
-        if constexpr (Core::policies::shares_arena) return {rows.held_bytes(), 0, 0};
-        else return {rows.held_bytes(), rows.arena().stats().committed, rows.arena().resident()};
+    std::size_t held() const noexcept override { return core_.held_bytes(); }
+    std::size_t return_idle(std::size_t, bool) noexcept override {
+        return core_.pages().reclaim_all() << core_.arena().page_shift();
     }
-    // Returns pages.
-    static std::size_t reclaim(const void* core) noexcept { return at(core).pages().reclaim_all(); }
-    static std::size_t return_idle(const void* core) noexcept { return reclaim(core) << at(core).arena().page_shift(); }
-    static void set_shut(const void* core, bool now) noexcept { at(core).heaps().set_shut(now); }
-    template <class Ledger>
-    static constexpr typename Ledger::member as_member{&item_stats_of<item_stats>, &return_idle, &set_shut};
+    // Slots that wait in the quarantine look idle, and are there to stay.
+    std::size_t return_resting() noexcept override {
+        if constexpr (Core::policies::guard::waits != 0) return 0;
+        else return tenant::return_resting();
+    }
+    void set_shut(bool now) noexcept override { core_.heaps().set_shut(now); }
+    // Committed and resident bytes are 0 for a shared arena: they cannot be attributed to one manager.
+    item_stats stats() const noexcept override {
+        if constexpr (Core::policies::shares_arena) return {held(), 0, 0};
+        else return {held(), core_.arena().stats().committed, core_.arena().resident()};
+    }
+
+  private:
+    Core& core_;
+};
+
+template <class Core> struct row_types {
+    static const Core& at(const void* core) noexcept { return *static_cast<const Core*>(core); }
 
     static void count_types_for_peak(void* core, type_histogram& into) noexcept {
         count_types(at(core), into, histogram_at_peak);
