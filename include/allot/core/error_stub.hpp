@@ -45,8 +45,6 @@ struct stub_members {
     template <class... As> anything take(As&&...) const noexcept;
     template <class... As> anything give(As&&...) const noexcept;
     template <class... As> anything grow_up(As&&...) const noexcept;
-    template <class... As> anything grow_down(As&&...) const noexcept;
-    template <class... As> anything shrink(As&&...) const noexcept;
     template <class... As> anything trim(As&&...) const noexcept;
     template <class... As> anything trim_idle(As&&...) const noexcept;
     template <class... As> anything returned(As&&...) const noexcept;

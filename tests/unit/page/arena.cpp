@@ -41,18 +41,16 @@ TEST_CASE("a run grows and shrinks in place, and not over its neighbours", "[are
     allot::arena<> pages{allot::page_bytes{64_KiB}, allot::reserve_bytes{4_MiB}};
     std::byte* const run = pages.take(4); // at the very end
     CHECK_FALSE(pages.grow_up(run, 4, 5));
-    std::byte* const lower = pages.grow_down(run, 4, 8);
-    CHECK(lower == run - 256_KiB);
-    std::memset(lower, 1, 512_KiB);
-    pages.shrink(lower, 8, 2);
+    std::memset(run, 1, 256_KiB);
+    pages.give(run + 128_KiB, 2);
     CHECK(pages.stats().taken == 128_KiB);
-    CHECK(pages.grow_up(lower, 2, 8));
-    CHECK_FALSE(pages.grow_up(lower, 8, 9));
+    CHECK(pages.grow_up(run, 2, 4));
+    CHECK_FALSE(pages.grow_up(run, 4, 5));
     std::byte* const neighbour = pages.take(1);
     CHECK(neighbour == pages.begin());
-    CHECK(pages.grow_down(lower, 8, 64) == nullptr);
+    CHECK(pages.slide_down(run, 4, 64) == nullptr);
     CHECK(pages.valid());
-    pages.give(lower, 8);
+    pages.give(run, 4);
     pages.give(neighbour, 1);
     CHECK(pages.stats().taken == 0);
 }
