@@ -70,8 +70,7 @@ int main(int argc, char** argv) {
     alignas(64) std::atomic<std::size_t> word{0};
     allot::page_ledger counter{1_GiB};
     account root{name{"root"}, limit{1_GiB}};
-    account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}},
-        mine{root, name{"mine"}, allot::credit_step{1_MiB}, allot::one_thread{}};
+    account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}};
     account exact{root, name{"exact"}};
     four_levels four;
     four_added added;
@@ -86,13 +85,6 @@ int main(int argc, char** argv) {
              return timed(k, [&](std::size_t) {
                  static_cast<void>(leaf.try_charge(4096)), bench::escape(&leaf), leaf.refund(4096),
                      bench::escape(&leaf);
-             });
-         }},
-        {"charge + refund, a leaf of one thread", "", 1,
-         [&](std::size_t k) {
-             return timed(k, [&](std::size_t) {
-                 static_cast<void>(mine.try_charge(4096)), bench::escape(&mine), mine.refund(4096),
-                     bench::escape(&mine);
              });
          }},
         {"charge + refund, a row manager's counter", "", 1,

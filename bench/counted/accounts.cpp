@@ -109,7 +109,6 @@ void counted::accounts() {
     using namespace measured;
     using allot::judged_by, allot::credit_step, allot::oom::arbiter;
     count<15, charge_subject<judged_by, credit_step>>("charge_steps");
-    count<16, charge_subject<judged_by, credit_step, allot::one_thread>>("charge_one_thread");
     count<17, charge_subject<judged_by>>("charge_exact");
     count<55, charge_subject<arbiter, credit_step>>("charge_steps_of_tasks");
     count<56, charge_subject<arbiter>>("charge_exact_of_tasks");

@@ -5,7 +5,6 @@
 #include <allot/account/account.hpp>
 
 #include <climits>
-#include <thread>
 
 using allot::account;
 using allot::name;
@@ -14,44 +13,15 @@ namespace {
 
 struct fixture {
     account root{name{"engine"}}, other{root, name{"other query"}};
-    account mine{root, name{"scan"}, allot::credit_step{1 << 20}, allot::one_thread{}};
+    account mine{root, name{"scan"}, allot::credit_step{1 << 20}};
     fixture() { static_cast<void>(mine.try_charge(100)); }
     ~fixture() { mine.refund(mine.used()), other.refund(other.used()); }
 };
 template <class Body> void reported(const char* what, const char* who, Body body) {
     dies_telling<fixture>(body, {what, who});
 }
-template <class Body> void by_another(Body body) {
-    reported("used by another thread", "scan", [&](fixture& f) { std::thread([&] { body(f); }).join(); });
-}
 
 } // namespace
-
-TEST_CASE("an account of one thread that a second one uses", "[death][accounts]") {
-    by_another([](fixture& f) { static_cast<void>(f.mine.try_charge(1)); });
-    by_another([](fixture& f) { f.mine.charge(1); });
-    by_another([](fixture& f) { f.mine.force_charge(1 << 24); });
-    by_another([](fixture& f) { f.mine.refund(1); });
-    by_another([](fixture& f) { static_cast<void>(f.mine.try_hold(1)); });
-    by_another([](fixture& f) { account::transfer(f.mine, f.other, 1); });
-    by_another([](fixture& f) {
-        static_cast<void>(f.other.try_charge(1));
-        static_cast<void>(account::try_transfer(f.other, f.mine, 1));
-    });
-}
-
-TEST_CASE("others may look at an account of one thread, and want its room", "[death][accounts]") {
-    const death end = death_of([] {
-        fixture f;
-        std::thread([&] {
-            f.root.set_limit(2000);
-            static_cast<void>(f.other.try_charge(1999));
-            if (f.mine.used() == 100 && f.mine.peak() == 100 && f.root.verify()) static_cast<void>(f.mine.stats());
-        }).join();
-    });
-    INFO(end.said);
-    CHECK_FALSE(end.aborted());
-}
 
 TEST_CASE("more refunded than charged, and a transfer to another tree", "[death][accounts]") {
     reported("more refunded than was charged", "scan", [](fixture& f) { f.mine.refund(101); });

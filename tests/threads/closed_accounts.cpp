@@ -37,7 +37,7 @@ struct round_of_closing {
     account inner{*query, name{"inner"}, no_report};
     account plain{inner, name{"plain"}, no_report},
         stepping{inner, name{"stepping"}, allot::credit_step{1000}, no_report},
-        own{inner, name{"own"}, allot::credit_step{1000}, allot::one_thread{}, no_report};
+        own{inner, name{"own"}, allot::credit_step{1000}, no_report};
     std::atomic<bool> closed{false};
 
     explicit round_of_closing(account& of) : root(of) {}

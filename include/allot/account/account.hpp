@@ -10,7 +10,7 @@
 // children; peak = the most that was used by requests that succeeded.
 // Cost: 576 bytes per account, no other memory; a request that climbs takes O(depth).
 // Threads: any, but for construction and destruction. A refund does not wait for the tree's lock, except with
-// one_thread, a log or listeners, in a closing account, or if the deferred bytes would exceed 2 GiB.
+// a log or listeners, in a closing account, or if the deferred bytes would exceed 2 GiB.
 // Source: Drill's Accountant, 2014, which charges first and checks then; Velox's steps, 2022.
 #pragma once
 
@@ -34,7 +34,6 @@
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/lock_guard.hpp>
 #include <allot/sys/mutex.hpp>
-#include <allot/sys/thread_owner.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -45,7 +44,7 @@ namespace allot::inline ALLOT_ABI {
 
 class alignas(64) account : detail::tree_node {
   public:
-    /// Makes a root. Takes in any order: limit, grace, credit_step, one_thread, leak_sink, an arbiter.
+    /// Makes a root. Takes in any order: limit, grace, credit_step, leak_sink, an arbiter.
     /// Requires: the name outlives the account.
     /// Throws: out_of_memory if the credit step is larger than credit_step::max_bytes. With std::nothrow the account is
     /// closed instead: see refusal().
@@ -61,7 +60,7 @@ class alignas(64) account : detail::tree_node {
     }
     /// Makes a child. Takes the same values, and a reservation, which is charged to the parent at once. The child's
     /// limit may exceed its parent's; both apply.
-    /// Requires: the parent outlives the child, and is not one_thread.
+    /// Requires: the parent outlives the child.
     /// Throws: out_of_memory if the parent refuses, or for its credit step. With std::nothrow the account is closed
     /// instead: see refusal().
     template <class... Values>
@@ -86,15 +85,14 @@ class alignas(64) account : detail::tree_node {
     /// Charges the bytes to this account and all above, or changes nothing.
     /// Returns: false if a level has no headroom, a listener vetoes, or the account is closed. The status names the level.
     /// Complexity: O(1) within the credit, else O(depth) under the tree's lock.
-    /// Threads: any; with one_thread, the account's own.
     [[nodiscard]] ALLOT_ALWAYS_INLINE charge_status try_charge(std::size_t bytes) noexcept {
-        if (ALLOT_LIKELY(take_credit(bytes))) return {};
+        if (ALLOT_LIKELY(credit().take(bytes))) return {};
         return charge_slow(bytes, mode::checked);
     }
     /// As try_charge(); on a thread of the root's arbiter it waits while a limit refuses (docs/oom.md).
     /// Throws: out_of_memory if refused; its report names the level and the top holders of the tree. verdict_error.
     ALLOT_ALWAYS_INLINE charge_status charge(std::size_t bytes) {
-        if (ALLOT_LIKELY(take_credit(bytes))) return {};
+        if (ALLOT_LIKELY(credit().take(bytes))) return {};
         const charge_status s = charge_slow(bytes, mode::checked);
         return ALLOT_LIKELY(s.charged()) ? s : charge_judged(bytes, s);
     }
@@ -105,18 +103,17 @@ class alignas(64) account : detail::tree_node {
     /// Charges the bytes even beyond limits; no listener can veto it.
     /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum overflows.
     charge_status force_charge(std::size_t bytes) noexcept {
-        if (ALLOT_LIKELY(take_credit(bytes))) return {};
+        if (ALLOT_LIKELY(credit().take(bytes))) return {};
         return charge_slow(bytes, mode::forced);
     }
     /// Refunds charged bytes. At most a credit step of them stays as credit. More than was charged is misuse.
-    /// Threads: any; with one_thread, the account's own.
     ALLOT_ALWAYS_INLINE void refund(std::size_t bytes) noexcept {
-        if (ALLOT_LIKELY(give_credit(bytes))) return;
+        if (ALLOT_LIKELY(credit().give(bytes))) return;
         refund_slow(bytes, [] {});
     }
     /// As refund(), and calls on_refunded() once other requests can charge the bytes, before listeners are called.
     template <class OnRefunded> void refund(std::size_t bytes, OnRefunded on_refunded) noexcept {
-        if (!give_credit(bytes)) return refund_slow(bytes, on_refunded);
+        if (!credit().give(bytes)) return refund_slow(bytes, on_refunded);
         on_refunded();
     }
     /// Charges `to` instead of `from`, even beyond limits. No level counts the bytes twice at any moment; levels above
@@ -228,9 +225,7 @@ class alignas(64) account : detail::tree_node {
     /// Charges bytes that count in no peak until they are confirmed: hold, take the memory, confirm; cancel if there is
     /// none. Other requests that fit but for held bytes wait until these are confirmed or cancelled.
     /// Requires: the thread charges nothing else in this tree before confirm() or cancel().
-    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept {
-        return check_thread(), charge_slow(bytes, mode::held);
-    }
+    [[nodiscard]] charge_status try_hold(std::size_t bytes) noexcept { return charge_slow(bytes, mode::held); }
     /// Held bytes are in use now, and count in peaks.
     void confirm(std::size_t bytes) noexcept;
     /// Refunds held bytes. Listeners are called with released().
@@ -274,14 +269,6 @@ class alignas(64) account : detail::tree_node {
     detail::account_tree& tree() const noexcept { return root().tree_; }
     sys::mutex& shape() const noexcept { return tree().shape; }
 
-    // Checked builds report a second thread of a one_thread account.
-    ALLOT_ALWAYS_INLINE void check_thread() noexcept {
-        if constexpr (ALLOT_CHECKED != 0)
-            if (ALLOT_UNLIKELY(credit().one_thread()) && !user_.claim_or_check())
-                report_misuse({.kind = misuse::wrong_thread, .heap = name()});
-    }
-    ALLOT_ALWAYS_INLINE bool take_credit(std::size_t bytes) noexcept { return check_thread(), credit().take(bytes); }
-    ALLOT_ALWAYS_INLINE bool give_credit(std::size_t bytes) noexcept { return check_thread(), credit().give(bytes); }
     template <class Next> class reclaim_level;
     static const account* asked_for(const charge_status& why, const account* by) noexcept;
     template <class Request> static charge_status with_reclaim(Request request) noexcept;
@@ -358,7 +345,6 @@ class alignas(64) account : detail::tree_node {
     std::atomic<account_log*> log_{nullptr};
     account_items items_; // requires the tree's mutex
     charge_status refusal_;
-    ALLOT_NO_UNIQUE_ADDRESS detail::thread_owner user_; // one_thread
     leak_sink leaks_;
     std::size_t promised_ = 0;                     // by maybe_reserve(); requires the lock
     alignas(64) detail::account_tree tree_{*this}; // used in the root only

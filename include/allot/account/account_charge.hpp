@@ -134,8 +134,8 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
     if (held) request.let_waiting_pass();
     for (;;) {
         const detail::credit_word w = credit().word();
-        if (w.credit() != 0 && (!w.open() || credit().is_recalled())) {
-            take_back(true, false); // refunds deferred into a closed credit, or a recalled one
+        if (w.credit() != 0 && !w.open()) {
+            take_back(true, false); // refunds deferred into a closed credit
             continue;
         }
         if (ALLOT_UNLIKELY(!is_open())) return refused_closed(bytes);
@@ -183,16 +183,13 @@ template <class OnRefunded> inline void account::refund_slow(std::size_t bytes, 
 }
 inline void account::refund_locked(std::size_t bytes) noexcept {
     detail::tree_lock& lock = tree().lock;
-    if (credit().one_thread()) {
-        lock.lock();
-    } else if (ALLOT_UNLIKELY(!lock.try_lock())) {
+    if (ALLOT_UNLIKELY(!lock.try_lock())) {
         if (defer_refund(bytes)) return;
         lock.lock();
     }
     const locked scope(*this, detail::adopt_lock, bytes);
     tree_node::refund(bytes);
     settle();
-    if (credit().one_thread() && credit().is_recalled()) take_back(true, false);
     end_if_drained();
 }
 // Adds the refund to the credit; the lock's next holder settles it. False: take the lock, since the account is closing,
@@ -233,12 +230,10 @@ ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_
 // ---- hold --------------------------------------------------------------------------------------------------------
 
 inline void account::confirm(std::size_t bytes) noexcept {
-    check_thread();
     const locked scope(*this);
     tree_node::confirm(bytes);
 }
 inline void account::cancel(std::size_t bytes) noexcept {
-    check_thread();
     const auto now = [&] {
         const locked scope(*this);
         tree_node::cancel(bytes);

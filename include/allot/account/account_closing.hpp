@@ -18,7 +18,7 @@ namespace allot::inline ALLOT_ABI {
 
 inline account::account(account* parent, const detail::account_arguments& requested) noexcept
     : detail::tree_node(requested.name, parent != nullptr ? parent->root() : *this, parent, requested.limit,
-                        requested.grace, requested.has_valid_step() ? requested.step : 0, requested.one_thread),
+                        requested.grace, requested.has_valid_step() ? requested.step : 0),
       leaks_(requested.leaks) {
     tree_.judged = requested.judged;
     if (requested.judged.by != nullptr) requested.judged.by->roots.add(tree_.as_root);
@@ -72,7 +72,6 @@ inline account::limit_check account::check_parent(account& parent, std::size_t r
     const auto refused = [](charge_outcome why, account& at) {
         return limit_check{why, false, &at, at.tree_node::used(), at.limit(), 0};
     };
-    if (parent.credit().one_thread()) return refused(charge_outcome::misused, parent);
     if (!parent.is_open()) return refused(charge_outcome::closed, *parent.life_.closed_by());
     if (reserved > detail::max_charged || reserved > limit()) return refused(charge_outcome::over_limit, *this);
     limit_check found = check_levels(&parent, reserved);

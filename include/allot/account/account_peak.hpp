@@ -6,8 +6,7 @@
 // Each time the root reaches a new peak, the holder of the tree's lock copies the statistics before it unlocks. So the
 // copy is exact: no request of another thread comes between the peak and the copy.
 // Invariant: in every line used = own + the subtree charges of the children; the first line is the root's, and its used
-// is its peak. Held bytes are in no line. A one_thread leaf returns its credit with its next request; until then the
-// credit counts as used.
+// is its peak. Held bytes are in no line.
 // Cost: a copy of each account, under the lock, at each new peak; leaves keep no credit meanwhile. Without a copy, one
 // load per request that climbs. Threads: read it after keep_peak(nullptr).
 #pragma once

@@ -32,10 +32,6 @@ struct credit_step {
     std::size_t bytes = std::size_t{1} << 20;
 };
 
-/// Only one thread charges and refunds the account, so its credit needs no locked operation. Such an account has no
-/// children. Others need its credit at times: its thread returns it with its next request, refund(0) for example.
-struct one_thread {};
-
 /// An account's statistics at one moment, in bytes unless said otherwise.
 struct account_stats {
     const char* name = "";

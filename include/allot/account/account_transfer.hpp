@@ -14,7 +14,6 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
         return to.status(charge_outcome::misused, bytes, to.used(), to.limit());
     }
     if (&from == &to || bytes == 0) return {};
-    from.check_thread(), to.check_thread();
     const bool notified = from.tree().listeners.has_listeners();
     if (ALLOT_LIKELY(!notified && from.log() == nullptr && to.log() == nullptr))
         return move_locked(from, to, bytes, how);

@@ -65,7 +65,7 @@ inline bool account::verify() const noexcept {
     bool ok = valid();
     walk([&](const tree_node& n) {
         const account& a = *of(&n);
-        const bool no_credit = !a.credit().word().open() || a.credit().is_recalled();
+        const bool no_credit = !a.credit().word().open();
         ok = ok && a.items_.valid() && (a.log() == nullptr || no_credit) && (a.is_open() || no_credit);
         ok = ok && (&n == this || of(n.tree_node::parent())->is_open() || !a.is_open());
     });

@@ -7,9 +7,8 @@
 // takes the lock.
 // The class knows neither the tree nor its lock. The holder of the lock changes the grant, while other threads charge
 // and refund.
-// Invariant: credit <= granted, once over-refunded bytes were removed (take_back). Cost: 32 bytes.
-// Threads: take, give, defer_refund and covers by any thread (with one_thread: take and give by its own); the rest
-// requires the tree's lock.
+// Invariant: credit <= granted, once over-refunded bytes were removed (take_back). Cost: 24 bytes.
+// Threads: take, give, defer_refund and covers by any thread; the rest requires the tree's lock.
 #pragma once
 
 #include <allot/account/account_status.hpp>
@@ -26,10 +25,8 @@ namespace detail {
 class leaf_credit {
   public:
     // `step` in bytes; 0 for none. Requires at most credit_step::max_bytes.
-    leaf_credit(std::size_t step, bool one_thread) noexcept
-        : step_(static_cast<std::uint32_t>(step)), one_thread_(one_thread) {}
+    explicit leaf_credit(std::size_t step) noexcept : step_(static_cast<std::uint32_t>(step)) {}
 
-    bool one_thread() const noexcept { return one_thread_; }
     bool has_step() const noexcept { return step_ != 0; }
 
     // ---- without the lock ------------------------------------------------------------------------------------
@@ -38,11 +35,6 @@ class leaf_credit {
     ALLOT_ALWAYS_INLINE bool take(std::size_t bytes) noexcept {
         std::uint64_t now =
             word_.load(std::memory_order_relaxed); // not a credit_word: compilers keep a number in a register
-        if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_recalled() || !credit_word{now}.covers(bytes)) return false;
-            word_.store(credit_word{now}.after_charge(bytes).bits, std::memory_order_relaxed);
-            return true;
-        }
         do
             if (ALLOT_UNLIKELY(!credit_word{now}.covers(bytes))) return false;
         while (ALLOT_UNLIKELY(
@@ -53,11 +45,6 @@ class leaf_credit {
         std::uint64_t now = word_.load(std::memory_order_relaxed);
         const std::size_t keep = keep_.load(std::memory_order_relaxed); // 0 before the first grant of a step
         if (ALLOT_CHECKED != 0 && bytes > granted()) return false;      // reported by the holder of the lock
-        if (ALLOT_UNLIKELY(one_thread_)) {
-            if (is_recalled() || !credit_word{now}.can_keep(bytes, keep)) return false;
-            word_.store(credit_word{now}.after_refund(bytes).bits, std::memory_order_release);
-            return true;
-        }
         do
             if (ALLOT_UNLIKELY(!credit_word{now}.can_keep(bytes, keep))) return false;
         while (ALLOT_UNLIKELY(!word_.compare_exchange_weak(now, credit_word{now}.after_refund(bytes).bits,
@@ -74,9 +61,7 @@ class leaf_credit {
                 return true;
         return false;
     }
-    ALLOT_ALWAYS_INLINE bool covers(std::size_t bytes) const noexcept { return !is_recalled() && word().covers(bytes); }
-    // one_thread: others need the credit, and its own thread returns it with its next request.
-    bool is_recalled() const noexcept { return recalled_.load(std::memory_order_relaxed); }
+    ALLOT_ALWAYS_INLINE bool covers(std::size_t bytes) const noexcept { return word().covers(bytes); }
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------
 
@@ -101,11 +86,7 @@ class leaf_credit {
         return false;
     }
     // After grow(..., open = true): refunds may stay as credit.
-    void open() noexcept {
-        keep_at_most(step_at(granted()));
-        recalled_.store(false, std::memory_order_relaxed);
-    }
-    void recall() noexcept { recalled_.store(true, std::memory_order_relaxed); }
+    void open() noexcept { keep_at_most(step_at(granted())); }
     // Begins a new minimum of the credit; returns the word before.
     credit_word reset_low_water() noexcept {
         credit_word w = word();
@@ -180,8 +161,6 @@ class leaf_credit {
     std::atomic<std::size_t> granted_{0};
     std::atomic<std::uint32_t> keep_{0}; // the most credit that a refund without the lock may leave
     const std::uint32_t step_;
-    const bool one_thread_;
-    std::atomic<bool> recalled_{false};
 };
 
 } // namespace detail

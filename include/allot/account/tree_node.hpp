@@ -51,8 +51,8 @@ class tree_node {
     };
 
     tree_node(const char* name, account& root, tree_node* parent, std::size_t limit, std::size_t grace,
-              std::size_t step, bool one_thread) noexcept
-        : credit_(step, one_thread), totals_(limit, grace), root_(&root), parent_(parent), name_(name),
+              std::size_t step) noexcept
+        : credit_(step), totals_(limit, grace), root_(&root), parent_(parent), name_(name),
           detached_(parent != nullptr) {}
     tree_node(const tree_node&) = delete;
     tree_node& operator=(const tree_node&) = delete;
@@ -107,14 +107,8 @@ class tree_node {
     void refund(std::size_t bytes) noexcept;
     // Takes unused credit off every level: all of it, or what exceeds whole steps. Returns bytes.
     std::size_t take_back(bool all, bool open) noexcept;
-    // Takes all of it, and closes the credit until the account is granted more; with one_thread its thread's next
-    // request does it. Returns bytes.
-    std::size_t close_credit() noexcept {
-        if (!credit_.one_thread()) return take_back(true, false);
-        unlist_credit();
-        credit_.recall();
-        return 0;
-    }
+    // Takes all of it, and closes the credit until the account is granted more. Returns bytes.
+    std::size_t close_credit() noexcept { return take_back(true, false); }
     // The first node at and below this one that may have credit; null if none. Complexity: O(depth).
     tree_node* first_with_credit() noexcept {
         tree_node* n = this;

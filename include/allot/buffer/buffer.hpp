@@ -7,8 +7,8 @@
 //
 // Invariant: a block lives as long as its views, and exactly one account is charged for all of it.
 // Cost: 24 bytes per view; slice and release are one atomic operation each.
-// Threads: one thread at a time per view; any thread may slice, retain, transfer and release. If a one_thread account has
-// a view of the block, its thread releases and transfers all views of it. The caller synchronizes access to the bytes.
+// Threads: one thread at a time per view; any thread may slice, retain, transfer and release. The caller
+// synchronizes access to the bytes.
 // Source: Drill's DrillBuf, 2014; Netty's ByteBuf, where an extra release ends the memory of siblings: here a view is an
 // object that is released once.
 //

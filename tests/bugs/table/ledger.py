@@ -68,11 +68,6 @@ BUGS = {
         "unit/account/closing.cpp",
         "items_.empty() && life_.counts().none();",
         "items_.empty();"),
-    "account_of_one_thread_used_by_two": bug(
-        "death/accounts.cpp",
-        "check_thread(),",
-        "",
-        within="give_credit"),
     "cancelled_and_nobody_hears": bug(
         "unit/account/held.cpp",
         "return_and_notify(\"cancel\", bytes, now, [] {});",

@@ -45,8 +45,8 @@ BUGS = {
         "unit/reclaim/waiting.cpp",
         "tree().lock.lock(); const locked settles(*this, detail::adopt_lock, bytes, false);",
         "",
-        "} else if (ALLOT_UNLIKELY(!lock.try_lock())) {",
-        "} else {"),
+        "if (ALLOT_UNLIKELY(!lock.try_lock())) {",
+        "if (true) {"),
     "deferred_refund_looks_for_no_waiter": bug(
         "model/relacy_accounts.cpp",
         "tree().lock.lock(); const locked settles(*this, detail::adopt_lock, bytes, false);",

@@ -383,9 +383,9 @@ TEST_CASE("the last child may end a root that waits for it, and is not behind it
     CHECK(place.is_gone());
 }
 
-TEST_CASE("a leaf of one thread with steps closes as others do", "[accounts][closing]") {
+TEST_CASE("a leaf with steps closes as others do", "[accounts][closing]") {
     account root{name{"root"}, limit{16_MiB}};
-    account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}, allot::one_thread{}};
+    account leaf{root, name{"leaf"}, allot::credit_step{1_MiB}};
     static int ended = 0;
     REQUIRE(leaf.try_charge(300'000));
     CHECK_FALSE(leaf.close_when_drained([](account&, void*) noexcept { ++ended; }));

@@ -81,53 +81,6 @@ TEST_CASE("steps above a child: what was charged before is not added to what com
     CHECK(root.verify());
 }
 
-TEST_CASE("a leaf of one thread", "[accounts]") {
-    account root{name{"root"}, limit{1000}};
-    account mine{root, name{"mine"}, credit_step{64}, allot::one_thread{}}, other{root, name{"other"}};
-    CHECK(mine.try_charge(10));
-    CHECK(root.used() == 64);
-    CHECK(mine.try_charge(54));
-    CHECK(root.used() == 64);
-    mine.refund(60);
-    CHECK(mine.used() == 4);
-    CHECK_FALSE(other.try_charge(950)); // its room is its own, until its thread calls
-    CHECK(mine.try_charge(1));
-    CHECK(other.try_charge(930));
-    account refused{mine, name{"below"}, std::nothrow};
-    CHECK(refused.refusal().outcome == charge_outcome::misused);
-    mine.refund(5);
-    other.refund(930);
-    CHECK(mine.peak() == 64);
-    CHECK(root.verify());
-}
-
-TEST_CASE("the credit of a leaf of one thread is bounded, and its thread returns it when others need it",
-          "[accounts]") {
-    constexpr std::size_t step = 64;
-    account root{name{"root"}, limit{100'000}};
-    account mine{root, name{"mine"}, credit_step{step}, allot::one_thread{}}, other{root, name{"other"}};
-    std::size_t charged = 0;
-    std::uint32_t random = 1;
-    for (int i = 0; i != 5000; ++i) {
-        random = random * 1664525 + 1013904223;
-        const std::size_t bytes = (random >> 16) % 200;
-        if ((random >> 8) % 2 == 0 && mine.try_charge(bytes)) charged += bytes;
-        else if (bytes <= charged) mine.refund(bytes), charged -= bytes;
-        REQUIRE(mine.stats().credit <= 8 * step);
-        if (i % 100 != 0) continue;
-        REQUIRE(mine.try_charge(1)); // takes credit
-        const std::size_t kept = mine.stats().credit, free = root.limit() - root.used();
-        CHECK(other.try_charge(free + kept).charged() == (kept == 0)); // asks for it
-        mine.refund(0);
-        CHECK(mine.stats().credit == 0);
-        CHECK(other.try_charge(free + kept).charged());
-        other.refund(other.used());
-        mine.refund(1);
-    }
-    mine.refund(charged);
-    CHECK(root.verify());
-}
-
 TEST_CASE("credit at any depth is found, also after an account above it has ended", "[accounts]") {
     account root{name{"root"}, limit{1000}};
     auto middle = std::make_unique<account>(root, name{"middle"});
