@@ -45,26 +45,6 @@ TEST_CASE("more buffers than an account can count", "[death][accounts]") {
     });
 }
 
-TEST_CASE("a listener that makes a request of its tree", "[death][accounts]") {
-    static constexpr const char* what = "by a listener of the same tree: it only observes";
-    struct meddler : allot::account_listener {
-        fixture& f;
-        void (*does)(fixture&);
-        meddler(fixture& of, void (*call)(fixture&)) : f(of), does(call) {}
-        void after(const account&, std::size_t, const allot::charge_status&) noexcept override { does(f); }
-    };
-    for (void (*const does)(fixture&) :
-         {+[](fixture& f) { static_cast<void>(f.root.try_charge(1)); }, +[](fixture& f) { f.other.refund(1); },
-          +[](fixture& f) { account::transfer(f.other, f.root, 1); },
-          +[](fixture& f) { account{f.root, name{"more"}}.close(); }})
-        reported(what, "", [&](fixture& f) {
-            f.other.force_charge(2);
-            meddler listener{f, does};
-            f.root.add(listener);
-            static_cast<void>(f.other.try_charge(1));
-        });
-}
-
 TEST_CASE("a reclaimer that is left behind by its account, or leaves it", "[death][accounts]") {
     struct quiet final : allot::reclaimer {
         quiet() : reclaimer("cached answers") {}

@@ -4,6 +4,7 @@
 
 #include <allot/core/units.hpp>
 #include <allot/ledger/tree.hpp>
+#include <allot/oom/arbiter.hpp>
 #include <allot/row/moving/row_array.hpp>
 #include <allot/row_manager.hpp>
 
@@ -78,9 +79,9 @@ template <class Rows> std::size_t moving_scene(Rows& rows) {
     return refused;
 }
 
-struct vetoes final : allot::account_listener {
-    explicit vetoes(std::uint64_t n) : nth(n) {}
-    bool before(const allot::account&, std::size_t) noexcept override { return ++seen < nth || seen >= nth + 12; }
+struct refuses_nth final : allot::detail::injector {
+    explicit refuses_nth(std::uint64_t n) : nth(n) {}
+    bool refuses(const allot::account&, std::size_t) noexcept override { return ++seen >= nth && seen < nth + 12; }
     const std::uint64_t nth;
     std::uint64_t seen = 0;
 };
@@ -105,16 +106,17 @@ TEST_CASE("rows move while each call to the system fails, and those behind it", 
 TEST_CASE("rows move while each page request fails, and those behind it", "[fault][moving]") {
     std::uint64_t n = 1, refused = 0;
     for (;; ++n) {
-        allot::account query{allot::name{"query"}, allot::limit{16_MiB}};
-        vetoes listener{n};
+        allot::oom::arbiter tasks;
+        allot::account query{allot::name{"query"}, allot::limit{16_MiB}, tasks};
+        refuses_nth fault{n};
         {
             allot::row_manager<in_tree> rows{query, allot::page_bytes{64_KiB}};
-            query.add(listener);
+            query.add(fault);
             refused += moving_scene(rows);
-            query.remove(listener);
+            query.remove(fault);
         }
         CHECK(query.used() == 0);
-        if (listener.seen < n) break;
+        if (fault.seen < n) break;
         REQUIRE(n < 2000);
     }
     CHECK(n > 10);

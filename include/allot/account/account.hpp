@@ -83,7 +83,7 @@ class alignas(64) account : detail::tree_node {
     // ---- charges --------------------------------------------------------------------------------------------
 
     /// Charges the bytes to this account and all above, or changes nothing.
-    /// Returns: false if a level has no headroom, a listener vetoes, or the account is closed. The status names the level.
+    /// Returns: false if a level has no headroom, or the account is closed. The status names the level.
     /// Complexity: O(1) within the credit, else O(depth) under the tree's lock.
     [[nodiscard]] ALLOT_ALWAYS_INLINE charge_status try_charge(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(credit().take(bytes))) return {};
@@ -100,7 +100,7 @@ class alignas(64) account : detail::tree_node {
     /// refunded, or for a higher limit. Inside a listener or reclaimer it does not wait.
     /// Returns: at the end of the wait as try_charge() does; `cancelled` by a cancellation.
     charge_status charge_for(std::size_t bytes, const wait_limit& wait) noexcept;
-    /// Charges the bytes even beyond limits; no listener can veto it.
+    /// Charges the bytes even beyond limits.
     /// Returns: fitted() is false if a limit is exceeded. Refused only by a closed account, or if a sum overflows.
     charge_status force_charge(std::size_t bytes) noexcept {
         if (ALLOT_LIKELY(credit().take(bytes))) return {};
@@ -183,7 +183,7 @@ class alignas(64) account : detail::tree_node {
 
     /// Calls the listener for requests at and below, which keep no credit meanwhile. One that is added is ignored.
     void add(account_listener& listener) noexcept;
-    /// Removes the listener, and waits for its calls. Returns: false inside a call of this tree while it runs; it must
+    /// Removes the listener, and waits for its calls. Returns: false inside a call of a listener while it runs; it must
     /// live until that call returns.
     bool remove(account_listener& listener) noexcept;
 
@@ -252,6 +252,11 @@ class alignas(64) account : detail::tree_node {
     void raise_verdict(const charge_status& why) const;
     void write_tasks(text_writer& out) const noexcept; ///< For reports: the tasks of the root's arbiter.
     bool is_waited_for() const noexcept; ///< Whether a request waits that unused memory of this account may serve.
+    /// For tests: has the root's arbiter ask the injector before charges. Requires: this is a root that has one.
+    void add(detail::injector& i) noexcept;
+    void remove(detail::injector& i) noexcept;
+    /// Requires: this is a root that has one.
+    detail::judge& arbiter() const noexcept { return *tree().judged.by; }
     /// A status that names this account as what refused.
     charge_status status(charge_outcome outcome, std::size_t requested, std::size_t used,
                          std::size_t limit) const noexcept {
@@ -275,7 +280,10 @@ class alignas(64) account : detail::tree_node {
     template <class Request> static void reclaim_and(Request request, charge_status& s) noexcept;
     void count_refused() const noexcept;
     charge_status charge_slow(std::size_t bytes, mode how) noexcept;
-    charge_status charge_and_notify(std::size_t bytes, mode how) noexcept;
+    bool is_injected(std::size_t bytes, mode how) const noexcept;
+    template <class Tell>
+    static void notify(account& from, Tell tell, const account* about = nullptr,
+                       const account* beside = nullptr) noexcept;
     void reclaim(std::size_t bytes, charge_status& s) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
     template <class OnRefunded> void refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept;
@@ -323,6 +331,7 @@ class alignas(64) account : detail::tree_node {
         if (ALLOT_UNLIKELY(!life_.counts().add(at, by))) count_closing(at, by);
     }
     void count_closing(unsigned at, int by) noexcept;
+    void wait_for_refunds() const noexcept;
     void begin_closing() noexcept;
     void refuse_charges() noexcept;
     void set_closed_by(account& by) noexcept;

@@ -2,7 +2,7 @@
 //
 //   charge, try_charge, force_charge
 //     leaf_credit::take                  one compare-and-swap, if the credit covers the bytes
-//     charge_slow -> charge_and_notify   only with listeners: before() first, after() or refused() last; no lock held
+//     charge_slow                        after() or refused() of listeners last, with no lock held
 //       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
 //         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
 //         charge_request::retry          before a refusal: recalls credit, waits for held bytes
@@ -100,32 +100,26 @@ ALLOT_COLD inline void account::count_refused() const noexcept {
     totals().count_refusal();
 }
 inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
-    const bool heard = tree().listeners.has_listeners();
-    charge_status s = heard ? charge_and_notify(bytes, how) : charge_locked(bytes, how);
-    if (ALLOT_UNLIKELY(!s.charged()) && !heard && how == mode::checked) reclaim(bytes, s);
+    if (ALLOT_UNLIKELY(tree().injectors.load(std::memory_order_relaxed) != 0) && is_injected(bytes, how))
+        return root().status(charge_outcome::injected, bytes, root().used(), root().limit());
+    charge_status s = charge_locked(bytes, how);
+    if (ALLOT_UNLIKELY(!s.charged()) && how == mode::checked) reclaim(bytes, s);
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
+    if (ALLOT_UNLIKELY(tree().listeners.has_listeners()))
+        notify(*this, [&](account_listener& l) { s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s); });
     return s;
+}
+ALLOT_COLD inline bool account::is_injected(std::size_t bytes, mode how) const noexcept {
+    return how != mode::forced && tree().judged.by->injects(*this, bytes);
+}
+// Calls the listeners of `from` and all above; as listener_dispatch::each() else.
+template <class Tell>
+void account::notify(account& from, Tell tell, const account* about, const account* beside) noexcept {
+    from.tree().listeners.each(from.tree().lock, from, tell, about, beside);
 }
 // Makes a refused charge again, while reclaimers free memory.
 ALLOT_COLD inline void account::reclaim(std::size_t bytes, charge_status& s) noexcept {
     reclaim_and([&] { return charge_locked(bytes, mode::checked); }, s);
-}
-ALLOT_NOINLINE inline charge_status account::charge_and_notify(std::size_t bytes, mode how) noexcept {
-    using round = detail::listener_dispatch::round;
-    charge_status s;
-    if (how != mode::forced)
-        round{tree().listeners, tree().lock, *this}.each(*this, [&](account_listener& l, const tree_node& at) {
-            if (l.before(*this, bytes)) return true;
-            s = of(&at)->status(charge_outcome::vetoed, bytes, of(&at)->used(), at.totals().limit());
-            return false;
-        });
-    if (!s.charged()) return s;
-    s = charge_locked(bytes, how);
-    if (!s.charged() && how == mode::checked) reclaim(bytes, s); // in no round, so that listeners hear of refunds
-    round{tree().listeners, tree().lock, *this}.each(*this, [&](account_listener& l, const tree_node&) {
-        return s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s), true;
-    });
-    return s;
 }
 inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
     const locked scope(*this);
@@ -158,7 +152,7 @@ inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcep
 }
 inline bool account::may_take_credit() const noexcept {
     return credit().has_step() && is_open() && log() == nullptr && tree().peak_copy == nullptr &&
-           tree().waiters.empty() && may_hold_credit();
+           tree().waiters.empty() && tree().injectors.load(std::memory_order_relaxed) == 0 && may_hold_credit();
 }
 // Counts a charge beyond a limit, and closes the credit of the leaves below that limit.
 inline void account::charged_beyond(const limit_check& found) noexcept {
@@ -207,24 +201,20 @@ ALLOT_NOINLINE inline bool account::defer_refund(std::size_t bytes) noexcept {
     life_.leave_refund(); // if done, the last access
     return done;
 }
-// `now` returns the bytes. It may end a closing account, so listeners are called before it then.
+// `now` returns the bytes. The account is kept until its listeners have been called: close() waits for the calls, and a
+// count delays the end of one that is closing.
 template <class Now, class OnRefunded>
 ALLOT_ALWAYS_INLINE void account::return_and_notify(const char* what, std::size_t bytes, Now now,
                                                     OnRefunded on_refunded) noexcept {
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(what, bytes); // first, since the account may end
-    if (!tree().listeners.has_listeners()) return now(), on_refunded();
-    const auto notify = [&](account_listener& l, const tree_node&) { return l.released(*this, bytes), true; };
-    {
-        detail::listener_dispatch::round calls{tree().listeners, tree().lock, *this};
-        if (life_.is_open()) {
-            now();
-            on_refunded();
-            return calls.each(*this, notify);
-        }
-        on_refunded(); // a closing account charges nothing more
-        calls.each(*this, notify);
-    }
+    if (ALLOT_LIKELY(!tree().listeners.has_listeners())) return now(), on_refunded();
+    const bool open = life_.enter_refund();
+    if (!open) count_at(detail::open_counts::users, 1), life_.leave_refund();
     now();
+    on_refunded();
+    notify(*this, [&](account_listener& l) { l.released(*this, bytes); }, open ? this : nullptr);
+    if (open) life_.leave_refund();
+    else count_at(detail::open_counts::users, -1); // may end the account
 }
 
 // ---- hold --------------------------------------------------------------------------------------------------------

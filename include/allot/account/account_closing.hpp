@@ -50,7 +50,7 @@ inline account::opening account::try_open_below(account& parent, std::size_t res
         if (found.fitted()) break;
         if (found.outcome == charge_outcome::over_limit && found.at != this) {
             if (request.recall(*found.at)) continue;
-            if (found.only_held_bytes_prevent() && !detail::charge_request::is_inside_listener(scope.tree))
+            if (found.only_held_bytes_prevent() && !detail::user_call::is_inside_listener())
                 return opening::wait;
             refusal_ = status_of(found, reserved);
             if (!asked) return opening::ask;
@@ -166,6 +166,9 @@ inline account* account::unpin() noexcept {
     return std::exchange(scope.tree.drained, nullptr);
 }
 
+// For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
+inline void account::wait_for_refunds() const noexcept { life_.wait_for_refunds(detail::user_call::is_about(this) ? 1 : 0); }
+
 // ---- close -------------------------------------------------------------------------------------------------------
 
 inline bool account::close() noexcept {
@@ -174,11 +177,10 @@ inline bool account::close() noexcept {
     char page[8192];
     text_writer leaks{page};
     const bool ended = end(leaks);
-    life_.wait_for_refunds();
+    wait_for_refunds();
     {
         const locked scope(*this, false);
     } // taking the lock settled their deferred refunds: no list names this account any more
-    tree().listeners.wait_for_rounds(*this, tree().lock);
     if (ended && above != nullptr) notify_child_change(*above, false);
     if (leaks.size() != 0) leaks_.write(leaks_.context, leaks.view());
     if (above != nullptr) above->count_at(detail::open_counts::users, -1); // the last access to the tree
@@ -189,7 +191,7 @@ inline bool account::close(time_span most) noexcept {
         const locked scope(*this);
         if (life_.is_open()) begin_closing();
     }
-    life_.wait_for_refunds();
+    wait_for_refunds();
     const std::uint64_t now = sys::fine_clock::now(), longest = (UINT64_MAX - now) / 1'000'000;
     const std::uint64_t end = now + (most.ms < longest ? most.ms : longest) * 1'000'000;
     bool drained = false;
@@ -210,8 +212,7 @@ inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept,
         if (!life_.is_open()) return life_.is_closed();
         begin_closing();
     }
-    life_.wait_for_refunds(); // later refunds take the lock
-    tree().listeners.wait_for_rounds(*this, tree().lock);
+    wait_for_refunds(); // later refunds take the lock
     bool now = false;
     {
         const locked scope(*this);
@@ -265,10 +266,7 @@ inline bool account::write_leaks(text_writer& out) const noexcept {
 }
 inline void account::notify_child_change(account& parent, bool added) noexcept {
     if (!tree().listeners.has_listeners()) return;
-    detail::listener_dispatch::round calls{tree().listeners, tree().lock, parent};
-    calls.each(parent, [&](account_listener& l, const tree_node&) {
-        return added ? l.child_added(*this) : l.child_removed(*this), true;
-    });
+    notify(parent, [&](account_listener& l) { added ? l.child_added(*this) : l.child_removed(*this); });
 }
 
 } // namespace allot::inline ALLOT_ABI

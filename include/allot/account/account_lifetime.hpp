@@ -1,4 +1,4 @@
-// The state of an account: open, closing or closed; what delays its end (refunds that run, open counts); and which
+// The state of an account: open, closing or closed; what delays its end (refunds and calls that run, open counts); which
 // account refuses its charges.
 //
 //     open -> closing (the last refund may end it) -> closed
@@ -41,15 +41,16 @@ class account_lifetime {
     const open_counts& counts() const noexcept { return counts_; }
 
     // Begins a refund without the lock. False: the account is closing, so the refund must take the lock. In both cases
-    // the caller calls leave_refund(), as its last access unless something else keeps the account.
+    // the caller calls leave_refund(), as its last access unless something else keeps the account. So do calls of
+    // listeners about the account.
     bool enter_refund() noexcept {
         refunding_.fetch_add(1, std::memory_order_seq_cst);
         return state_.load(std::memory_order_seq_cst) == state::open;
     }
     void leave_refund() noexcept { refunding_.fetch_sub(1, std::memory_order_release); }
-    // Call without the lock: those refunds may wait for it.
-    void wait_for_refunds() const noexcept {
-        while (refunding_.load(std::memory_order_seq_cst) != 0) yield();
+    // Call without the lock: those refunds may wait for it. `own`: what this thread is inside of.
+    void wait_for_refunds(std::uint32_t own) const noexcept {
+        while (refunding_.load(std::memory_order_seq_cst) > own) yield();
     }
 
     // ---- Requires the tree's lock ----------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 // A listener: observes the requests of the account that it was added to, and of all accounts below. Memory is freed by
 // reclaimers (reclaim/reclaimer.hpp).
 //
-// No lock is held in a call. A listener reads, and adds and removes listeners. If it charges, refunds, or opens or
-// closes accounts of this tree, checked builds report that; in others it is done, and calls no listener: no call is
-// inside another.
+// A listener is called behind the event, with no lock held, and cannot prevent it. It may do anything, of this tree too:
+// a request in a call is served from what is free, or refused, and waits for nobody; what a call does is told to no
+// listener.
 // Invariant: a removed listener gets no call that begins after remove() has returned.
 // Cost: 0 without a listener. With one, the account and those below keep no credit, and each request takes the lock.
 // Threads: calls come on the thread that charges, several at a time if several charge.
@@ -32,11 +32,9 @@ class account_listener {
     account_listener(const account_listener&) = delete;
     account_listener& operator=(const account_listener&) = delete;
 
-    /// Before a charge that is not forced. Returns: false refuses the charge as vetoed.
-    virtual bool before(const account&, std::size_t) noexcept { return true; }
     /// After the bytes were charged.
     virtual void after(const account&, std::size_t, const charge_status&) noexcept {}
-    /// After bytes were refunded, or held bytes cancelled; in a closing account just before.
+    /// After bytes were refunded, or held bytes cancelled.
     virtual void released(const account&, std::size_t) noexcept {}
     /// After an account refused the charge, and reclaimers freed too little. Called once per refused charge; a request
     /// for rows or blocks may charge several times.

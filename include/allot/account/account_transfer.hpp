@@ -25,13 +25,14 @@ inline charge_status account::move(account& from, account& to, std::size_t bytes
     return s;
 }
 inline charge_status account::move_and_notify(account& from, account& to, std::size_t bytes, mode how) noexcept {
-    detail::account_tree& tree = from.tree();
-    detail::listener_dispatch::round calls{tree.listeners, tree.lock, to};
+    static_cast<void>(to.life_.enter_refund()); // close() of it waits for the calls
     const charge_status s = move_locked(from, to, bytes, how);
-    if (!s.charged()) return s;
-    const auto notify = [&](account_listener& l, const tree_node&) { return l.transferred(from, to, bytes, s), true; };
-    calls.each(from, notify, &to);
-    calls.each(to, notify);
+    if (s.charged()) {
+        const auto tell = [&](account_listener& l) { l.transferred(from, to, bytes, s); };
+        notify(from, tell, &to, &to);
+        notify(to, tell, &to);
+    }
+    to.life_.leave_refund();
     return s;
 }
 // Whether the closed account that refuses charges to `to` counts the bytes already, so that a buffer's heir can be

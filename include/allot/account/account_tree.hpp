@@ -1,7 +1,7 @@
 // The shared state of a tree of accounts, in its root: the lock, listeners, reclaimers, requests that wait.
 //
 // The mutex `shape` is held while an account opens or closes, an item is added or removed, or the tree is walked; it is
-// taken before the lock. All else requires the lock, but for the listeners' count.
+// taken before the lock. All else requires the lock, but for the counts of listeners and injectors.
 // Invariant: a leaf that has credit is listed at each level above (tree_node.hpp); its credit is closed when a level
 // recalls it, so a recall costs what the grants since the last one cost. Cost: 128 bytes. Threads: any.
 #pragma once
@@ -18,6 +18,7 @@
 #include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -46,8 +47,9 @@ struct judged_root final : tenant {
 
 struct account_tree {
     tree_lock lock;
-    ALLOT_NO_UNIQUE_ADDRESS listener_dispatch listeners; // `waiting` is in its tail
-    std::uint32_t waiting = 0;  // requests that wait until held bytes are confirmed or cancelled
+    listener_dispatch listeners;
+    std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
+    std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
     account* drained = nullptr; // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};

@@ -61,7 +61,7 @@ class account::waiting_request {
     static bool is_possible(const account& by, const charge_status& why) noexcept {
         if (!is_at_limit(by, why)) return false;
         const locked scope(level(by, why), false);
-        return can_fit(by, why, why.requested) && !detail::charge_request::is_inside_listener(scope.tree);
+        return can_fit(by, why, why.requested);
     }
     static bool is_at_limit(const account& by, const charge_status& why) noexcept {
         return why.outcome == charge_outcome::over_limit && (why.by == refuser::account || is_arena(why)) &&
@@ -264,7 +264,7 @@ inline bool account::is_ended_at_once(charge_status& why, bool first) const noex
     const account& at = why.at != nullptr ? *why.at : *this;
     detail::judged_thread* const mine = at.judged_thread();
     if (mine == nullptr) return false;
-    if (why.outcome == charge_outcome::vetoed)
+    if (why.outcome == charge_outcome::injected)
         if (const charge_outcome as = mine->take_injected(); as != charge_outcome::fits) return why.outcome = as, true;
     if (!waiting_request::is_at_limit(*this, why)) return false;
     verdict v = mine->begin(first);

@@ -97,6 +97,16 @@ inline bool account::remove(account_listener& listener) noexcept {
         if (r != removal::wait) return r == removal::done;
     }
 }
+inline void account::add(detail::injector& i) noexcept {
+    arbiter().add(i);
+    const locked scope(*this);
+    scope.tree.injectors.fetch_add(1, std::memory_order_relaxed);
+    scope.tree.recall_credit(*this);
+}
+inline void account::remove(detail::injector& i) noexcept {
+    tree().injectors.fetch_sub(1, std::memory_order_relaxed);
+    arbiter().remove(i);
+}
 inline void account::add(reclaimer& r) noexcept {
     tree().reclaimers.add(r, static_cast<detail::tree_node*>(this), shape());
     notify_unused();

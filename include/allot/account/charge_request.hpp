@@ -9,7 +9,7 @@
 #include <allot/account/account_tree.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/config.hpp>
-#include <allot/sys/thread.hpp>
+#include <allot/reclaim/user_call.hpp>
 
 #include <cstdint>
 #include <utility>
@@ -28,7 +28,7 @@ class charge_request {
 
     // Lets requests that wait for held bytes go first. Not inside a listener, since they may wait for its thread.
     void let_waiting_pass() noexcept {
-        if (!is_inside_listener(tree_))
+        if (!user_call::is_inside_listener())
             while (tree_.waiting != 0) tree_.lock.unlock_and_relock();
     }
     // True: something has changed; check again. False: `found` is final; a refusal was counted, unless the mode is
@@ -42,9 +42,6 @@ class charge_request {
         const account_tree::recalled r = tree_.recall_some(limiting);
         if (r.more && pauses_ != max_pauses) ++pauses_, tree_.lock.unlock_and_relock();
         return r.bytes != 0 || r.more;
-    }
-    static bool is_inside_listener(const account_tree& tree) noexcept {
-        return tree.listeners.is_inside_listener(sys::thread_token());
     }
 
   private:
@@ -61,7 +58,7 @@ class charge_request {
     // Releases the lock for a moment, for the thread that holds bytes. False inside a listener: that thread may be this
     // one.
     bool wait() noexcept {
-        if (is_inside_listener(tree_)) return false;
+        if (user_call::is_inside_listener()) return false;
         if (!std::exchange(waits_, true)) ++tree_.waiting;
         tree_.lock.unlock_and_relock();
         return true;

@@ -3,14 +3,17 @@
 // An account that waits for memory on a thread that the judge knows reports each step: the request is announced before
 // each try, and its failure reported, in the lock of the accounts' tree. The judge may end the wait of any of its
 // threads by a signal to the thread's place; look() says how then.
-// Invariant: the judge's lock is inside that of a tree. Cost: two words per tree of accounts. Threads: any, as said.
+// Invariant: the judge's lock is inside that of a tree; that of the injectors outside of both. Cost: two words per tree of accounts. Threads: any, as said.
 #pragma once
 
 #include <allot/account/tenant.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
+#include <allot/core/intrusive_list.hpp>
 #include <allot/core/memory_kind.hpp>
 #include <allot/core/text.hpp>
+#include <allot/sync/lock_guard.hpp>
+#include <allot/sys/mutex.hpp>
 #include <allot/sys/parking.hpp>
 
 #include <cstddef>
@@ -45,7 +48,7 @@ class judged_thread {
     // Its request was refused (`first`: for the first time), before its wait. One that was rolled back, and has not
     // waited since, sleeps here.
     virtual verdict begin(bool first) noexcept = 0;
-    // How its request is to fail that was vetoed (oom/injection.hpp); fits: as it did.
+    // How its request is to fail that an injector refused; fits: as it did.
     virtual charge_outcome take_injected() noexcept = 0;
     // Its request for these bytes was refused, and is made again now. sleep, try_again: it is; else how it ends.
     virtual verdict announce(memory_kind kind, std::size_t bytes) noexcept = 0;
@@ -76,9 +79,46 @@ class judged_thread {
     ~judged_thread() = default;
 };
 
+// Refuses charges on purpose, for tests (oom/injection.hpp).
+class injector {
+  public:
+    // Whether this charge of `by` is refused. Requires the judge's lock of injectors.
+    virtual bool refuses(const account& by, std::size_t bytes) noexcept = 0;
+
+  protected:
+    injector() = default;
+    ~injector() = default;
+    injector(const injector&) = delete;
+    injector& operator=(const injector&) = delete;
+
+  private:
+    friend class judge;
+    list_hook<injector> place_;
+};
+
 class judge {
   public:
     tenants roots; // the accounts that were given it
+
+    // ---- injectors: asked before each charge that is not forced, in the trees that have some
+
+    void add(injector& i) noexcept {
+        const lock_guard hold(injecting);
+        injectors_.add(i);
+    }
+    void remove(injector& i) noexcept {
+        const lock_guard hold(injecting);
+        injectors_.remove(i);
+    }
+    bool injects(const account& by, std::size_t bytes) noexcept {
+        const lock_guard hold(injecting);
+        injector* i = injectors_.first();
+        while (i != nullptr && !i->refuses(by, bytes)) i = injectors_.after(*i);
+        return i != nullptr;
+    }
+    sys::mutex injecting{lock_rank::tasks};
+
+    // ---- requests that wait
 
     // The calling thread, if the judge knows it; else null.
     virtual judged_thread* this_thread() noexcept = 0;
@@ -94,6 +134,9 @@ class judge {
   protected:
     judge() = default;
     ~judge() = default;
+
+  private:
+    intrusive_list<injector, &injector::place_> injectors_;
 };
 
 } // namespace detail

@@ -15,6 +15,7 @@
 #include <allot/config.hpp>
 #include <allot/reclaim/reclaimer.hpp>
 #include <allot/reclaim/shortage.hpp>
+#include <allot/reclaim/user_call.hpp>
 #include <allot/sync/pause.hpp>
 #include <allot/sys/clock.hpp>
 #include <allot/sys/lock_rank.hpp>
@@ -29,12 +30,6 @@
 namespace allot::inline ALLOT_ABI {
 namespace detail {
 
-// A call of a reclaimer on this thread, and the call that it is inside of.
-struct reclaim_call {
-    const reclaimer& of;
-    const reclaim_call* const outer;
-};
-inline constinit thread_local const reclaim_call* calls_of_this_thread = nullptr;
 // After its call: what idle memory returns then counts for it.
 inline constinit thread_local reclaimer* credited_by_this_thread = nullptr;
 
@@ -66,9 +61,7 @@ class reclaimers {
             if (!runs && r.home_ != nullptr) unlink(r);
             mutex.unlock();
             if (!runs) return true;
-            if (credited_by_this_thread == &r) return false;
-            for (const reclaim_call* c = calls_of_this_thread; c != nullptr; c = c->outer)
-                if (&c->of == &r) return false;
+            if (credited_by_this_thread == &r || user_call::is_inside(&r)) return false;
         }
     }
     // Checked builds report one that is left at its home's end. Requires the mutex.
@@ -193,10 +186,10 @@ class reclaimers {
         const std::size_t before = level.used();
         const std::uint64_t start = sys::fine_clock::now();
         it.calls_.fetch_add(1, std::memory_order_relaxed);
-        const reclaim_call here{it, calls_of_this_thread};
-        calls_of_this_thread = &here;
-        const bool some = it.reclaim(s);
-        calls_of_this_thread = here.outer;
+        const bool some = [&] {
+            const user_call here{&it};
+            return it.reclaim(s);
+        }();
         it.nanoseconds_.fetch_add(sys::fine_clock::now() - start, std::memory_order_relaxed);
         const std::size_t after = level.used();
         reclaimer& credited = credited_by_this_thread != nullptr ? *credited_by_this_thread : it;

@@ -20,7 +20,7 @@ enum class charge_outcome : std::uint8_t {
     in_grace,         // charged, beyond a limit by at most its grace
     forced,           // charged, beyond a limit, by a call that forces
     over_limit,       // not charged: beyond the limit of what refused it
-    vetoed,           // not charged: a listener of `at` refused
+    injected,         // not charged: refused on purpose, for a test (oom/injection.hpp)
     closed,           // not charged: `at` is closed
     misused,          // not done: accounts of two trees, more than was charged, or a wrong call (see the function)
     no_memory,        // the system, the device, a memory source, or the host for a record, has none; no limit refused
@@ -44,7 +44,7 @@ constexpr std::string_view text_of(charge_outcome outcome) noexcept {
                                           "in grace",
                                           "forced over the limit",
                                           "over the limit",
-                                          "vetoed by a listener",
+                                          "refused on purpose",
                                           "closed",
                                           "misused",
                                           "no memory",

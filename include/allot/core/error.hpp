@@ -88,8 +88,7 @@ enum class misuse {
     living_handle,     // an object ends before a handle or client of it
     too_many_views,    // more buffers of an account, or views of one, than can be counted
     other_request,     // a block is released with bytes or an alignment that it was not requested with
-    request_in_listener, // a listener charges, refunds, or opens or closes an account of its tree
-    living_reclaimer,    // a reclaimer ends, or its account does, before it is removed
+    living_reclaimer,  // a reclaimer ends, or its account does, before it is removed
     living_array,        // a row_array ends, or its row_compactor does, before it is removed
     living_task_thread,  // a task ends while a thread works for it
     task_thread_order,   // a task_thread ends before one that began after it on its thread
@@ -136,7 +135,6 @@ constexpr std::string_view text_of(misuse kind) noexcept {
         "a handle or client that outlives its manager or arena: end it first",
         "too many buffers of an account, or views of a buffer: they cannot be counted",
         "a block released with bytes or an alignment that it was not requested with",
-        "a charge, refund, or change of accounts by a listener of the same tree: it only observes",
         "a reclaimer that ends, or whose account ends, before it is removed",
         "a row_array that ends, or whose row_compactor ends, before it is removed",
         "a task ends while a thread works for it: end its task_thread first, or call end(task) on a pool's thread",

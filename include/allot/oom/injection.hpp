@@ -5,11 +5,12 @@
 //
 // Counted are the requests that reach an account: charges, pages of rows and blocks, pieces of a device. A product may
 // charge several times for one request, as after it emptied its caches: each of these charges is refused. A request by
-// a try_ function sees a refusal: vetoed. So do the next ones of its size, eight at most, until one that throws has
+// a try_ function sees a refusal: injected. So do the next ones of its size, eight at most, until one that throws has
 // failed.
 // A rollback or split hits only requests that an arbiter may roll back: in a retry scope, under no no_rollback. It
 // counts in task_stats, and not among rules::most_attempts.
-// Cost: while it lives, leaves keep no credit and each request takes the tree's lock. Threads: any; add: before them.
+// Cost: while it lives, leaves keep no credit, and each request takes the tree's lock and one of the arbiter's. Threads:
+// any.
 // Source: RmmSpark.forceRetryOOM, 2022.
 #pragma once
 
@@ -18,10 +19,11 @@
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/oom/task.hpp>
+#include <allot/account/judge.hpp>
+#include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 namespace allot::inline ALLOT_ABI {
@@ -36,19 +38,19 @@ struct fault {
     std::size_t least_bytes = 0;                        // of these bytes or more
 };
 
-class injection final : account_listener {
+class injection final : allot::detail::injector {
   public:
-    /// Requires: it outlives no account of the tree. `root`: of one kind of memory.
-    explicit injection(account& root) : root_(root) { root_.add(static_cast<account_listener&>(*this)); }
-    ~injection() { root_.remove(static_cast<account_listener&>(*this)); }
+    /// Requires: it outlives no account of the tree. `root`: of one kind of memory, with an arbiter.
+    explicit injection(account& root) : root_(root), by_(root.arbiter()) { root_.add(*this); }
+    ~injection() { root_.remove(*this); }
 
     void add(const fault& f) {
-        const std::lock_guard hold(lock_);
+        const allot::detail::lock_guard hold(by_.injecting);
         faults_.push_back(f);
     }
     /// Requests that have failed by it.
     std::uint64_t failed() const noexcept {
-        const std::lock_guard hold(lock_);
+        const allot::detail::lock_guard hold(by_.injecting);
         return failed_;
     }
 
@@ -65,7 +67,7 @@ class injection final : account_listener {
     static bool may_fail(const task_thread& here, charge_outcome as) noexcept {
         return (as != charge_outcome::rolled_back && as != charge_outcome::split) || here.may_be_rolled_back();
     }
-    // Whether this charge is of the request that a fault has refused before. Requires the lock.
+    // Whether this charge is of the request that a fault has refused before.
     bool fails_still(task_thread& here, const account& by, std::size_t bytes) noexcept {
         for (request& r : refused_)
             if (r.thread == here.id() && r.by == &by && r.bytes == bytes && here.injected() != charge_outcome::fits) {
@@ -80,12 +82,11 @@ class injection final : account_listener {
         std::erase_if(refused_, [&](const request& r) { return r.thread == here.id(); });
         refused_.push_back({here.id(), &by, bytes, 1});
     }
-    bool before(const account& by, std::size_t bytes) noexcept override {
+    bool refuses(const account& by, std::size_t bytes) noexcept override {
         task_thread* const here = task_thread::now();
-        if (here == nullptr) return true;
+        if (here == nullptr || &by.root() != &root_) return false;
         const task_id mine = here->task_now();
-        const std::lock_guard hold(lock_);
-        if (fails_still(*here, by, bytes)) return false;
+        if (fails_still(*here, by, bytes)) return true;
         for (fault& f : faults_) {
             if (f.times == 0 || bytes < f.least_bytes || (f.task != no_id && f.task != mine)) continue;
             if (f.thread != no_id && f.thread != here->id()) continue;
@@ -96,22 +97,22 @@ class injection final : account_listener {
             }
             --f.times;
             refuse(*here, by, bytes, f.fails);
-            return false;
+            return true;
         }
-        return true;
+        return false;
     }
 
     account& root_;
-    mutable std::mutex lock_;
+    allot::detail::judge& by_; // its lock of injectors guards all below
     std::vector<fault> faults_;
     std::vector<request> refused_;
     std::uint64_t failed_ = 0;
 };
 
-/// Reports the requests of tasks that are in no retry scope: if one is refused, its task fails. For tests.
+/// Reports the requests of tasks that are in no retry scope: one that is refused fails its task. For tests.
 class coverage final : account_listener {
   public:
-    /// `found(context, account, bytes)`: called on the thread of the request; it only observes.
+    /// `found(context, account, bytes)`: called on the thread of the request, behind each charge, granted or refused.
     coverage(account& root, void (*found)(void*, const account&, std::size_t) noexcept, void* context = nullptr)
         : root_(root), found_(found), context_(context) {
         root_.add(static_cast<account_listener&>(*this));
@@ -119,10 +120,11 @@ class coverage final : account_listener {
     ~coverage() { root_.remove(static_cast<account_listener&>(*this)); }
 
   private:
-    bool before(const account& by, std::size_t bytes) noexcept override {
+    void after(const account& by, std::size_t bytes, const charge_status&) noexcept override { look(by, bytes); }
+    void refused(const account& by, const charge_status& why) noexcept override { look(by, why.requested); }
+    void look(const account& by, std::size_t bytes) noexcept {
         const task_thread* const here = task_thread::now();
         if (here != nullptr && !here->is_in_scope()) found_(context_, by, bytes);
-        return true;
     }
 
     account& root_;

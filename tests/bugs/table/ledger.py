@@ -37,12 +37,18 @@ BUGS = {
         within="check_levels"),
     "listener_called_inside_a_call": bug(
         "unit/account/listeners.cpp",
-        "if (by_.has_round(thread_)) return false;",
+        "if (user_call::is_inside_listener()) return;",
         ""),
-    "request_of_a_listener_not_reported": bug(
-        "death/accounts.cpp",
-        "report_misuse({.kind = misuse::request_in_listener, .heap = about.name()});",
+    "account_ends_under_a_call_about_it": bug(
+        "unit/account/listeners.cpp",
+        "if (!open) count_at(detail::open_counts::users, 1), life_.leave_refund();",
+        "if (!open) life_.leave_refund();",
+        "else count_at(detail::open_counts::users, -1);",
         ""),
+    "close_waits_for_no_call": bug(
+        "unit/account/listeners.cpp",
+        "notify(*this, [&](account_listener& l) { l.released(*this, bytes); }, open ? this : nullptr); if (open) life_.leave_refund();",
+        "if (open) life_.leave_refund(); notify(*this, [&](account_listener& l) { l.released(*this, bytes); }, nullptr); if (open) {}"),
     "credit_listed_at_one_level": bug(
         "unit/account/credit_step.cpp",
         "listed = n->parent_->leads_to_credit();",
@@ -54,7 +60,7 @@ BUGS = {
         "const account_tree::recalled r = tree_.recall_some(*top);"),
     "account_waits_for_itself_in_a_call": bug(
         "unit/account/listeners.cpp",
-        "if (is_inside_listener(tree_)) return false;",
+        "if (user_call::is_inside_listener()) return false;",
         ""),
     "account_peak_knows_what_is_held": bug(
         "unit/account/account.cpp",

@@ -313,7 +313,7 @@ BUGS = {
         ""),
     "fault_is_of_one_charge": bug(
         "unit/oom/injection.cpp",
-        "if (fails_still(*here, by, bytes)) return false;",
+        "if (fails_still(*here, by, bytes)) return true;",
         ""),
     # ---- waking, as a model of the code itself
     "decision_signals_no_thread": bug(

@@ -308,7 +308,7 @@ TEST_CASE("closing waits for what is counted, and tells what is left of it", "[a
     CHECK(leaks.has("late closed with 0 bytes not refunded, 1 buffers, 1 buffer reservations"));
 }
 
-TEST_CASE("an account that a transfer ends may be gone behind it, and is told before", "[accounts][closing]") {
+TEST_CASE("an account that a transfer ends is kept until it was told", "[accounts][closing]") {
     struct ears : allot::account_listener {
         std::string heard;
         void transferred(const account& from, const account& to, std::size_t,

@@ -27,7 +27,7 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     account leaf{root, name{"leaf"}}, later{root, name{"later"}};
     SECTION("a child's") {
         REQUIRE(leaf.try_hold(60));
-        charge_outcome got = charge_outcome::vetoed;
+        charge_outcome got = charge_outcome::misused;
         std::thread other{[&] {
             account child{root, name{"child"}, reservation{50}, std::nothrow};
             got = child.refusal().outcome;
@@ -39,7 +39,7 @@ TEST_CASE("a reservation is not refused for what is held and then not had", "[ac
     }
     SECTION("one that is asked for later") {
         REQUIRE(leaf.try_hold(60));
-        charge_outcome got = charge_outcome::vetoed;
+        charge_outcome got = charge_outcome::misused;
         std::thread other{[&] { got = later.maybe_reserve(50).status().outcome; }};
         a_moment();
         leaf.cancel(60);

@@ -65,7 +65,7 @@ template <class Request> void fails_as_injected(one_task& t, account& at, Reques
     CHECK(how(3, request) == "-r-");
     faults.add({.fails = charge_outcome::split, .times = 2});
     CHECK(how(3, request) == "ss-");
-    for (const charge_outcome as : {charge_outcome::no_memory, charge_outcome::over_limit, charge_outcome::vetoed}) {
+    for (const charge_outcome as : {charge_outcome::no_memory, charge_outcome::over_limit, charge_outcome::injected}) {
         faults.add({.fails = as});
         CHECK(how(2, request) == "o-");
     }
@@ -186,25 +186,19 @@ TEST_CASE("a fault of one task, of one thread, or of large requests alone", "[oo
 
 TEST_CASE("a fault is of the request that it failed, not of a later one", "[oom]") {
     one_task t;
-    struct vetoes final : allot::account_listener {
-        bool before(const account&, std::size_t) noexcept override { return false; }
-    } no;
     {
         const retry_scope scope;
         injection faults{t.memory};
         faults.add({});
-        CHECK(t.memory.try_charge(1).outcome == charge_outcome::vetoed); // it has no verdict to return
+        CHECK(t.memory.try_charge(1).outcome == charge_outcome::injected); // it has no verdict to return
         CHECK(how(2, [&] { const support::charged c{t.memory, 2}; }) == "--");
         CHECK(how(2, [&] { const support::charged c{t.memory, 1}; }) == "r-");
         faults.add({});
-        int vetoed = 0;
-        while (!t.memory.try_charge(1)) ++vetoed;
+        int refused = 0;
+        while (!t.memory.try_charge(1)) ++refused;
         t.memory.refund(1);
-        CHECK(vetoed == 8);
+        CHECK(refused == 8);
     }
-    t.memory.add(no);
-    CHECK(how([&] { t.memory.charge(2); }) == "o");
-    t.memory.remove(no);
     std::jthread([&] { // no task: no fault
         injection faults{t.memory};
         faults.add({});

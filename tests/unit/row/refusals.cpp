@@ -101,7 +101,7 @@ TEST_CASE("an arena says whether its limit, its address space or the system refu
     }
 }
 
-TEST_CASE("an account says which level of the tree refused; a closed or vetoing one, too", "[row][refusal]") {
+TEST_CASE("an account says which level of the tree refused", "[row][refusal]") {
     allot::account engine{name{"engine"}, limit{1_MiB}}, query{engine, name{"query 7"}, limit{256_KiB}},
         other{engine, name{"other"}};
     charge_status why;
@@ -118,16 +118,6 @@ TEST_CASE("an account says which level of the tree refused; a closed or vetoing 
     CHECK(rows.try_allocate(1000, untyped, &why) == nullptr);
     CHECK(text_of(why) == "over the limit: account engine uses 1 MiB of 1 MiB");
     other.refund(768_KiB);
-    {
-        struct veto : allot::account_listener {
-            bool before(const allot::account&, std::size_t) noexcept override { return false; }
-        } no;
-        query.add(no);
-        CHECK(rows.try_allocate(1000, untyped, &why) == nullptr);
-        CHECK(why.outcome == charge_outcome::vetoed);
-        CHECK(why.at == &query);
-        query.remove(no);
-    }
 }
 
 #if ALLOT_EXCEPTIONS
