@@ -23,6 +23,7 @@
 #include <allot/account/account_status.hpp>
 #include <allot/account/account_tree.hpp>
 #include <allot/account/charge_request.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/account/tree_node.hpp>
 #include <allot/account/wait_list.hpp>
 #include <allot/config.hpp>
@@ -93,8 +94,7 @@ class alignas(64) account : detail::tree_node {
     /// Throws: out_of_memory if refused; its report names the level and the top holders of the tree. verdict_error.
     ALLOT_ALWAYS_INLINE charge_status charge(std::size_t bytes) {
         if (ALLOT_LIKELY(credit().take(bytes))) return {};
-        const charge_status s = charge_slow(bytes, mode::checked);
-        return ALLOT_LIKELY(s.charged()) ? s : charge_judged(bytes, s);
+        return charge_or_raise(bytes);
     }
     /// As try_charge(), and waits while a limit refuses, until memory is free below it: for other requests to be
     /// refunded, or for a higher limit. Inside a listener or reclaimer it does not wait.
@@ -125,9 +125,7 @@ class alignas(64) account : detail::tree_node {
         return move(from, to, bytes, mode::forced);
     }
     /// As transfer(), but changes nothing if a level has no headroom.
-    [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept {
-        return with_reclaim([&] { return move(from, to, bytes, mode::checked); });
-    }
+    [[nodiscard]] static charge_status try_transfer(account& from, account& to, std::size_t bytes) noexcept;
 
     /// Reserves bytes of the parent: until the result ends, the account can charge as many bytes more without asking
     /// its parent. They are added to what is reserved already, or to what is used, if that is more.
@@ -232,17 +230,16 @@ class alignas(64) account : detail::tree_node {
     void cancel(std::size_t bytes) noexcept;
     /// The status of a charge that a closed account refuses; fits while the account is open.
     charge_status why_closed(std::size_t bytes) const noexcept;
-    /// Makes a request again that was refused, while reclaimers at and below that account, of at most this cost, free
-    /// memory; if an arena refused, those of the tree of `by`. request() sets `why`; both return whether it was
-    /// granted.
+    /// What this account and those above add to the ladder of a request (ladder.hpp).
+    class steps;
+    /// Makes a request again that was refused, as `asked.why` says: idle memory and reclaimers at and below the account
+    /// that refused free memory, then it waits, as far as the request may. attempt() sets `asked.why`.
+    /// Returns: whether it was granted.
     /// Requires: the thread holds no lock of allot.
-    template <class Request>
-    static bool reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
-                            const reclaimer* but = nullptr, const account* by = nullptr) noexcept;
-    /// Makes a request of this account again that was refused, whenever memory may be free, until it is granted or the
-    /// wait ends. `charges_others`: it needs further accounts. As reclaim_for() else.
-    template <class Request>
-    bool wait_for(charge_status& why, const wait_limit& wait, Request request, bool charges_others = false) noexcept;
+    template <class Attempt>
+    bool request_again(detail::memory_request& asked, Attempt attempt, bool is_due = true) const noexcept;
+    /// The same for a request whose attempts climb by themselves: it only waits between them.
+    template <class Attempt> bool wait_for(detail::memory_request& asked, Attempt attempt) const noexcept;
     /// Lets requests that wait ask again: memory charged here has become unused, or a reclaimer here has more to free.
     void notify_unused() noexcept {
         if (ALLOT_UNLIKELY(!tree().waiters.empty())) announce_unused();
@@ -274,17 +271,14 @@ class alignas(64) account : detail::tree_node {
     detail::account_tree& tree() const noexcept { return root().tree_; }
     sys::mutex& shape() const noexcept { return tree().shape; }
 
-    template <class Next> class reclaim_level;
-    static const account* asked_for(const charge_status& why, const account* by) noexcept;
-    template <class Request> static charge_status with_reclaim(Request request) noexcept;
-    template <class Request> static void reclaim_and(Request request, charge_status& s) noexcept;
     void count_refused() const noexcept;
-    charge_status charge_slow(std::size_t bytes, mode how) noexcept;
+    charge_status charge_slow(std::size_t bytes, mode how, const wait_limit* wait = nullptr,
+                              bool judged = false) noexcept;
+    charge_status charge_or_raise(std::size_t bytes);
     bool is_injected(std::size_t bytes, mode how) const noexcept;
     template <class Tell>
     static void notify(account& from, Tell tell, const account* about = nullptr,
                        const account* beside = nullptr) noexcept;
-    void reclaim(std::size_t bytes, charge_status& s) noexcept;
     charge_status charge_locked(std::size_t bytes, mode how) noexcept;
     template <class OnRefunded> void refund_slow(std::size_t bytes, OnRefunded on_refunded) noexcept;
     void refund_locked(std::size_t bytes) noexcept;
@@ -314,8 +308,8 @@ class alignas(64) account : detail::tree_node {
     }
     struct levels;
     class waiting_request;
+    class waits;
     detail::judged_thread* judged_thread() const noexcept; // the calling one, if the root's arbiter knows it
-    charge_status charge_judged(std::size_t bytes, charge_status s);
     bool is_ended_at_once(charge_status& why, bool first) const noexcept;
     static bool ended_by(charge_status& why, verdict v) noexcept;
     void announce_unused() noexcept;

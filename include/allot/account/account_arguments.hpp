@@ -20,8 +20,8 @@ namespace detail {
 template <class V, class... Known> constexpr bool is_one_of(types<Known...>) noexcept {
     return (is_a<V, Known> || ...);
 }
-using account_values = types<allot::limit, allot::reservation, allot::grace, credit_step, leak_sink, judged_by,
-                             std::nothrow_t>;
+using account_values =
+    types<allot::limit, allot::reservation, allot::grace, credit_step, leak_sink, judged_by, std::nothrow_t>;
 template <class V> concept account_value = is_one_of<V>(account_values{});
 
 struct account_arguments {

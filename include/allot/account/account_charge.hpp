@@ -6,7 +6,7 @@
 //       charge_locked                    takes the tree's lock, which settles deferred refunds (tree_lock.hpp)
 //         tree_node::check_levels        leaf to root, changes nothing; finds the level that limits the request
 //         charge_request::retry          before a refusal: recalls credit, waits for held bytes
-//     with_reclaim                       a refused request is tried again after reclaimers freed memory
+//     climb                              a refused request is made again, step by step (ladder.hpp)
 //         tree_node::grant               changes every level up to the root
 //   charge_for                           waits while a limit refuses (account_waiting.hpp)
 //   refund
@@ -16,8 +16,10 @@
 #pragma once
 
 #include <allot/account/account.hpp>
+#include <allot/account/account_steps.hpp>
+#include <allot/account/ladder.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/core/min_max.hpp>
-#include <allot/reclaim/cost_cap.hpp>
 #include <allot/sync/full_fence.hpp>
 #include <allot/sync/lock_guard.hpp>
 
@@ -29,85 +31,81 @@ namespace allot::inline ALLOT_ABI {
 
 // ---- charge ------------------------------------------------------------------------------------------------------
 
-// The account that refused a request, for the sweep of its reclaimers; `next`: the one that refuses it now.
-template <class Next> class account::reclaim_level {
-  public:
-    reclaim_level(const account& at, Next next) noexcept : at_(at), next_(next) {}
-    bool holds(const void* home) const noexcept { return static_cast<const tree_node*>(home)->is_below(at_); }
-    std::size_t used() const noexcept { return at_.used(); }
-    bool still_refuses() const noexcept { return next_() == &at_; }
-
-  private:
-    const account& at_;
-    Next next_;
-};
 template <class Visit> void account::visit_reclaimers(Visit visit) const noexcept {
-    tree().reclaimers.visit(reclaim_level{*this, [] { return nullptr; }}, shape(), visit);
+    tree().reclaimers.visit(shape(), [&](const reclaimer& r, const account& home) {
+        if (home.tree_node::is_below(*this)) visit(r);
+    });
 }
 // For objects at and below: requests wait for their unused memory, or no longer do.
 inline void account::settle_waits() const noexcept {
-    tree().reclaimers.settle_waits(reclaim_level{*this, [this] { return this; }}, shape());
+    tree().reclaimers.settle_waits(shape(), [this](const account& home) { return home.tree_node::is_below(*this); });
 }
-// Of all objects below, as far as no other thread changes what is charged meanwhile.
+// Of all objects below a root, as far as no other thread changes what is charged meanwhile; in bytes.
 inline std::size_t account::trim_idle(bool waits) const noexcept {
     const std::size_t before = used();
     const shortage s{.why = status(charge_outcome::over_limit, SIZE_MAX, before, limit()),
                      .most_cost = reclaimer::idle,
                      .waits = waits};
-    tree().reclaimers.return_idle(reclaim_level{*this, [this] { return this; }}, s, shape());
+    detail::reclaimers::walk idle(tree().reclaimers.all(), shape());
+    while (reclaimer* const it = idle.next(
+               [&](const reclaimer& r) { return r.cost() != reclaimer::idle ? walk_step::end : walk_step::call; }))
+        static_cast<void>(detail::reclaimers::call(*it, s));
     const std::size_t now = used();
     return now < before ? before - now : 0;
 }
 inline std::size_t detail::judged_root::held() const noexcept { return of.used(); }
 inline std::size_t detail::judged_root::return_idle(std::size_t, bool waits) noexcept { return of.trim_idle(waits); }
-// Where a sweep may help: the account that refused, or for an arena the root of the tree that requested; null if the
-// request can never be granted, or was refused for another reason.
-inline const account* account::asked_for(const charge_status& why, const account* by) noexcept {
-    if (why.outcome != charge_outcome::over_limit) return nullptr;
-    if (why.by == refuser::arena) return by != nullptr && why.requested <= why.limit ? &by->root() : nullptr;
-    if (why.by != refuser::account) return nullptr;
-    const locked scope(*why.at, false);
-    return why.at->can_ever_fit(why.requested) ? why.at : nullptr;
+// Makes a refused request of this account again, step by step. A refusal by a limit is counted once.
+template <class Attempt>
+bool account::request_again(detail::memory_request& asked, Attempt attempt, bool is_due) const noexcept {
+    detail::no_own_steps none;
+    steps level{*this, reclaimer::any};
+    if (!is_due) level.waits_first();
+    const bool granted = detail::climb(asked, none, level, attempt);
+    if (!granted && asked.why.outcome == charge_outcome::over_limit) asked.why.at->count_refused();
+    return granted;
 }
-// Sweeps at each level that refuses.
-template <class Request>
-ALLOT_COLD bool account::reclaim_for(const charge_status& why, std::uint32_t most_cost, Request request,
-                                     const reclaimer* but, const account* by) noexcept {
-    const account* at = asked_for(why, by);
-    for (unsigned levels = 0; at != nullptr && levels != 16; ++levels) {
-        const shortage s{.why = why,
-                         .most_cost = detail::min(most_cost, cost_cap::now()),
-                         .waits = detail::trying_of_this_thread != nullptr};
-        const auto next = [&] { return asked_for(why, by); };
-        if (at->tree().reclaimers.serve(reclaim_level{*at, next}, s, but, at->shape(), request)) return true;
-        if (const account* const was = std::exchange(at, next()); at == was) break;
-    }
-    return false;
-}
-template <class Request> inline charge_status account::with_reclaim(Request request) noexcept {
-    charge_status s = request();
-    if (ALLOT_UNLIKELY(!s.charged())) reclaim_and(request, s);
-    return s;
-}
-// After a refusal, which is counted where the request is refused again in the end.
-template <class Request> void account::reclaim_and(Request request, charge_status& s) noexcept {
-    if (s.outcome == charge_outcome::over_limit &&
-        !reclaim_for(s, reclaimer::any, [&] { return (s = request()).charged(); }))
-        s.at->count_refused();
+// The same for a request whose attempts climb by themselves: it only waits between them.
+template <class Attempt> bool account::wait_for(detail::memory_request& asked, Attempt attempt) const noexcept {
+    detail::no_own_steps none;
+    steps level{*this, reclaimer::idle};
+    level.waits_only();
+    return detail::climb(asked, none, level, attempt);
 }
 ALLOT_COLD inline void account::count_refused() const noexcept {
     const locked scope(*this);
     totals().count_refusal();
 }
-inline charge_status account::charge_slow(std::size_t bytes, mode how) noexcept {
+inline charge_status account::charge_slow(std::size_t bytes, mode how, const wait_limit* wait, bool judged) noexcept {
+    charge_status s;
+    bool is_due = true; // before the requests that wait
     if (ALLOT_UNLIKELY(tree().injectors.load(std::memory_order_relaxed) != 0) && is_injected(bytes, how))
-        return root().status(charge_outcome::injected, bytes, root().used(), root().limit());
-    charge_status s = charge_locked(bytes, how);
-    if (ALLOT_UNLIKELY(!s.charged()) && how == mode::checked) reclaim(bytes, s);
+        s = root().status(charge_outcome::injected, bytes, root().used(), root().limit());
+    else if (wait != nullptr && !(is_due = !waiting_request::is_due_before(*this)))
+        s = status(charge_outcome::over_limit, bytes, used(), limit());
+    else s = charge_locked(bytes, how);
+    if (ALLOT_UNLIKELY(!s.charged()) && how == mode::checked) {
+        detail::memory_request asked{bytes};
+        asked.why = s;
+        asked.wait = wait;
+        asked.judged = judged;
+        request_again(asked, [&] { return (asked.why = charge_locked(bytes, mode::checked)).charged(); }, is_due);
+        s = asked.why;
+    }
     if (ALLOT_UNLIKELY(log() != nullptr)) log_event(s.charged() ? "charge" : "refused charge", bytes);
     if (ALLOT_UNLIKELY(tree().listeners.has_listeners()))
         notify(*this, [&](account_listener& l) { s.charged() ? l.after(*this, bytes, s) : l.refused(*this, s); });
     return s;
+}
+inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
+    return charge_slow(bytes, mode::checked, &wait);
+}
+// On a thread that the arbiter knows it waits; else it raises.
+ALLOT_COLD inline charge_status account::charge_or_raise(std::size_t bytes) {
+    const charge_status s = charge_slow(bytes, mode::checked, nullptr, true);
+    if (s.charged()) return s;
+    raise_verdict(s);
+    raise_refused(s);
 }
 ALLOT_COLD inline bool account::is_injected(std::size_t bytes, mode how) const noexcept {
     return how != mode::forced && tree().judged.by->injects(*this, bytes);
@@ -116,10 +114,6 @@ ALLOT_COLD inline bool account::is_injected(std::size_t bytes, mode how) const n
 template <class Tell>
 void account::notify(account& from, Tell tell, const account* about, const account* beside) noexcept {
     from.tree().listeners.each(from.tree().lock, from, tell, about, beside);
-}
-// Makes a refused charge again, while reclaimers free memory.
-ALLOT_COLD inline void account::reclaim(std::size_t bytes, charge_status& s) noexcept {
-    reclaim_and([&] { return charge_locked(bytes, mode::checked); }, s);
 }
 inline charge_status account::charge_locked(std::size_t bytes, mode how) noexcept {
     const locked scope(*this);
@@ -236,7 +230,12 @@ inline void account::cancel(std::size_t bytes) noexcept {
 
 inline account_reservation account::maybe_reserve(std::size_t bytes) noexcept {
     account_reservation made{*this, bytes};
-    made.status_ = with_reclaim([&] { return reserve_more(made); });
+    made.status_ = reserve_more(made);
+    if (!made.status_) {
+        detail::memory_request asked{bytes};
+        asked.why = made.status_;
+        request_again(asked, [&] { return (asked.why = made.status_ = reserve_more(made)).charged(); });
+    }
     if (!made.status_) made.by_ = nullptr, made.bytes_ = 0;
     return made;
 }

@@ -33,8 +33,16 @@ inline account::account(account* parent, const detail::account_arguments& reques
         if (now == opening::wait) yield();
         if (now != opening::ask) continue;
         asked = true;
-        const auto again = [&] { return try_open_below(*parent, requested.reservation, false) == opening::done; };
-        if (reclaim_for(refusal_, reclaimer::any, again)) break;
+        detail::memory_request more{requested.reservation};
+        more.why = refusal_;
+        const auto again = [&] {
+            const bool done = try_open_below(*parent, requested.reservation, false) == opening::done;
+            more.why = refusal_;
+            return done;
+        };
+        detail::no_own_steps none;
+        steps level{*parent, reclaimer::any};
+        if (detail::climb(more, none, level, again)) break;
     }
     if (is_open()) notify_child_change(*parent, true);
 }
@@ -50,8 +58,7 @@ inline account::opening account::try_open_below(account& parent, std::size_t res
         if (found.fitted()) break;
         if (found.outcome == charge_outcome::over_limit && found.at != this) {
             if (request.recall(*found.at)) continue;
-            if (found.only_held_bytes_prevent() && !detail::user_call::is_inside_listener())
-                return opening::wait;
+            if (found.only_held_bytes_prevent() && !detail::user_call::is_inside_listener()) return opening::wait;
             refusal_ = status_of(found, reserved);
             if (!asked) return opening::ask;
             found.at->totals().count_refusal();
@@ -167,7 +174,9 @@ inline account* account::unpin() noexcept {
 }
 
 // For those without the lock, and for calls of listeners about the account; not for a call that this thread is inside.
-inline void account::wait_for_refunds() const noexcept { life_.wait_for_refunds(detail::user_call::is_about(this) ? 1 : 0); }
+inline void account::wait_for_refunds() const noexcept {
+    life_.wait_for_refunds(detail::user_call::is_about(this) ? 1 : 0);
+}
 
 // ---- close -------------------------------------------------------------------------------------------------------
 
@@ -225,7 +234,10 @@ inline bool account::close_when_drained(void (*ended)(account&, void*) noexcept,
 // False: it was closed before. Writes the leak report.
 inline bool account::end(text_writer& leaks) noexcept {
     const detail::lock_guard whole(shape());
-    tree().reclaimers.check_none_at(static_cast<tree_node*>(this));
+    if constexpr (ALLOT_CHECKED != 0)
+        tree().reclaimers.visit_locked([this](const reclaimer& r, const account& home) {
+            if (&home == this) report_misuse({.kind = misuse::living_reclaimer, .heap = r.name()});
+        });
     const locked scope(*this, false);
     if (life_.is_closed()) return false;
     refuse_charges();

@@ -1,5 +1,5 @@
-// The state of an account: open, closing or closed; what delays its end (refunds and calls that run, open counts); which
-// account refuses its charges.
+// The state of an account: open, closing or closed; what delays its end (refunds and calls that run, open counts);
+// which account refuses its charges.
 //
 //     open -> closing (the last refund may end it) -> closed
 //

@@ -8,6 +8,15 @@
 
 namespace allot::inline ALLOT_ABI {
 
+inline charge_status account::try_transfer(account& from, account& to, std::size_t bytes) noexcept {
+    const charge_status s = move(from, to, bytes, mode::checked);
+    if (s.charged()) return s;
+    detail::memory_request asked{bytes};
+    asked.why = s;
+    to.request_again(asked, [&] { return (asked.why = move(from, to, bytes, mode::checked)).charged(); });
+    return asked.why;
+}
+
 inline charge_status account::move(account& from, account& to, std::size_t bytes, mode how) noexcept {
     if (&from.root() != &to.root()) {
         report_misuse({.kind = misuse::other_tree, .heap = to.name()});

@@ -50,7 +50,7 @@ struct account_tree {
     listener_dispatch listeners;
     std::atomic<std::uint32_t> injectors{0}; // that the judge asks before charges; no leaf has credit meanwhile
     std::uint32_t waiting = 0;               // requests that wait until held bytes are confirmed or cancelled
-    account* drained = nullptr; // accounts to end after the unlock
+    account* drained = nullptr;              // accounts to end after the unlock
     account_peak* peak_copy = nullptr;
     sys::mutex shape{lock_rank::tree_shape};
     ALLOT_NO_UNIQUE_ADDRESS detail::reclaimers reclaimers; // the mutex guards their list

@@ -5,15 +5,18 @@
 #pragma once
 
 #include <allot/account/account.hpp>
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/judge.hpp>
+#include <allot/account/ladder.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/account/wait_list.hpp>
 #include <allot/core/retry_error.hpp>
 #include <allot/reclaim/wait_limit.hpp>
 #include <allot/sync/full_fence.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 namespace allot::inline ALLOT_ABI {
@@ -131,14 +134,17 @@ class account::waiting_request {
             verdict_ = judged_->never_fits(in_.tree().judged.kind, why.requested);
         return false;
     }
-    template <class Request> bool make(Request request, const charge_status& why) noexcept {
+    // The request is made now, until end_try(). False: the arbiter ends it.
+    bool begin_try(const charge_status& why) noexcept {
         if (judged_ != nullptr && is_ended(judged_->announce(in_.tree().judged.kind, why.requested))) return false;
         w_.undone = {};
         detail::trying_of_this_thread = &w_;
-        granted_ = request();
+        return true;
+    }
+    void end_try(bool granted) noexcept {
         detail::trying_of_this_thread = nullptr;
+        granted_ = granted;
         if (granted_ && judged_ != nullptr) judged_->granted();
-        return granted_;
     }
     // How the arbiter ended the request; try_again: it did not.
     verdict ended_by() const noexcept { return verdict_; }
@@ -238,27 +244,62 @@ ALLOT_COLD inline void account::announce_unused() noexcept {
     scope.tree.waiters.announce(this, levels{}, detail::undoing::now());
 } // may wake one
 inline std::uint32_t account::count_sleeping() const noexcept { return tree().waiters.sleeping_below(this, levels{}); }
-template <class Request>
-ALLOT_COLD bool account::wait_for(charge_status& why, const wait_limit& wait, Request request,
-                                  bool charges_others) noexcept {
-    const std::uint64_t end = wait.deadline();
-    if (is_ended_at_once(why, true)) return false;
-    bool waits = true;
-    while (waits && waiting_request::is_possible(*this, why)) {
-        waiting_request here{*this, why, wait, end, charges_others};
-        bool granted = here.tries() && here.make(request, why);
-        while (!granted && waits && waiting_request::is_possible(*this, why) && here.is_in_tree_of(why)) {
-            waits = here.can_ever_fit(why) && here.sleep(why);
-            granted = waits && here.make(request, why);
-        }
-        if (granted) return true;
-        if (ended_by(why, here.ended_by())) return false;
-        if (here.is_cancelled()) why.outcome = charge_outcome::cancelled;
+// The wait of a request, as a step of the ladder: it is registered at the first call, then made once more; at each
+// further call it has been made in vain, and sleeps.
+class account::waits {
+  public:
+    waits() = default;
+    waits(const waits&) = delete;
+    waits& operator=(const waits&) = delete;
+    ~waits() {
+        if (counted_ != nullptr) counted_->fetch_sub(1, std::memory_order_relaxed);
     }
-    if (waits && is_ended_at_once(why, false)) return false; // made again, it needs more than the limit
-    if (why.outcome == charge_outcome::over_limit && !is_open()) why = why_closed(why.requested);
-    return false;
-}
+
+    detail::climbed wait(const account& by, detail::memory_request& asked) noexcept {
+        charge_status& why = asked.why;
+        if (asked.wait == nullptr && !(asked.judged && by.is_judged())) return detail::climbed::moved_on;
+        if (!begun_) {
+            begun_ = true;
+            until_ = asked.wait != nullptr ? *asked.wait : wait_limit{forever};
+            end_ = until_.deadline();
+            if (by.is_ended_at_once(why, true)) return detail::climbed::gave_up;
+            if ((counted_ = asked.waiting) != nullptr) counted_->fetch_add(1, std::memory_order_seq_cst);
+        }
+        bool tries = false, goes_on = true;
+        if (here_) here_->end_try(false);
+        while (goes_on) {
+            if (!here_) {
+                if (!waiting_request::is_possible(by, why)) break;
+                here_.emplace(by, why, until_, end_, asked.charges_others);
+                tries = here_->tries();
+            }
+            while (!tries && goes_on && waiting_request::is_possible(by, why) && here_->is_in_tree_of(why))
+                tries = goes_on = here_->can_ever_fit(why) && here_->sleep(why);
+            if (tries && here_->begin_try(why)) return detail::climbed::served;
+            goes_on = goes_on && !tries;
+            tries = false;
+            const verdict ended = here_->ended_by();
+            const bool cancelled = here_->is_cancelled();
+            here_.reset(); // another level refuses, or the wait is over
+            if (ended_by(why, ended)) return detail::climbed::gave_up;
+            if (cancelled) why.outcome = charge_outcome::cancelled;
+        }
+        if (goes_on && by.is_ended_at_once(why, false)) return detail::climbed::gave_up; // it needs more than the limit
+        if (why.outcome == charge_outcome::over_limit && !by.is_open()) why = by.why_closed(why.requested);
+        return detail::climbed::gave_up;
+    }
+    void granted() noexcept {
+        if (here_) here_->end_try(true);
+    }
+
+  private:
+    bool begun_ = false;
+    std::uint64_t end_ = 0;
+    wait_limit until_{forever};
+    std::atomic<std::uint32_t>* counted_ = nullptr;
+    std::optional<waiting_request> here_;
+};
+
 // Whether the arbiter ends the request before its wait. One that can never fit is split.
 inline bool account::is_ended_at_once(charge_status& why, bool first) const noexcept {
     const account& at = why.at != nullptr ? *why.at : *this;
@@ -283,26 +324,9 @@ inline detail::judged_thread* account::judged_thread() const noexcept {
     detail::judge* const by = tree().judged.by;
     return by != nullptr ? by->this_thread() : nullptr;
 }
-// A refused charge waits on a thread that the arbiter knows; else it raises.
-ALLOT_COLD inline charge_status account::charge_judged(std::size_t bytes, charge_status s) {
-    if (is_judged() && wait_for(s, forever, [&] { return (s = try_charge(bytes)).charged(); })) return s;
-    raise_verdict(s);
-    raise_refused(s);
-}
 inline void account::write_tasks(text_writer& out) const noexcept {
     if (const detail::judge* const by = tree().judged.by) by->write_tasks(out);
 }
 inline void account::raise_verdict(const charge_status& why) const { detail::raise_verdict(why, tree().judged.kind); }
-inline charge_status account::charge_for(std::size_t bytes, const wait_limit& wait) noexcept {
-    const auto request = [&](charge_status& s) { return (s = try_charge(bytes)).charged(); };
-    charge_status s;
-    if (!waiting_request::is_due_before(*this)) {
-        if (request(s)) return s;
-    } else {
-        s = status(charge_outcome::over_limit, bytes, used(), limit());
-    }
-    wait_for(s, wait, [&] { return request(s); });
-    return s;
-}
 
 } // namespace allot::inline ALLOT_ABI

@@ -108,7 +108,7 @@ inline void account::remove(detail::injector& i) noexcept {
     arbiter().remove(i);
 }
 inline void account::add(reclaimer& r) noexcept {
-    tree().reclaimers.add(r, static_cast<detail::tree_node*>(this), shape());
+    tree().reclaimers.add(r, *this, shape());
     notify_unused();
 }
 inline void account::add(account_item& item) noexcept {

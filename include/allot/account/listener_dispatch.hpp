@@ -66,7 +66,8 @@ class listener_dispatch {
 
   private:
     // Requires the lock, which it releases during the call.
-    template <class Tell> static void call(tree_lock& lock, account_listener& it, Tell tell, const void* about) noexcept {
+    template <class Tell>
+    static void call(tree_lock& lock, account_listener& it, Tell tell, const void* about) noexcept {
         ++it.running_calls_;
         lock.unlock();
         check_no_lock_is_held("calls a listener");

@@ -2,16 +2,20 @@
 //
 // It is made on the stack where a request leaves the warm path, and is passed by reference. What refuses an attempt
 // writes the reason here; the product that was asked reports it.
-// Invariant: `why` is that of the last attempt that was refused. Cost: 56 bytes of stack, nothing on a warm path.
+// Invariant: `why` is that of the last attempt that was refused. Cost: 88 bytes of stack, nothing on a warm path.
 // Threads: its own.
 #pragma once
 
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 namespace allot::inline ALLOT_ABI {
+struct wait_limit; // reclaim/wait_limit.hpp
+
 namespace detail {
 
 struct memory_request {
@@ -37,6 +41,12 @@ struct memory_request {
 
     const std::size_t bytes; // that the caller of the product asked for
     charge_status why;
+
+    // ---- how far it climbs (ladder.hpp)
+    const wait_limit* wait = nullptr;              // null: it does not wait, unless:
+    bool judged = false;                           // it waits on a thread that the root's arbiter knows
+    bool charges_others = false;                   // it needs further accounts, which its account does not know
+    std::atomic<std::uint32_t>* waiting = nullptr; // of the product: requests that wait for what it has in pages
 };
 
 } // namespace detail

@@ -12,7 +12,6 @@
 // Cost: 16 bytes; wake() is O(waiters), and with bypasses O(waiters^2). Threads: requires the owner's lock, but for empty().
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/sys/parking.hpp>
@@ -24,6 +23,10 @@
 
 namespace allot::inline ALLOT_ABI {
 namespace detail {
+
+struct waiter;
+// The waiting request of this thread, while it is made again; else null.
+inline constinit thread_local waiter* trying_of_this_thread = nullptr;
 
 inline std::size_t sum_or_max(std::size_t a, std::size_t b) noexcept { return b < SIZE_MAX - a ? a + b : SIZE_MAX; }
 

@@ -1,6 +1,7 @@
 // Allocates buffers: from a memory, over foreign memory, and larger ones. Part of buffer.hpp.
 #pragma once
 
+#include <allot/account/memory_request.hpp>
 #include <allot/buffer/buffer.hpp>
 #include <allot/core/raise_refused.hpp>
 #include <allot/core/text.hpp>
@@ -33,12 +34,14 @@ inline buffer buffer::of_foreign(account& by, void* address, std::size_t bytes, 
     }
     return b;
 }
-// After the source refused.
+// After the source refused: where its arena did, the reclaimers of the account's tree may help.
 ALLOT_COLD inline memory_block buffer_memory::reclaim_and_take(account& by, std::size_t bytes,
                                                                charge_status& why) const noexcept {
     memory_block m{};
-    const auto again = [&] { return (m = take(bytes, &why)).address != nullptr; };
-    account::reclaim_for(why, reclaimer::any, again, nullptr, &by);
+    detail::memory_request asked{bytes};
+    asked.why = why;
+    by.request_again(asked, [&] { return (m = take(bytes, &asked.why)).address != nullptr; });
+    why = asked.why;
     return m;
 }
 ALLOT_COLD inline void buffer_memory::undo_take(memory_block m, const charge_status& refused) const noexcept {
@@ -58,9 +61,9 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
         !by.has_credit(bytes < SIZE_MAX / 2 ? 2 * bytes : SIZE_MAX)) { // a block is rarely more than twice the request
         const std::size_t least = bytes <= static_cast<std::size_t>(PTRDIFF_MAX) ? capacity_for(bytes) : bytes;
         if (!by.fits(least)) { // a request calls listeners and reclaimers, which may free memory
-            charge_status s = by.try_hold(least);
-            const auto again = [&] { return (s = by.try_hold(least)).charged(); };
-            if (!s && !account::reclaim_for(s, reclaimer::any, again)) return report_status(s), buffer{};
+            detail::memory_request asked{least};
+            const auto again = [&] { return (asked.why = by.try_hold(least)).charged(); };
+            if (!again() && !by.request_again(asked, again)) return report_status(asked.why), buffer{};
             by.cancel(least);
         }
     }
@@ -79,18 +82,24 @@ inline buffer buffer_memory::try_allocate(account& by, std::size_t bytes, charge
 }
 inline buffer buffer_memory::allocate_for(account& by, std::size_t bytes, const wait_limit& wait,
                                           charge_status* why) const noexcept {
-    charge_status s;
-    buffer b = try_allocate(by, bytes, &s);
-    if (!s) by.wait_for(s, wait, [&] { return bool(b = try_allocate(by, bytes, &s)); }, true);
-    if (why != nullptr) *why = s;
+    detail::memory_request asked{bytes};
+    asked.wait = &wait;
+    asked.charges_others = true;
+    buffer b;
+    const auto again = [&] { return bool(b = try_allocate(by, bytes, &asked.why)); };
+    if (!again() && !asked.why) by.wait_for(asked, again);
+    if (why != nullptr) *why = asked.why;
     return b;
 }
 inline buffer buffer_memory::allocate(account& by, std::size_t bytes) const {
-    charge_status s;
-    buffer b = try_allocate(by, bytes, &s);
-    if (ALLOT_LIKELY(b || bytes == 0)) return b;
-    const auto again = [&] { return bool(b = try_allocate(by, bytes, &s)); };
-    if (by.is_judged() && by.wait_for(s, forever, again, true)) return b;
+    detail::memory_request asked{bytes};
+    asked.judged = true;
+    asked.charges_others = true;
+    buffer b;
+    const auto again = [&] { return bool(b = try_allocate(by, bytes, &asked.why)); };
+    if (ALLOT_LIKELY(again() || bytes == 0)) return b;
+    if (by.wait_for(asked, again)) return b;
+    const charge_status& s = asked.why;
     by.raise_verdict(s);
     char line[out_of_memory::line_bytes];
     const auto write_refusal = [&](text_writer& out) {

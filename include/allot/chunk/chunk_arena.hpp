@@ -14,8 +14,8 @@
 // Source: Netty's pooled arenas as Drill uses them, 2013 to 2020.
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/forward.hpp>
+#include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/account/tenant.hpp>
 #include <allot/chunk/chunk_core.hpp>
@@ -30,6 +30,7 @@
 #include <allot/core/type_name.hpp>
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
+#include <allot/page/page_steps.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -123,8 +124,8 @@ template <class Set> class chunk_arena {
         requires(policies::in_tree)
     {
         detail::memory_request asked{bytes};
-        const block b =
-            detail::find_or_wait(ledger_, asked, wait, [&] { return try_again(asked, align); }, core_.heap().waiting());
+        asked.wait = &wait;
+        const block b = request(asked, align);
         asked.report(why, b.address != nullptr);
         return b;
     }
@@ -327,32 +328,38 @@ template <class Set> class chunk_arena {
     }
     ALLOT_NOINLINE block try_allocate_slow(std::size_t bytes, std::size_t align, charge_status* why) noexcept {
         detail::memory_request asked{bytes};
-        const block b = find_or_reclaim(asked, align);
+        const block b = request(asked, align);
         asked.report(why, b.address != nullptr);
         return b;
     }
     ALLOT_NOINLINE block allocate_slow(std::size_t bytes, std::size_t align) {
         detail::memory_request asked{bytes};
-        block b = find_or_reclaim(asked, align);
-        if constexpr (policies::waits)
-            if (!b)
-                b = detail::find_or_be_judged(
-                    account(), asked, [&] { return try_again(asked, align); }, core_.heap().waiting());
-        if (b.address != nullptr || !policies::raises) return b;
-        detail::raise_no_block(*this, set_name(), asked, align);
+        asked.judged = policies::waits;
+        const block b = request(asked, align);
+        if (ALLOT_LIKELY(b.address != nullptr)) return b;
+        if constexpr (policies::waits) account().raise_verdict(asked.why);
+        if constexpr (policies::raises) detail::raise_no_block(*this, set_name(), asked, align);
+        else return b;
     }
-    block try_again(detail::memory_request& asked, std::size_t align) noexcept {
-        const block b = pop(asked.bytes, align);
-        return b.address != nullptr ? b : find_or_reclaim(asked, align);
-    }
-    block find_or_reclaim(detail::memory_request& asked, std::size_t align) noexcept {
+    // Whether a block is found, made again after a refusal, step by step.
+    block request(detail::memory_request& asked, std::size_t align) noexcept {
         if (ALLOT_UNLIKELY(!is_power_of_two(align) || align > max_align))
             return refuse_misuse(asked, misuse::bad_alignment);
         if (ALLOT_UNLIKELY(asked.bytes > static_cast<std::size_t>(PTRDIFF_MAX)))
             return refuse_misuse(asked, misuse::size_too_large);
-        const auto find = [&] { return find_block(asked, align); };
-        const block b = detail::find_or_reclaim<policies::asks>(ledger_, asked, find, find);
+        block b = find_block(asked, align);
+        if (ALLOT_UNLIKELY(!b)) b = climb(asked, align);
         return b ? b : refused();
+    }
+    ALLOT_NOINLINE block climb(detail::memory_request& asked, std::size_t align) noexcept {
+        asked.waiting = &core_.heap().waiting();
+        detail::page_steps own{arena(), core_.heap().in_transit(),
+                               [this](unsigned way) noexcept { return core_.heap().return_idle(way); }};
+        auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
+        return detail::climb(asked, own, level, [&] {
+            const block b = pop(asked.bytes, align); // a step may have filled a cache
+            return b ? b : find_block(asked, align);
+        });
     }
     block find_block(detail::memory_request& asked, std::size_t align) noexcept {
         const std::size_t bytes = asked.bytes != 0 ? asked.bytes : 1;

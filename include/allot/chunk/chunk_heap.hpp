@@ -81,15 +81,10 @@ template <class Policies> class chunk_heap {
         if (ALLOT_UNLIKELY(excess_.load(std::memory_order_relaxed))) return_excess();
         const std::size_t least = align_up(classes::bytes_of(c), arena().page_bytes());
         std::uint32_t got = cut(c, align, out, wanted);
-        if (got != 0) return got;
-        pages_in_transit::request short_of_pages{in_transit_};
-        do {
-            for (std::size_t chunk = growth(least); got == 0; chunk = max(chunk / 2, least)) {
-                got = add(chunk, c, align, out, wanted, asked);
-                if (got == 0) got = cut(c, align, out, wanted); // a flush for pages may have freed blocks here
-                if (chunk == least) break;
-            }
-        } while (got == 0 && short_of_pages.retry());
+        for (std::size_t chunk = growth(least); got == 0; chunk = max(chunk / 2, least)) {
+            got = add(chunk, c, align, out, wanted, asked);
+            if (chunk == least) break;
+        }
         return got;
     }
     // Frees blocks that are out of all caches.
@@ -119,7 +114,7 @@ template <class Policies> class chunk_heap {
     // ---- blocks of pages ----------------------------------------------------------------------------------
     // See page_blocks.hpp.
     std::byte* take_pages(std::size_t pages, std::size_t align, memory_request& asked) noexcept {
-        return blocks_.take(pages, align, asked, [this] { return reclaim(); });
+        return blocks_.take(pages, align, asked);
     }
     std::size_t pages_of(const std::byte* p) const noexcept { return blocks_.pages_of(p); }
     void give_pages(std::byte* p) noexcept {
@@ -137,6 +132,14 @@ template <class Policies> class chunk_heap {
         excess_.store(false, std::memory_order_relaxed);
         return pages + return_pages(true, arena().page_bytes());
     }
+    // The k-th way to return memory that no block uses; false: there is no such way.
+    bool return_idle(unsigned way) noexcept {
+        if (way != 0) return false;
+        const std::size_t pages = reclaim();
+        pages_.record(watch_event::reclaimed, pages << arena().page_shift());
+        return true;
+    }
+    pages_in_transit& in_transit() noexcept { return in_transit_; }
     // Gives free pages back while more than kept_free_bytes() are free; in whole chunks, so that the arena keeps runs
     // for the next chunk.
     void return_excess() noexcept {
@@ -208,9 +211,6 @@ template <class Policies> class chunk_heap {
   private:
     std::size_t page_of(const std::byte* p) const noexcept { return distance(p) >> arena().page_shift(); }
     std::byte* address_of(std::size_t page) const noexcept { return arena().begin() + (page << arena().page_shift()); }
-    template <class Move> std::byte* take_run(std::size_t pages, memory_request& asked, Move& move) noexcept {
-        return pages_.take(pages, asked, move, [this] { return reclaim(); });
-    }
     static constexpr std::size_t largest_of(std::size_t bytes) noexcept {
         const unsigned c = classes::class_of(bytes);
         return classes::bytes_of(classes::bytes_of(c) <= bytes ? c : c - 1);
@@ -265,7 +265,7 @@ template <class Policies> class chunk_heap {
                       memory_request& asked) noexcept {
         const std::size_t pages = chunk >> arena().page_shift();
         pages_in_transit::move taken{in_transit_};
-        std::byte* const p = take_run(pages, asked, taken);
+        std::byte* const p = pages_.take(pages, asked, taken);
         if (p == nullptr) return 0;
         map_.set_words(page_of(p), pages, 1);
         bool added = false;

@@ -31,17 +31,13 @@ template <class Pages> class page_blocks {
     page_blocks(Pages& pages, block_table& map, pages_in_transit& in_transit, std::size_t kept_pages) noexcept
         : pages_(pages), map_(map), in_transit_(in_transit), kept_(kept_pages) {}
 
-    // A live block at a multiple of `align`; null: no memory. `reclaim`: see charged_pages::take().
-    template <class Reclaim>
-    std::byte* take(std::size_t pages, std::size_t align, memory_request& asked, Reclaim reclaim) noexcept {
+    // One attempt at a live block at a multiple of `align`; null: no memory.
+    std::byte* take(std::size_t pages, std::size_t align, memory_request& asked) noexcept {
         const std::size_t more = align > arena().page_bytes() ? (align >> shift()) - 1 : 0;
         if (pages >= block_table::inside - 1 - more) return refuse(pages, asked);
         if (std::size_t first = 0; more == 0 && kept_.take(pages, first)) return start(first);
-        pages_in_transit::request short_of_pages{in_transit_};
         pages_in_transit::move taken{in_transit_};
-        std::byte* p = nullptr;
-        do p = pages_.take(pages + more, asked, taken, reclaim);
-        while (p == nullptr && short_of_pages.retry());
+        std::byte* p = pages_.take(pages + more, asked, taken);
         if (p == nullptr) return nullptr;
         taken.end(); // the pages count as a live block from here on
         if (more != 0) p = keep_aligned(p, pages, more, align);

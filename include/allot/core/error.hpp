@@ -83,26 +83,26 @@ enum class misuse {
     other_tree,            // an account of another tree
     out_of_bounds,         // bytes beyond a buffer's ends, values beyond a vector's, or more rows than an array has
     reservation_closed,    // a reservation that is used up or closed
-    not_a_row,         // an address in a page where no row starts: freed before, never allocated, or inside a huge row
-    use_after_release, // a row was used after its last release
-    living_handle,     // an object ends before a handle or client of it
-    too_many_views,    // more buffers of an account, or views of one, than can be counted
-    other_request,     // a block is released with bytes or an alignment that it was not requested with
-    living_reclaimer,  // a reclaimer ends, or its account does, before it is removed
-    living_array,        // a row_array ends, or its row_compactor does, before it is removed
-    living_task_thread,  // a task ends while a thread works for it
-    task_thread_order,   // a task_thread ends before one that began after it on its thread
-    scope_order,         // a retry_scope ends before one that began after it on its thread
-    ended_elsewhere,     // a task_thread or retry_scope ends on another thread than it began on
-    living_scope,        // a task_thread ends before a retry_scope, scoped_wait or no_rollback that began under it
-    living_task,         // an arbiter ends before a task or resource of it
-    living_root,         // an arbiter ends before a root account that has it
-    other_arbiter,       // a thread is to work for a task of another arbiter than its task_thread's
-    pinned_halves,       // halves() of a spillable buffer that is pinned
-    moved_from,          // pin() of a spillable buffer that was moved from
-    living_pin,          // a spillable buffer ends while it is pinned
-    not_near,            // a spillable buffer is made of a buffer that is not charged to the near account
-    other_views,         // a spillable buffer is made of a buffer whose block has other views
+    not_a_row,          // an address in a page where no row starts: freed before, never allocated, or inside a huge row
+    use_after_release,  // a row was used after its last release
+    living_handle,      // an object ends before a handle or client of it
+    too_many_views,     // more buffers of an account, or views of one, than can be counted
+    other_request,      // a block is released with bytes or an alignment that it was not requested with
+    living_reclaimer,   // a reclaimer ends, or its account does, before it is removed
+    living_array,       // a row_array ends, or its row_compactor does, before it is removed
+    living_task_thread, // a task ends while a thread works for it
+    task_thread_order,  // a task_thread ends before one that began after it on its thread
+    scope_order,        // a retry_scope ends before one that began after it on its thread
+    ended_elsewhere,    // a task_thread or retry_scope ends on another thread than it began on
+    living_scope,       // a task_thread ends before a retry_scope, scoped_wait or no_rollback that began under it
+    living_task,        // an arbiter ends before a task or resource of it
+    living_root,        // an arbiter ends before a root account that has it
+    other_arbiter,      // a thread is to work for a task of another arbiter than its task_thread's
+    pinned_halves,      // halves() of a spillable buffer that is pinned
+    moved_from,         // pin() of a spillable buffer that was moved from
+    living_pin,         // a spillable buffer ends while it is pinned
+    not_near,           // a spillable buffer is made of a buffer that is not charged to the near account
+    other_views,        // a spillable buffer is made of a buffer whose block has other views
     // reported in every build, to the damage sink; no misuse
     too_many_links, // a row reached the maximum of links: it is never freed
     // damage, found by a guard or a row's checksum; reported in every build

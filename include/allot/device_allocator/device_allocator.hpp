@@ -26,8 +26,8 @@
 // (1968).
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/forward.hpp>
+#include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -106,11 +106,9 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     void* allocate(std::size_t bytes, stream_type stream) { return allocate(bytes, unit, stream); }
     void* allocate(std::size_t bytes, std::size_t align, stream_type stream) {
         detail::memory_request asked{bytes};
-        const auto again = [&] { return request(asked, align, stream); };
-        if (void* const p = again(); ALLOT_LIKELY(p != nullptr || bytes == 0)) return p;
-        if constexpr (policies::waits)
-            if (caller who; identify(stream, who) && who.allowed == permitted::all) // else the stream is being captured
-                if (void* const p = detail::find_or_be_judged(account(), asked, again)) return p;
+        asked.judged = policies::waits;
+        if (void* const p = request(asked, align, stream); ALLOT_LIKELY(p != nullptr || bytes == 0)) return p;
+        if constexpr (policies::waits) account().raise_verdict(asked.why);
         if constexpr (policies::raises) detail::raise_out_of_device_memory(*this, asked, align);
         else return nullptr;
     }
@@ -135,7 +133,8 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
     {
         if (bytes == 0) return try_allocate(0, align, stream, why);
         detail::memory_request asked{bytes};
-        void* const p = detail::find_or_wait(ledger_, asked, wait, [&] { return request(asked, align, stream); });
+        asked.wait = &wait;
+        void* const p = request(asked, align, stream);
         asked.report(why, p != nullptr);
         return p;
     }
@@ -355,10 +354,12 @@ template <class Set> class device_allocator : detail::segment_growth<Set> {
             const guard hold{state_lock_};
             r = growth::take(who, asked.bytes, align);
         }
-        if (ALLOT_UNLIKELY(!r)) {
-            const auto find = [&] { return growth::take_slow(who, asked, align); };
-            r = detail::find_or_reclaim<policies::asks>(ledger_, asked, find, [&] { // the stream may have changed
-                return identify(stream, who) ? find() : run{};
+        if (ALLOT_UNLIKELY(!r) && !(r = growth::take_slow(who, asked, align))) {
+            if (who.allowed != permitted::all) asked.judged = false; // the stream is being captured
+            detail::no_own_steps none;
+            auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
+            r = detail::climb(asked, none, level, [&] { // the stream's state may have changed
+                return identify(stream, who) ? growth::take_slow(who, asked, align) : run{};
             });
             if (!r) return refused();
         }

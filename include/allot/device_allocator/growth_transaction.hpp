@@ -44,16 +44,12 @@ template <class Ledger, class Api> class growth_transaction {
     // Bytes that may be mapped now.
     std::size_t charged() const noexcept { return pending_ + unmapped_charge_; }
     // Charges, so that `bytes` in all may be mapped. False: refused; charged() may be less than before. With listeners,
-    // other transactions may have run meanwhile. `asks`: other objects below the account that refuses are asked for
-    // memory that they do not use.
-    bool charge(std::size_t bytes, memory_request& asked, bool asks) noexcept {
+    // other transactions may have run meanwhile.
+    bool charge(std::size_t bytes, memory_request& asked) noexcept {
         if constexpr (calls_listeners) unlock();
         settle_pending(); // first: a thread must not charge while it has an unconfirmed charge
         const std::size_t more = bytes - unmapped_charge_;
-        bool succeeded = ledger_.try_charge(more, asked);
-        if constexpr (calls_listeners)
-            succeeded =
-                succeeded || (asks && ledger_.serve_idle(asked, [&] { return ledger_.try_charge(more, asked); }));
+        const bool succeeded = ledger_.try_charge(more, asked);
         if (succeeded) pending_ = more;
         if constexpr (calls_listeners) lock();
         return succeeded;

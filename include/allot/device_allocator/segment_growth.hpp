@@ -10,7 +10,6 @@
 // Source: as device_allocator.hpp.
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -114,7 +113,7 @@ template <class Set> class segment_growth : protected device_allocator_state<Set
             if (!over && want > most - held) want = (most - held) / step * step;
             if (over || want < need || want >= refused || !can_place(want, align)) want = need;
             if (want > transaction.charged()) {
-                if (!transaction.charge(want, asked, want == need)) refused = want;
+                if (!transaction.charge(want, asked)) refused = want;
                 continue;
             }
             const auto made = segments_.grow(want);

@@ -1,8 +1,7 @@
 // The page provider of a row manager: pages of its arena, charged to its ledger.
 //
-// A request first collects the empty pages of noted heaps, then charges and takes. If that fails it reclaims all heaps
-// and retries; a thorough one then empties the caches of threads and retries; if the arena still refuses, it asks the
-// arena's other clients once and retries.
+// A request first collects the empty pages of noted heaps, then charges and takes. What follows a refusal is the
+// ladder's (account/ladder.hpp).
 // Cost: O(1) per page, independent of the number of heaps unless memory is short. Threads: any.
 // Source: HPCC roxiemem's checkLimit, 2010.
 #pragma once
@@ -21,14 +20,15 @@ template <class Ledger> class ledger_pages final : public page_provider {
         : page_provider(arena, charged_pages<Ledger>::watched, charged_pages<Ledger>::notifies), pages_(arena, ledger) {
     }
 
-    std::byte* take(std::size_t pages, detail::memory_request& asked, detail::pages_in_transit::move& taken,
-                    bool thorough) noexcept override {
-        return reclaiming(thorough, [&](auto... reclaim) { return pages_.take(pages, asked, taken, reclaim...); });
+    std::byte* take(std::size_t pages, detail::memory_request& asked,
+                    detail::pages_in_transit::move& taken) noexcept override {
+        heaps().collect();
+        return pages_.take(pages, asked, taken);
     }
     grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                           detail::pages_in_transit::move& taken, bool thorough) noexcept override {
-        return reclaiming(thorough,
-                          [&](auto... reclaim) { return pages_.grow_or_take(run, pages, asked, taken, reclaim...); });
+                           detail::pages_in_transit::move& taken) noexcept override {
+        heaps().collect();
+        return pages_.grow_or_take(run, pages, asked, taken);
     }
     void refund(std::size_t pages) noexcept override { pages_.refund(pages); }
     void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept override {
@@ -36,12 +36,6 @@ template <class Ledger> class ledger_pages final : public page_provider {
     }
 
   private:
-    template <class Request> auto reclaiming(bool thorough, Request request) noexcept {
-        heaps().collect();
-        const auto reclaim = [this] { return heaps().reclaim(true); };
-        if (!thorough || !heaps().has_thread_caches()) return request(reclaim);
-        return request(reclaim, [this] { return heaps().reclaim_all(); });
-    }
     void note_settled() noexcept override { pages_.settled(); }
     void note_event(watch_event kind, std::size_t bytes, const char* name) noexcept override {
         pages_.record(kind, bytes, name);

@@ -27,13 +27,13 @@ class page_provider {
     heap_group& heaps() noexcept { return heaps_; }
     const heap_group& heaps() const noexcept { return heaps_; }
 
-    // A run of pages; null if the limit or the arena still refuses after empty pages were reclaimed; `thorough`: those
-    // that slots in caches of threads keep, too. On success `taken` is in progress: end it once the pages are in use.
-    virtual std::byte* take(std::size_t pages, detail::memory_request& asked, detail::pages_in_transit::move& taken,
-                            bool thorough) noexcept = 0;
+    // One attempt at a run of pages; null if the limit or the arena refuses. On success `taken` is in progress: end it
+    // once the pages are in use.
+    virtual std::byte* take(std::size_t pages, detail::memory_request& asked,
+                            detail::pages_in_transit::move& taken) noexcept = 0;
     // A longer run for one that was taken: the run itself, extended, or another one. Else as take().
     virtual grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                                   detail::pages_in_transit::move& taken, bool thorough) noexcept = 0;
+                                   detail::pages_in_transit::move& taken) noexcept = 0;
     void give(std::byte* first, std::size_t pages) noexcept {
         arena_.give(first, pages);
         refund(pages);
@@ -47,6 +47,13 @@ class page_provider {
     virtual void refund(std::size_t pages) noexcept = 0;
     virtual void refund(std::size_t pages, detail::pages_in_transit::move& given) noexcept = 0;
     detail::pages_in_transit& in_transit() noexcept { return in_transit_; }
+    // The k-th way to return memory of the heaps that no row uses; false: there is no such way.
+    bool return_idle(unsigned way) noexcept {
+        if (way > 1 || (way == 1 && !heaps_.has_thread_caches())) return false;
+        const std::size_t pages = way == 0 ? heaps_.reclaim(true) : heaps_.reclaim_all();
+        record(watch_event::reclaimed, pages << arena_.page_shift());
+        return true;
+    }
     // Empties the caches of all threads and returns all empty pages, those too that other threads are just returning.
     // Returns the number of pages that this thread returned.
     std::size_t reclaim_all() noexcept {

@@ -211,18 +211,12 @@ class slot_supply : public heap_base,
             const detail::lock_guard hold(lock_);
             if (claim_listed(place)) return true;
         } while (place.free_more());
-        if (claim_with_page(place, asked, false)) return true;
-        detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
-        bool got = false;
-        do got = claim_with_page(place, asked, true);
-        while (!got && short_of_pages.retry());
-        return got;
+        return claim_with_page(place, asked);
     }
-    // Adds a page if there is one; without one takes any free slots. `thorough`: see page_provider::take.
-    template <class Place>
-    ALLOT_NOINLINE bool claim_with_page(Place& place, detail::memory_request& asked, bool thorough) noexcept {
+    // Adds a page if there is one; without one takes any free slots.
+    template <class Place> ALLOT_NOINLINE bool claim_with_page(Place& place, detail::memory_request& asked) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
-        std::byte* const memory = take_page(asked, taken, thorough);
+        std::byte* const memory = take_page(asked, taken);
         bool used = false, got = false;
         {
             const detail::lock_guard hold(lock_);
@@ -281,9 +275,9 @@ class slot_supply : public heap_base,
     }
 
     // A page for format() or give_page(): its address, or that of its new out-of-band header; null if out of memory.
-    ALLOT_ALWAYS_INLINE std::byte* take_page(detail::memory_request& asked, detail::pages_in_transit::move& taken,
-                                             bool thorough) noexcept {
-        std::byte* const memory = provider_.take(1, asked, taken, thorough);
+    ALLOT_ALWAYS_INLINE std::byte* take_page(detail::memory_request& asked,
+                                             detail::pages_in_transit::move& taken) noexcept {
+        std::byte* const memory = provider_.take(1, asked, taken);
         if constexpr (!Location::out_of_band) {
             return memory;
         } else {

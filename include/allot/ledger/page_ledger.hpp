@@ -7,6 +7,7 @@
 // Source: Drill's accountant, 2014, which charges first and checks then: the mistake that this avoids.
 #pragma once
 
+#include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/category/ledger.hpp>
@@ -39,11 +40,7 @@ class page_ledger {
             !used_.compare_exchange_weak(used, used + bytes, std::memory_order_acquire, std::memory_order_relaxed));
         return true;
     }
-    // Whether a charge would fit now.
-    bool fits(std::size_t bytes) const noexcept {
-        const std::size_t now = used(), most = limit();
-        return now <= most && bytes <= most - now;
-    }
+    static detail::no_level steps(std::uint32_t) noexcept { return {}; }
     // Charged bytes are in use now: they count in the peak.
     void confirm(std::size_t bytes) noexcept {
         const std::size_t now = confirmed_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
@@ -86,7 +83,7 @@ class no_ledger {
     explicit no_ledger(std::size_t = SIZE_MAX) noexcept {}
     template <class... Values> no_ledger(std::size_t, const char*, const Values&...) noexcept {}
     bool try_charge(std::size_t, detail::memory_request&) noexcept { return true; }
-    bool fits(std::size_t) const noexcept { return true; }
+    static detail::no_level steps(std::uint32_t) noexcept { return {}; }
     void confirm(std::size_t) noexcept {}
     void cancel(std::size_t) noexcept {}
     void refund(std::size_t) noexcept {}

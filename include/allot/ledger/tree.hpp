@@ -88,7 +88,6 @@ class tree_ledger {
         if (ALLOT_UNLIKELY(!s)) asked.refuse(s);
         return s.charged();
     }
-    bool fits(std::size_t bytes) const noexcept { return account_.fits(bytes); }
     void confirm(std::size_t bytes) noexcept { account_.confirm(bytes); }
     void cancel(std::size_t bytes) noexcept { account_.cancel(bytes); }
     void refund(std::size_t bytes) noexcept { account_.refund(bytes); }
@@ -102,19 +101,9 @@ class tree_ledger {
     void set_limit(std::size_t bytes) noexcept { account_.set_limit(bytes); }
 
     allot::account& account() const noexcept { return account_; }
-    // Makes a request again that has just been refused, while the reclaimers at and below the account that refused, or
-    // of the whole tree if the arena did, free memory; serve_idle() only calls other objects, which return memory that
-    // they do not use. Returns whether it was granted.
-    template <class Request> bool serve(const detail::memory_request& asked, Request request) const noexcept {
-        return allot::account::reclaim_for(asked.why, reclaimer::any, request, &idle_, &account_);
-    }
-    template <class Request> bool serve_idle(const detail::memory_request& asked, Request request) const noexcept {
-        return allot::account::reclaim_for(asked.why, reclaimer::idle, request, &idle_);
-    }
-    // Makes a request again that has just been refused, whenever memory may be free. Returns whether it was granted.
-    template <class Request>
-    bool wait_for(detail::memory_request& asked, const wait_limit& wait, Request request) const noexcept {
-        return account_.wait_for(asked.why, wait, request);
+    // What the account adds to the ladder of the object's requests. `most_cost`: of the reclaimers that are called.
+    allot::account::steps steps(std::uint32_t most_cost) const noexcept {
+        return allot::account::steps{account_, most_cost, &idle_};
     }
     // Pages or slots of the object have become unused: requests that wait may ask for them.
     void notify_unused() const noexcept { account_.notify_unused(); }

@@ -16,7 +16,6 @@
 // Source: Spark-RAPIDS' SparkResourceAdaptor, 2022.
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/units.hpp>

@@ -16,10 +16,10 @@
 
 #include <allot/account/account.hpp>
 #include <allot/account/account_listener.hpp>
+#include <allot/account/judge.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/oom/task.hpp>
-#include <allot/account/judge.hpp>
 #include <allot/sync/lock_guard.hpp>
 
 #include <cstddef>

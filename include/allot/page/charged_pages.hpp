@@ -34,21 +34,28 @@ template <class Ledger> class charged_pages {
 
     arena_base& arena() const noexcept { return arena_; }
 
-    // A run of pages; null, with nothing changed, if the limit or the arena refuses. After each refusal it calls the
-    // next `reclaim`, which returns empty pages of the caller to the arena and returns their number. Then it asks what
-    // others do not use: of the objects below the account that refuses, and, if the limit allows the run but the arena
-    // refuses, of the arena's tenants. `move` is in progress on success, else ended.
-    template <class Move, class... Reclaim>
-    std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move, Reclaim... reclaim) noexcept {
-        return reclaiming(pages, asked, [&] { return try_take(pages, asked, move); }, reclaim...);
+    // One attempt at a run of pages; null, with nothing changed, if the limit or the arena refuses. `move` is in
+    // progress on success, else ended.
+    template <class Move> std::byte* take(std::size_t pages, detail::memory_request& asked, Move&& move) noexcept {
+        arena_.trim_others();
+        return try_take(pages, asked, move);
     }
-    // Extends a run to `pages` pages, or takes another one of that size, with the same retries. A run that is extended
-    // by the pages in front of it starts at another address.
-    template <class Move, class... Reclaim>
-    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked, Move&& move,
-                           Reclaim... reclaim) noexcept {
-        return reclaiming(
-            pages - run.pages, asked, [&] { return try_grow_or_take(run, pages, asked, move); }, reclaim...);
+    // One attempt to extend a run to `pages` pages, or to take another one of that size. A run that is extended by the
+    // pages in front of it starts at another address.
+    template <class Move>
+    grown_run grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
+                           Move&& move) noexcept {
+        arena_.trim_others();
+        const std::size_t now = run.pages;
+        if (grow(run.first, now, pages, asked, move)) return {run.first, false};
+        if (!run.may_move || asked.why.outcome != charge_outcome::no_address_space) return {};
+        if (std::byte* const p = try_take(pages, asked, move, true)) return {p, true};
+        if (!run.may_slide) return {};
+        const charge_status why = asked.why; // of the larger request, which reclaimers may help
+        if (std::byte* const p = charged(bytes_of(pages - now), asked, move,
+                                         [&] { return arena_.slide_down(run.first, now, pages, asked); }))
+            return {p, false};
+        return asked.refuse(why), grown_run{};
     }
     // Extends a run of `now` pages to `pages` pages in place. False: nothing has changed.
     template <class Move>
@@ -115,39 +122,6 @@ template <class Ledger> class charged_pages {
         return {};
     }
 
-    // What attempt() returns, made again after each reclaim as take() says. `pages`: the least that it charges.
-    template <class Attempt, class... Reclaim>
-    auto reclaiming(std::size_t pages, [[maybe_unused]] const detail::memory_request& asked, Attempt attempt,
-                    Reclaim... reclaim) noexcept -> decltype(attempt()) {
-        arena_.trim_others();
-        auto got = attempt();
-        const auto after = [&](auto& step) {
-            record(watch_event::reclaimed, bytes_of(step()));
-            got = attempt();
-        };
-        ((got ? void() : after(reclaim)), ...);
-        if (got) return got;
-        const auto again = [&] { return static_cast<bool>(got = attempt()); };
-        if constexpr (requires { ledger_.serve_idle(asked, again); })
-            if (ledger_.serve_idle(asked, again)) return got;
-        if (!ledger_.fits(bytes_of(pages))) return {};
-        arena_.ask_tenants(); // retry whatever it returned: another thread may have returned pages meanwhile
-        return attempt();
-    }
-    template <class Move>
-    grown_run try_grow_or_take(const run_to_grow& run, std::size_t pages, detail::memory_request& asked,
-                               Move& move) noexcept {
-        const std::size_t now = run.pages;
-        if (grow(run.first, now, pages, asked, move)) return {run.first, false};
-        if (!run.may_move || asked.why.outcome != charge_outcome::no_address_space) return {};
-        if (std::byte* const p = try_take(pages, asked, move, true)) return {p, true};
-        if (!run.may_slide) return {};
-        const charge_status why = asked.why; // of the larger request, which reclaimers may help
-        if (std::byte* const p = charged(bytes_of(pages - now), asked, move,
-                                         [&] { return arena_.slide_down(run.first, now, pages, asked); }))
-            return {p, false};
-        return asked.refuse(why), grown_run{};
-    }
     template <class Move>
     std::byte* try_take(std::size_t pages, detail::memory_request& asked, Move& move, bool to_grow = false) noexcept {
         return charged(bytes_of(pages), asked, move, [&] {

@@ -78,6 +78,8 @@ class pages_in_transit {
             const lock_guard hold(all_.lock_);
             return std::exchange(others_moved_, false) || again;
         }
+        // Counts retries from 0 again.
+        void retry_again() noexcept { retries_ = 0; }
         // Waits for the moves that other threads are in now. True: there was one.
         bool wait() noexcept {
             bool waited = false;

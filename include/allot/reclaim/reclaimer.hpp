@@ -17,6 +17,7 @@
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
 #include <allot/reclaim/shortage.hpp>
+#include <allot/sync/called_list.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -24,8 +25,8 @@
 
 namespace allot::inline ALLOT_ABI {
 
+class account;
 namespace detail {
-class cost_groups;
 class reclaimers;
 } // namespace detail
 
@@ -68,7 +69,6 @@ class reclaimer {
     }
 
   private:
-    friend class detail::cost_groups;
     friend class detail::reclaimers;
 
     // For unused memory: requests began to wait for it, or no longer do.
@@ -76,15 +76,10 @@ class reclaimer {
 
     const char* name_;
     const std::uint32_t cost_;
-    std::uint32_t pass_ = 0;     // the last one that came by
-    const void* home_ = nullptr; // the account that it was added to; null: none
-    reclaimer* next_ = nullptr;  // in its group, a ring
-    reclaimer* prev_ = nullptr;
-    reclaimer* next_group_ = nullptr; // of the first one of a group
+    const account* home_ = nullptr; // that it was added to; null: none
+    called_hook<reclaimer> place_;
     std::atomic<std::size_t> freed_{0}, calls_{0};
     std::atomic<std::uint64_t> nanoseconds_{0};
-    std::uint32_t running_ = 0; // calls
-    bool leaving_ = false;      // no call begins any more
 };
 
 } // namespace allot::inline ALLOT_ABI

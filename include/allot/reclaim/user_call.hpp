@@ -1,7 +1,7 @@
 // Calls of a user's code that a thread is inside of: of a reclaimer, or of an account's listener.
 //
-// A request that is made in a call waits for nobody: other threads may wait for the thread of the call. Invariant: calls
-// end in reverse order. Cost: 8 bytes per thread; 32 on the stack per call. Threads: the thread itself.
+// A request that is made in a call waits for nobody: other threads may wait for the thread of the call. Invariant:
+// calls end in reverse order. Cost: 8 bytes per thread; 32 on the stack per call. Threads: the thread itself.
 #pragma once
 
 #include <allot/config.hpp>
@@ -25,6 +25,7 @@ class user_call {
     user_call& operator=(const user_call&) = delete;
     ~user_call() { calls_of_this_thread = outer_; }
 
+    static bool is_inside_any() noexcept { return calls_of_this_thread != nullptr; }
     static bool is_inside(const void* of) noexcept {
         return any([&](const user_call& c) { return c.of_ == of; });
     }

@@ -5,7 +5,6 @@
 // Threads: one. Source: thread caches, Bonwick and Adams 2001; tcmalloc 2005.
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/row/living_handles.hpp>
@@ -60,7 +59,9 @@ template <class Set> class local_rows {
     {
         thread_check_.check_thread(core_.context(), "", &type);
         detail::memory_request asked{bytes};
-        void* const row = core_.find_or_wait(asked, wait, [&] { return try_again(asked, type); });
+        asked.wait = &wait;
+        const auto find = [&] { return find_again(asked, type); };
+        void* const row = core_.request(asked, find, find, [&] { bins_.flush(); });
         asked.report(why, row != nullptr);
         return row;
     }
@@ -93,27 +94,23 @@ template <class Set> class local_rows {
     void close() noexcept { bins_.close(); }
 
   private:
-    void* try_again(detail::memory_request& asked, const row_type& type) noexcept {
+    void* find_again(detail::memory_request& asked, const row_type& type) noexcept {
         void* const row = bins_.pop(core_, asked.bytes, type);
-        return row != nullptr ? row : find_or_reclaim(asked, type);
-    }
-    ALLOT_ALWAYS_INLINE void* find_or_reclaim(detail::memory_request& asked, const row_type& type) noexcept {
-        const auto find = [&] { return bins_.try_allocate_slow(asked, type); };
-        return core_.find_or_reclaim(asked, find, [&] {
-            void* const row = bins_.pop(core_, asked.bytes, type);
-            return row != nullptr ? row : find();
-        });
+        return row != nullptr ? row : bins_.try_allocate_slow(asked, type);
     }
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
         detail::memory_request asked{bytes};
-        void* const row = find_or_reclaim(asked, type);
+        void* const row = core_.request(
+            asked, [&] { return bins_.try_allocate_slow(asked, type); }, [&] { return find_again(asked, type); },
+            [&] { bins_.flush(); });
         asked.report(why, row != nullptr);
         return row;
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
         detail::memory_request asked{bytes};
-        if (void* const row = find_or_reclaim(asked, type)) return row;
-        return detail::wait_or_refuse(core_, asked, type.name, [&] { return try_again(asked, type); });
+        return core_.request_or_fail(
+            asked, type.name, [&] { return bins_.try_allocate_slow(asked, type); },
+            [&] { return find_again(asked, type); }, [&] { bins_.flush(); });
     }
 
     detail::row_core<Set>& core_;

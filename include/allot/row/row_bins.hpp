@@ -58,7 +58,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         const std::uint32_t number = core_.type_number(type);
         const std::uint32_t index = core_.buckets().index(asked.bytes, type.align);
         if (index == heap_config::no_index || !core_.is_plain(type, number))
-            return try_allocate_shared(asked, type, number);
+            return core_.try_allocate_shared(asked, type, number);
         std::byte* const row = pop_slow(index, asked);
         return row != nullptr ? start(core_, row, number, asked.bytes, type) : nullptr;
     }
@@ -173,12 +173,6 @@ template <class Set, class Entry> class row_bins : public Entry {
             if (ALLOT_UNLIKELY(!b.push_to_group(at))) return push_slow(b, at);
         this->leave();
     }
-    // A huge row, an alignment that no class of slots has, a type with a check, or misuse.
-    ALLOT_NOINLINE void* try_allocate_shared(memory_request& asked, const row_type& type,
-                                             std::uint32_t number) noexcept {
-        void* const row = core_.try_allocate_shared(asked, type, number);
-        return row == nullptr && flush_held() ? core_.try_allocate_shared(asked, type, number) : row;
-    }
     // From the bin of a class; fills it where it is empty. Null if there is no memory.
     ALLOT_ALWAYS_INLINE std::byte* pop_slow(std::uint32_t index, memory_request& asked) noexcept {
         slot_bin<heap_type>* const b = open(index, asked);
@@ -191,8 +185,7 @@ template <class Set, class Entry> class row_bins : public Entry {
         if constexpr (!for_thread)
             if (shortages_ != core_.heaps().shortages()) settle_shortage();
         core_.buckets().spare_bins().make_if_wanted(index, *b->heap, asked);
-        row = b->heap->refill(*b, entry(), asked);
-        return row == nullptr && flush_held() ? b->heap->refill(*b, entry(), asked) : row;
+        return b->heap->refill(*b, entry(), asked);
     }
     // The bin of a class, made where there is none; null if there is no memory, or another thread is inside.
     ALLOT_ALWAYS_INLINE slot_bin<heap_type>* open(std::uint32_t index, memory_request& asked) noexcept {
@@ -247,12 +240,6 @@ template <class Set, class Entry> class row_bins : public Entry {
         if (spare != nullptr) add_bin(index, spare);
         this->leave();
         return spare != nullptr;
-    }
-    // Before a refusal: free slots of this user may keep pages that the request needs. False: none do.
-    ALLOT_COLD bool flush_held() noexcept {
-        if (!any_cached()) return false;
-        flush();
-        return true;
     }
     // Somebody was short of memory since the last refill. Others empty the bins of a thread themselves.
     ALLOT_COLD void settle_shortage() noexcept {

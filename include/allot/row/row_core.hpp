@@ -8,7 +8,7 @@
 // Source: HPCC Roxie's row manager (roxiemem), 2009.
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/ladder.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/bits.hpp>
@@ -16,6 +16,7 @@
 #include <allot/core/units.hpp>
 #include <allot/core/values.hpp>
 #include <allot/heap/ledger_pages.hpp>
+#include <allot/page/page_steps.hpp>
 #include <allot/page/private_arena.hpp>
 #include <allot/row/buckets.hpp>
 #include <allot/row/huge/huge_rows.hpp>
@@ -77,11 +78,6 @@ template <class Set> class row_core {
         }
         return try_allocate_slow(bytes, type, why);
     }
-    // The same for a request that is made again. From the caches, else as a first one.
-    void* try_again(memory_request& asked, const row_type& type) noexcept {
-        void* const row = pop(asked.bytes, type);
-        return row != nullptr ? row : find_or_reclaim_row(asked, type);
-    }
     // Fails as the oom policy says. Callers that pass on what this returns need no frame.
     ALLOT_ALWAYS_INLINE void* allocate(std::size_t bytes, const row_type& type) {
         void* row = pop(bytes, type);
@@ -91,9 +87,54 @@ template <class Set> class row_core {
             if (row == nullptr) __builtin_unreachable(); // so that no caller tests it again
         return row;
     }
-    // What again() returns, made again while it is null and the wait lasts.
-    template <class Again> void* find_or_wait(memory_request& asked, const wait_limit& wait, Again again) noexcept {
-        return detail::find_or_wait(ledger_, asked, wait, again, heaps().waiting());
+    // What find() returns; after a refusal what again() returns, step by step. again() looks into caches first, since a
+    // step may have filled them. flush(): empties the caller's own caches, before all others.
+    template <class Find, class Again, class Flush>
+    ALLOT_ALWAYS_INLINE auto request(memory_request& asked, Find find, Again again, Flush flush) {
+        auto got = find();
+        return ALLOT_LIKELY(static_cast<bool>(got)) ? got : climb(asked, again, flush);
+    }
+    // The same for a request that fails as the oom policy says; under oom::state_machine it waits first.
+    template <class Find, class Again, class Flush>
+    ALLOT_ALWAYS_INLINE auto request_or_fail(memory_request& asked, const char* what, Find find, Again again,
+                                             Flush flush) {
+        auto got = find();
+        if (ALLOT_LIKELY(static_cast<bool>(got))) return got;
+        if constexpr (policies::waits) asked.judged = true;
+        if ((got = climb(asked, again, flush))) return got;
+        if constexpr (policies::waits) ledger_.account().raise_verdict(asked.why);
+        refuse(asked, what);
+        return got;
+    }
+    // For a request whose attempts climb by themselves: it only waits between them.
+    template <class Again> bool wait_or_fail(memory_request& asked, const char* what, Again again) {
+        if (ALLOT_LIKELY(again())) return true;
+        if constexpr (policies::waits) {
+            asked.judged = true;
+            asked.waiting = &heaps().waiting();
+            if (ledger_.account().wait_for(asked, again)) return true;
+            ledger_.account().raise_verdict(asked.why);
+        }
+        return refuse(asked, what) != nullptr;
+    }
+    template <class Again, class Flush> ALLOT_NOINLINE auto climb(memory_request& asked, Again again, Flush flush) {
+        asked.waiting = &heaps().waiting();
+        page_steps own{arena(), pages_.in_transit(), [&](unsigned way) noexcept {
+                           if (way == 0) flush();
+                           return pages_.return_idle(way);
+                       }};
+        auto level = ledger_.steps(policies::asks ? UINT32_MAX : 0);
+        return detail::climb(asked, own, level, again);
+    }
+    // One attempt: from the caches, else as a first one.
+    void* find_again(memory_request& asked, const row_type& type) noexcept {
+        void* const row = pop(asked.bytes, type);
+        return row != nullptr ? row : find_row(asked, type);
+    }
+    // asked.wait says how long it waits.
+    void* allocate(memory_request& asked, const row_type& type) noexcept {
+        const auto find = [&] { return find_again(asked, type); };
+        return request(asked, find, find, flush_nothing);
     }
     // Through the heaps' shared caches, not the calling thread's.
     ALLOT_ALWAYS_INLINE void* try_allocate_shared(memory_request& asked, const row_type& type,
@@ -221,11 +262,6 @@ template <class Set> class row_core {
         memory_request asked{sizeof(T)};
         refuse_misuse(asked, can_end<T>(type) ? misuse::size_too_large : misuse::null_type, sizeof(T), type, plan.name);
         return refuse(asked, type.name);
-    }
-    // What find() returns, made again by again() while reclaimers free memory, under spill::chain.
-    template <class Find, class Again>
-    ALLOT_ALWAYS_INLINE auto find_or_reclaim(const memory_request& asked, Find find, Again again) noexcept {
-        return detail::find_or_reclaim<policies::asks>(ledger_, asked, find, again);
     }
 
     // ---- heaps of one size --------------------------------------------------------------------------------------
@@ -356,23 +392,19 @@ template <class Set> class row_core {
                 return mine->try_allocate_slow(asked, type);
         return try_allocate_shared(asked, type, type_number(type));
     }
-    ALLOT_ALWAYS_INLINE void* find_or_reclaim_row(memory_request& asked, const row_type& type) noexcept {
-        const auto find = [&] { return find_row(asked, type); };
-        return find_or_reclaim(asked, find, [&] {
-            void* const row = pop(asked.bytes, type);
-            return row != nullptr ? row : find();
-        });
-    }
+    static void flush_nothing() noexcept {} // the caches of threads are emptied together
     ALLOT_NOINLINE void* try_allocate_slow(std::size_t bytes, const row_type& type, charge_status* why) noexcept {
         memory_request asked{bytes};
-        void* const row = find_or_reclaim_row(asked, type);
+        void* const row = request(
+            asked, [&] { return find_row(asked, type); }, [&] { return find_again(asked, type); }, flush_nothing);
         asked.report(why, row != nullptr);
         return row;
     }
     ALLOT_NOINLINE void* allocate_slow(std::size_t bytes, const row_type& type) {
         memory_request asked{bytes};
-        if (void* const row = find_or_reclaim_row(asked, type)) return row;
-        return wait_or_refuse(*this, asked, type.name, [&] { return try_again(asked, type); });
+        return request_or_fail(
+            asked, type.name, [&] { return find_row(asked, type); }, [&] { return find_again(asked, type); },
+            flush_nothing);
     }
     // For a thread that did not use this manager last. One that only releases has no caches.
     ALLOT_NOINLINE void release_elsewhere(const void* row) noexcept {

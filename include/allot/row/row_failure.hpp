@@ -4,7 +4,7 @@
 // Cost: a page of text per throw. Threads: any.
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
+#include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/charge_status.hpp>
 #include <allot/core/raise_refused.hpp>
@@ -31,16 +31,6 @@ template <class Core>
         out.put("  tried: empty pages of all heaps, the shared caches, single free slots");
         out.put(policies::per_thread ? ", the caches of all threads" : "").newline();
     });
-}
-
-// Waits first, under oom::state_machine, for what again() returns; then fails as the oom policy says.
-template <class Core, class Again>
-ALLOT_ALWAYS_INLINE void* wait_or_refuse(Core& core, memory_request& asked, const char* what,
-                                         [[maybe_unused]] Again again) {
-    if constexpr (Core::policies::waits)
-        if (void* const row = find_or_be_judged(core.ledger().account(), asked, again, core.heaps().waiting()))
-            return row;
-    return core.refuse(asked, what);
 }
 
 } // namespace detail

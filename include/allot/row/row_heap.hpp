@@ -5,7 +5,6 @@
 // Source: HPCC roxiemem's IFixedRowHeap, 2009; the cache is a magazine, Bonwick and Adams 2001.
 #pragma once
 
-#include <allot/account/find_or_reclaim.hpp>
 #include <allot/account/memory_request.hpp>
 #include <allot/config.hpp>
 #include <allot/core/error.hpp>
@@ -60,7 +59,8 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
         requires(policies::in_tree)
     {
         detail::memory_request asked{heap_.config().row_bytes};
-        void* const row = core_.find_or_wait(asked, wait, [&] { return try_again(asked); });
+        asked.wait = &wait;
+        void* const row = request(asked);
         asked.report(why, row != nullptr);
         return row;
     }
@@ -115,28 +115,25 @@ template <class Set, class Heap, std::size_t Batch = 32> class local_row_heap {
             sampler_.allocated(core_, heap_.config().row_bytes, *core_.context().types[type_]);
         return row;
     }
-    void* try_again(detail::memory_request& asked) noexcept {
-        void* const row = pop();
-        return row != nullptr ? row : find_or_reclaim(asked);
-    }
-    void* find_or_reclaim(detail::memory_request& asked) noexcept {
-        const auto find = [&] { return heap_.refill(cache_, asked); };
-        std::byte* const row = core_.find_or_reclaim(asked, find, [&] {
-            std::byte* cached;
-            return cache_.pop(cached) ? cached : find();
-        });
+    void* find(detail::memory_request& asked) noexcept {
+        std::byte* row;
+        if (!cache_.pop(row)) row = heap_.refill(cache_, asked);
         return row != nullptr ? start(row) : nullptr;
+    }
+    void* request(detail::memory_request& asked) noexcept {
+        const auto again = [&] { return find(asked); };
+        return core_.request(asked, again, again, [&] { flush(); });
     }
     ALLOT_NOINLINE void* try_allocate_slow(charge_status* why) noexcept {
         detail::memory_request asked{heap_.config().row_bytes};
-        void* const row = find_or_reclaim(asked);
+        void* const row = request(asked);
         asked.report(why, row != nullptr);
         return row;
     }
     ALLOT_NOINLINE void* allocate_slow() {
         detail::memory_request asked{heap_.config().row_bytes};
-        if (void* const row = find_or_reclaim(asked)) return row;
-        return detail::wait_or_refuse(core_, asked, heap_.config().name, [&] { return try_again(asked); });
+        const auto again = [&] { return find(asked); };
+        return core_.request_or_fail(asked, heap_.config().name, again, again, [&] { flush(); });
     }
     ALLOT_NOINLINE void push_slow(std::byte* row) noexcept { heap_.push_apart(cache_, row); }
     // For a row of another heap, a shared row, or one with a destructor, seal, or guard.
@@ -215,7 +212,8 @@ template <class Set, class Heap> class row_heap {
         if constexpr (blocked)
             if (ALLOT_LIKELY(local_ != nullptr)) return local_->allocate_for(wait, why);
         detail::memory_request asked{heap_->config().row_bytes};
-        void* const row = core_->find_or_wait(asked, wait, [&] { return find_or_reclaim(asked); });
+        asked.wait = &wait;
+        void* const row = request(asked);
         asked.report(why, row != nullptr);
         return row;
     }
@@ -294,20 +292,20 @@ template <class Set, class Heap> class row_heap {
         core_->allocated(heap_->config().row_bytes, *type_);
         return row;
     }
-    void* find_or_reclaim(detail::memory_request& asked) noexcept {
-        const auto pop = [&] { return heap_->pop(asked); };
-        return start(core_->find_or_reclaim(asked, pop, pop));
+    void* request(detail::memory_request& asked) noexcept {
+        const auto find = [&] { return start(heap_->pop(asked)); };
+        return core_->request(asked, find, find, [] {});
     }
     ALLOT_NOINLINE void* try_allocate_slow(charge_status* why) noexcept {
         detail::memory_request asked{heap_->config().row_bytes};
-        void* const row = find_or_reclaim(asked);
+        void* const row = request(asked);
         asked.report(why, row != nullptr);
         return row;
     }
     ALLOT_NOINLINE void* allocate_slow() {
         detail::memory_request asked{heap_->config().row_bytes};
-        if (void* const row = find_or_reclaim(asked)) return row;
-        return detail::wait_or_refuse(*core_, asked, heap_->config().name, [&] { return find_or_reclaim(asked); });
+        const auto find = [&] { return start(heap_->pop(asked)); };
+        return core_->request_or_fail(asked, heap_->config().name, find, find, [] {});
     }
     // If there is no memory for the cache, the handle works slot by slot.
     void open() noexcept {

@@ -106,7 +106,8 @@ template <class Set> class row_manager {
         requires(policies::in_tree)
     {
         detail::memory_request asked{bytes};
-        void* const row = core_.find_or_wait(asked, wait, [&] { return core_.try_again(asked, type); });
+        asked.wait = &wait;
+        void* const row = core_.allocate(asked, type);
         asked.report(why, row != nullptr);
         return row;
     }
@@ -161,8 +162,7 @@ template <class Set> class row_manager {
         const auto again = [&] {
             return resize(asked, row, keep, [](auto move) noexcept { static_cast<void>(move()); });
         };
-        if (void* const resized = again()) return resized;
-        return detail::wait_or_refuse(core_, asked, "a resized row", again);
+        return core_.request_or_fail(asked, "a resized row", again, again, [] {});
     }
     /// As resize(), but returns null if it fails. Under a cost_cap it calls no dearer reclaimers.
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, charge_status* why = nullptr) noexcept
@@ -179,7 +179,8 @@ template <class Set> class row_manager {
         requires(policies::rows_move)
     void* try_resize(void* row, std::size_t keep, std::size_t bytes, Publish publish, charge_status* why = nullptr) {
         detail::memory_request asked{bytes};
-        void* const resized = resize(asked, row, keep, publish);
+        const auto again = [&] { return resize(asked, row, keep, publish); };
+        void* const resized = core_.request(asked, again, again, [] {});
         asked.report(why, resized != nullptr);
         return resized;
     }

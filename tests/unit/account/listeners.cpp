@@ -142,7 +142,7 @@ TEST_CASE("a callback that allocates, registers and unregisters gets an answer",
     CHECK(from_inside.calls == 1);
     CHECK(from_inside.beyond == charge_outcome::over_limit);
     CHECK_FALSE(from_inside.removed); // it was running, in this very call
-    CHECK(late.take().empty()); // it came while that was told
+    CHECK(late.take().empty());       // it came while that was told
     CHECK(leaf.try_charge(1));
     CHECK(from_inside.calls == 1);
     CHECK(late.take() == "after leaf 1; ");

@@ -56,8 +56,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if (pages == 0) return refuse_size(bytes, asked);
         entry_type* const entry = register_.enter();
         if (entry == nullptr) return asked.refuse(charge_outcome::no_memory, sizeof(typename rows_register::chunk));
-        std::byte* const base =
-            take([&](auto& taken, bool thorough) { return provider_.take(pages, asked, taken, thorough); });
+        std::byte* const base = take([&](auto& taken) { return provider_.take(pages, asked, taken); });
         if (base == nullptr) {
             register_.leave(entry);
             return nullptr;
@@ -110,8 +109,7 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if (to.pages <= h.pages) return to.run = {to.old, false}, to;
         const row_type& type = *type_of(h);
         const run_to_grow from{to.old, h.pages, type.can_move(), type.moves_as_bytes()};
-        to.run = take(
-            [&](auto& taken, bool thorough) { return provider_.grow_or_take(from, to.pages, asked, taken, thorough); });
+        to.run = take([&](auto& taken) { return provider_.grow_or_take(from, to.pages, asked, taken); });
         return to;
     }
     // Makes the run the row's, with its first `keep` bytes, and returns the row; the old pages are still there. Drops
@@ -223,15 +221,10 @@ template <bool Counts, class Guard = guard::none, class Place = header_in_page> 
         if (!checked_add(bytes, offset + Guard::row_bytes + provider_.page_bytes() - 1, total)) return 0;
         return Place::out_of_band && bytes == 0 ? 1 : total >> provider_.arena().page_shift();
     }
-    // What request(taken, thorough) takes: a run of pages. Retries while other threads move pages.
+    // What request(taken) takes: a run of pages.
     template <class Request> auto take(Request request) noexcept {
         detail::pages_in_transit::move taken{provider_.in_transit()};
-        auto run = request(taken, false);
-        if (!run) {
-            detail::pages_in_transit::request short_of_pages{provider_.in_transit()};
-            do run = request(taken, true);
-            while (!run && short_of_pages.retry());
-        }
+        const auto run = request(taken);
         if (run) taken.end(); // from here on they count as a live row's
         return run;
     }

@@ -47,7 +47,7 @@ template <class Core> std::size_t capacity_for(const Core& core, std::size_t byt
     return has == 0 || has - check > static_cast<std::size_t>(PTRDIFF_MAX) ? 0 : has - check;
 }
 
-// One resize. `keep`: bytes of the row that are kept; `bytes`: its new capacity at least.
+// One attempt at a resize. `keep`: bytes of the row that are kept; `bytes`: its new capacity at least.
 template <class Core> class row_resizer {
   public:
     row_resizer(Core& core, memory_request& asked, void* row, std::size_t keep) noexcept
@@ -100,8 +100,7 @@ template <class Core> class row_resizer {
     }
     template <class Publish> void* resize_huge(Publish& publish) {
         auto& huge = core_.huge();
-        const auto find = [&] { return huge.find(*page_, bytes_ + check_bytes(), asked_); };
-        auto to = core_.find_or_reclaim(asked_, find, find);
+        auto to = huge.find(*page_, bytes_ + check_bytes(), asked_);
         if (!to) return nullptr;
         report_damage();
         void* moved = nullptr;
@@ -117,7 +116,7 @@ template <class Core> class row_resizer {
     }
     template <class Publish> void* replace(Publish& publish) {
         if (!may_move_) return refuse("a row of this type does not move");
-        void* const larger = core_.try_again(asked_, *type_);
+        void* const larger = core_.find_again(asked_, *type_);
         if (larger == nullptr) return nullptr;
         report_damage();
         bool moved = false;

@@ -82,9 +82,7 @@ template <class Set> class row_array {
     /// The same; under oom::raise it throws out_of_memory, and the row is still the caller's.
     bool push_back(void* row) {
         detail::memory_request asked{bytes_of(capacity_ + 1)};
-        const auto again = [&]() noexcept -> void* { return try_push_back(row, &asked.why) ? this : nullptr; };
-        return ALLOT_LIKELY(again() != nullptr) ||
-               detail::wait_or_refuse(core(), asked, "a row array", again) != nullptr;
+        return core().wait_or_fail(asked, "a row array", [&]() noexcept { return try_push_back(row, &asked.why); });
     }
     /// The same; takes over the link of `row` only if it returns true.
     template <class T> bool push_back(row_ptr<T>&& row) {
@@ -95,8 +93,7 @@ template <class Set> class row_array {
     /// Makes room for `n` rows in all; under oom::raise it throws out_of_memory.
     bool reserve(std::size_t n) {
         detail::memory_request asked{bytes_of(n)};
-        const auto again = [&]() noexcept -> void* { return try_reserve(n, &asked.why) ? this : nullptr; };
-        return again() != nullptr || detail::wait_or_refuse(core(), asked, "a row array", again) != nullptr;
+        return core().wait_or_fail(asked, "a row array", [&]() noexcept { return try_reserve(n, &asked.why); });
     }
     /// Makes room for `n` rows in all. Returns: false, and nothing has changed, where there is no memory.
     bool try_reserve(std::size_t n, charge_status* why = nullptr) noexcept {

@@ -1,0 +1,173 @@
+// What an account adds to the ladder (ladder.hpp): idle memory of other objects, reclaimers, the wait. Part of
+// account.hpp.
+//
+// Each function does one thing and keeps its place, so that the request is made in between: what is freed is measured
+// by the next attempt, never summed up. Each reclaimer is told what is missing now.
+//   idle memory   each object at and below the level once; again while something was freed
+//   reclaimers    one sweep of a tree at a time: lowest cost first, the same cost in turn; again while something was
+//                 freed; last the critical pass. Threads that fail together cause one sweep: the others wait for it,
+//                 and try again. A thread that is inside a call of a user's code never waits for a sweep.
+//   wait          account_waiting.hpp
+// Invariant: `at_` is what refused the last attempt, and may ever grant it; null: a step here cannot help.
+// Cost: 400 bytes of stack, after a refusal. Threads: the request's own.
+// Source: HPCC roxiemem's releaseBuffers, 2011: one spill per shortage.
+#pragma once
+
+#include <allot/account/account.hpp>
+#include <allot/account/account_waiting.hpp>
+#include <allot/account/ladder.hpp>
+#include <allot/account/memory_request.hpp>
+#include <allot/account/reclaimers.hpp>
+#include <allot/core/min_max.hpp>
+#include <allot/reclaim/cost_cap.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace allot::inline ALLOT_ABI {
+
+class account::steps {
+  public:
+    static constexpr bool any = true;
+
+    // `own`: the idle memory of the object that asks, which has returned it already; null: none.
+    steps(const account& by, std::uint32_t most_cost, const reclaimer* own = nullptr) noexcept
+        : by_(by), own_(own), most_cost_(detail::min(most_cost, cost_cap::now())) {}
+    steps(const steps&) = delete;
+    steps& operator=(const steps&) = delete;
+    ~steps() { end_sweep(); }
+
+    // Another request must be granted first: it begins with its wait.
+    void waits_first() noexcept { below_wait_ = false; }
+    // Its attempts take the steps below the wait by themselves.
+    void waits_only() noexcept { below_wait_ = false, returns_below_wait_ = false; }
+
+    detail::climbed ask_tenants(const detail::memory_request& asked) noexcept {
+        while (below_wait_ && refuses_here(asked, sweeps_ != nullptr)) {
+            if (!idle_) begin(idle_, idle_pass_);
+            reclaimer* const it = idle_->next([&](const reclaimer& r) { return wanted(r, asked, reclaimer::idle); });
+            if (it != nullptr) {
+                if (call(*it, asked, idle_pass_)) return detail::climbed::served;
+            } else if (!end(idle_, idle_pass_)) {
+                break;
+            }
+        }
+        return detail::climbed::moved_on;
+    }
+    detail::climbed call_reclaimers(const detail::memory_request& asked) noexcept {
+        if (!below_wait_ || most_cost_ == reclaimer::idle || !refuses_here(asked, true) ||
+            !at_->tree().reclaimers.any_costly())
+            return end_sweep(), detail::climbed::moved_on;
+        if (sweeps_ == nullptr) {
+            bool waited = false;
+            if (!at_->tree().reclaimers.begin_sweep(waited)) return detail::climbed::moved_on;
+            sweeps_ = &at_->tree();
+            if (waited) return detail::climbed::served; // the sweep before may have freed enough
+        }
+        while (refuses_here(asked, true)) {
+            if (!costly_) begin(costly_, costly_pass_);
+            called_ = costly_->next([&](const reclaimer& r) { return wanted(r, asked, most_cost_); });
+            if (called_ != nullptr) {
+                if (call(*called_, asked, costly_pass_)) return detail::climbed::served;
+            } else if (!end(costly_, costly_pass_) && std::exchange(critical_, true)) {
+                break;
+            }
+        }
+        end_sweep();
+        return detail::climbed::moved_on;
+    }
+    detail::climbed wait(detail::memory_request& asked) noexcept {
+        end_sweep();
+        levels_ = 0;
+        below_wait_ = returns_below_wait_;
+        return waits_.wait(by_, asked);
+    }
+    void granted() noexcept {
+        if (called_ != nullptr) at_->tree().reclaimers.put_behind_equals(*called_, at_->shape());
+        waits_.granted();
+    }
+
+  private:
+    // The calls of all that may help, in order, until one of them ends the shortage.
+    struct pass {
+        std::size_t used_before = 0;
+        bool freed = false;
+        unsigned in_vain = 0; // passes after which others had taken what was freed
+    };
+    static constexpr unsigned most_in_vain = 8, most_levels = 16;
+    using walk = std::optional<detail::reclaimers::walk>;
+
+    // Whether memory of accounts can help. `with_arena`: also where an arena refuses, that of the whole tree.
+    bool refuses_here(const detail::memory_request& asked, bool with_arena) noexcept {
+        const account* const now = helped_by(asked.why, with_arena);
+        if (now == at_) return now != nullptr;
+        end_sweep();
+        idle_.reset();
+        idle_pass_ = {};
+        at_ = now;
+        return now != nullptr && levels_++ != most_levels;
+    }
+    const account* helped_by(const charge_status& why, bool with_arena) const noexcept {
+        if (why.outcome != charge_outcome::over_limit) return nullptr;
+        if (why.by == refuser::arena) return with_arena && why.requested <= why.limit ? &by_.root() : nullptr;
+        if (why.by != refuser::account) return nullptr;
+        const locked scope(*why.at, false);
+        return why.at->can_ever_fit(why.requested) ? why.at : nullptr;
+    }
+    walk_step wanted(const reclaimer& r, const detail::memory_request& asked, std::uint32_t most) const noexcept {
+        const bool idle = most == reclaimer::idle;
+        if (r.cost() > most) return walk_step::end;
+        const bool mine = (r.cost() == reclaimer::idle) == idle && &r != own_ &&
+                          detail::reclaimers::home_of(r).tree_node::is_below(*at_);
+        return mine && r.helps(shortage_of(asked)) ? walk_step::call : walk_step::skip;
+    }
+    shortage shortage_of(const detail::memory_request& asked) const noexcept {
+        return {.why = asked.why,
+                .most_cost = most_cost_,
+                .critical = critical_,
+                .waits = detail::trying_of_this_thread != nullptr};
+    }
+    void begin(walk& w, pass& p) const noexcept {
+        w.emplace(at_->tree().reclaimers.all(), at_->shape());
+        p.used_before = at_->used();
+        p.freed = false;
+    }
+    // Whether to begin again: something was freed, and others have not taken all of it, too often.
+    bool end(walk& w, pass& p) const noexcept {
+        w.reset();
+        return p.freed && (at_->used() < p.used_before || ++p.in_vain != most_in_vain);
+    }
+    // Whether it freed something. What idle memory returns after a costlier call counts for that call.
+    bool call(reclaimer& it, const detail::memory_request& asked, pass& p) const noexcept {
+        const std::size_t before = at_->used();
+        const bool some = detail::reclaimers::call(it, shortage_of(asked));
+        const std::size_t after = at_->used();
+        if (after < before) detail::reclaimers::credit(called_ != nullptr ? *called_ : it, before - after);
+        p.freed = p.freed || some || after < before;
+        return some || after < before;
+    }
+    void end_sweep() noexcept {
+        costly_.reset();
+        called_ = nullptr;
+        costly_pass_ = {};
+        critical_ = false;
+        if (detail::account_tree* const swept = std::exchange(sweeps_, nullptr)) swept->reclaimers.end_sweep();
+    }
+
+    const account& by_;
+    const reclaimer* const own_;
+    const std::uint32_t most_cost_;
+    const account* at_ = nullptr;
+    unsigned levels_ = 0;
+    walk idle_, costly_;
+    pass idle_pass_, costly_pass_;
+    reclaimer* called_ = nullptr; // of a cost, whose call lasts until the next one
+    bool critical_ = false;
+    bool below_wait_ = true, returns_below_wait_ = true;
+    detail::account_tree* sweeps_ = nullptr;
+    waits waits_;
+};
+
+} // namespace allot::inline ALLOT_ABI
