@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Puts named bugs into a copy of the headers and asks that a test goes red: a test that would not notice is none.
 
-    run.py                 a tenth of them, for every run of the tests (the same as --smoke)
+    run.py                 those of every run of the tests (the same as --smoke): a tenth, one at least of each law
     run.py --all           all of them
     run.py NAME...         these
     run.py --room ROOM...  those of these rooms (table/)
     run.py --check         compiles nothing: tells which bugs no longer fit the code
-    run.py --list          tells their names
+    run.py --list          prints their names by law (docs/house.md, section 4)
     --jobs N               asks N tests at a time (1)
 
 A bug replaces sequences of C++ tokens (source.py, table/). It names no file and no line: the sequence must occur once in
 include/allot, so it survives reformatting and moves between files. The tables hold plain identifiers, so a scripted rename
 over the repository (git grep -l OLD | xargs sed -i s/OLD/NEW/) renames them along. A bug that no longer fits is an error in
-every run. Weaker orders, which x86 does not show, are put into the models of the lock-free parts (tests/model), or into
-headers that a model runs.
+every run. So are more than MOST_BUGS, a law that no bug of the smoke breaks, and a name in docs/lock-free.md that no bug
+has. Weaker orders, which x86 does not show, are put into the models of the lock-free parts (tests/model), or into headers
+that a model runs.
 
 Every test that is asked must be green without a bug. It is red when it fails, crashes, or does not end. The compiler is CXX,
 the headers are in ALLOT_INCLUDE, or beside tests/.
@@ -22,6 +23,7 @@ import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -33,19 +35,15 @@ from source import Source, sequence
 from table import BUGS, ROOM_OF, ROOMS
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
+DOCS = TESTS.parent / "docs"
 INCLUDE = pathlib.Path(os.environ.get("ALLOT_INCLUDE", TESTS.parent / "include")).resolve()
 CXX = os.environ.get("CXX", "g++")
-SMOKE = ["ledger_adds_then_checks", "cut_one_slot_too_many", "slot_given_back_twice", "listener_called_inside_a_call",
-         "guests_come_in_without_asking", "event_stands_for_nothing", "buffer_charged_by_what_was_asked",
-         "heap_not_noted_beside_held_slots", "pages_given_in_two_steps", "device_charge_is_asked_for_under_a_lock",
-         "double_release_not_seen", "stack_take_relaxed", "victim_is_in_no_retry_scope", "pinned_buffer_leaves"]
 # Those that run longer than they compile, and one that counts instructions: -O0 would not pay.
 OPTIMISED = "bugs/", "model/", "threads/", "process/", "unit/buffer/owners.cpp"
-# Where things are that some tests need: a toolkit with CCCL for those of cuda/, relacy for model/relacy_*.
-CUDA = next((p for p in map(pathlib.Path, (os.environ.get("CUDA_HOME", "/usr/local/cuda"), "/usr/local/cuda", "/opt/cuda"))
-             if (p / "include/cccl/cuda/memory_resource").exists()), None)
+# The models of lock-free parts need it.
 RELACY = next((p for p in map(pathlib.Path, ("/usr/include", "/usr/local/include", TESTS.parent / "build/deps/root/usr/include"))
                if (p / "relacy/relacy.hpp").exists()), None)
+MOST_BUGS = 150  # each is an exact text that every change of the code must carry along
 RUNS_OF_THREADS = 3  # at most: beside other work a race may not happen in one run
 # A test that does not end spins, or stands still: told by processor time, so that a busy machine makes no test red. The slowest
 # green one needs 11 s; none uses less than a hundredth of a processor for LOOKS looks.
@@ -109,8 +107,6 @@ def compiled(test, folder, include=INCLUDE, source=None):
                f"-I{TESTS / 'bugs/mini'}", f"-I{TESTS}", f"-I{TESTS.parent / 'bench'}", source or TESTS / test, "-o", program]
     if test.startswith("model/relacy"):
         command.append(f"-I{RELACY}")
-    if test.startswith("cuda/"):
-        command += ["-isystem", CUDA / "include", "-isystem", CUDA / "include/cccl", "-DTHRUST_DEVICE_SYSTEM=THRUST_DEVICE_SYSTEM_CPP"]
     made = subprocess.run(command, capture_output=True, text=True)
     return [program], made.stderr[-3000:] if made.returncode != 0 else ""
 
@@ -179,10 +175,36 @@ def asked(names):
     if RELACY is None:
         print("no relacy: bugs of the models of lock-free parts are left out")
         names = [name for name in names if not BUGS[name].test.startswith("model/relacy")]
-    if CUDA is None:
-        print("no CUDA toolkit with CCCL: bugs of cuda::mr and Thrust are left out")
-        names = [name for name in names if not BUGS[name].test.startswith("cuda/")]
     return names
+
+
+def laws():
+    """{number: title}, as docs/house.md has them."""
+    section = (DOCS / "house.md").read_text().split("\n## 4. Laws\n")[1].split("\n## ")[0]
+    return {int(number): title for number, title in re.findall(r"^(\d+)\. \*\*(.+?)\.?\*\*", section, re.MULTILINE)}
+
+
+LAWS = laws()
+
+
+def list_by_law(names):
+    for law, title in LAWS.items():
+        if of_law := [name for name in names if BUGS[name].law == law]:
+            print(f"{law}. {title}", *of_law, sep="\n    ")
+
+
+def gaps():
+    """Prints what the tables and the docs lack of each other; returns whether that is anything."""
+    wrong = [f"{len(BUGS)} bugs are planted, at most {MOST_BUGS} may be"] if len(BUGS) > MOST_BUGS else []
+    wrong += [f"{name}: law {bug.law} is not in docs/house.md" for name, bug in BUGS.items() if bug.law not in LAWS]
+    for law, title in LAWS.items():
+        if not any(bug.law == law and bug.smoke for bug in BUGS.values()):
+            wrong.append(f"no bug of the smoke breaks law {law}: {title}")
+    for line in (DOCS / "lock-free.md").read_text().splitlines():
+        last = line.rstrip(" |").rsplit(" | ", 1)[-1] if line.startswith("|") else ""
+        wrong += [f"docs/lock-free.md: no bug {name}" for name in re.findall(r"`(\w+)`", last) if name not in BUGS]
+    print(*wrong, sep="\n", end="\n" * bool(wrong))
+    return bool(wrong)
 
 
 def stale():
@@ -209,13 +231,13 @@ def main():
         parser.error(f"no bug: {' '.join(unknown)}")
     names = list(dict.fromkeys(options.names + [name for name in BUGS if options.all or ROOM_OF[name] in options.room]))
     if options.list:
-        print("\n".join(names or BUGS))
+        list_by_law(names or BUGS)
         return 0
-    unfit = stale()
+    unfit, lacks = stale(), gaps()
     if options.check:
         print(f"{len(BUGS) - len(unfit)} of {len(BUGS)} bugs fit the code")
-        return 1 if unfit else 0
-    names = [name for name in asked(names or SMOKE) if name not in unfit]
+        return 1 if unfit or lacks else 0
+    names = [name for name in asked(names or [name for name, bug in BUGS.items() if bug.smoke]) if name not in unfit]
     tests = {}
     for name in names:
         tests.setdefault(BUGS[name].test, []).append(name)
@@ -228,7 +250,7 @@ def main():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"{len(good)} of {len(names)} bugs found ({endless} because a test did not end), of {len(BUGS)} known; "
           f"{used.ru_utime + used.ru_stime:.0f} s of processor time")
-    return 0 if len(good) == len(names) and not unfit else 1
+    return 0 if len(good) == len(names) and not unfit and not lacks else 1
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ class Bug:
     test: str  # that goes red, below tests/
     changes: tuple  # of (what is there, what is there with the bug)
     within: str | None  # the function or class around each change, where its tokens alone are not unique
+    law: int  # of docs/house.md, section 4, that it breaks
+    smoke: bool  # it is planted in every run of the tests
 
 
-def bug(test, *texts, within=None):
-    return Bug(test, tuple(zip(texts[::2], texts[1::2], strict=True)), within)
+def bug(test, *texts, law, within=None, smoke=False):
+    return Bug(test, tuple(zip(texts[::2], texts[1::2], strict=True)), within, law, smoke)
 
 
 def wait(every, long):

@@ -2,134 +2,105 @@
 from .bug import bug, wait
 
 BUGS = {
-    "page_that_was_used_up_keeps_its_next_check": bug(
-        "unit/heap/locked_free_count.cpp",
-        "if (p.state.unlist_below(p.threshold)) p.locked_frees.check_next();",
-        "if (p.state.unlist_below(p.threshold)) {}"),
-    "group_of_a_former_cut": bug(
-        "unit/heap/slot_groups.cpp",
-        "cache.set_group(nullptr, 0, 0);",
-        ""),
-    "releases_by_others_make_no_page_due": bug(
-        "unit/heap/locked_free_count.cpp",
-        "if (change.locked_frees) may_be_due_.exchange(1, std::memory_order_acq_rel);",
-        ""),
     "heap_not_noted_beside_held_slots": bug(
         "unit/heap/locked_free_count.cpp",
         "if (change.note || (change.locked_frees && must_be_noted()))",
-        "if (change.note)"),
-    "counted_at_once_but_not_listed": bug(
-        "unit/heap/locked_free_count.cpp",
-        "return list(p, p.state.add_freed(std::exchange(p.locked_frees.slots, 0), p.threshold, fresh(p)));",
-        "return p.state.add_freed(std::exchange(p.locked_frees.slots, 0), p.threshold, fresh(p)).note;"),
+        "if (change.note)",
+        law=3, smoke=True),
     "retires_with_a_releaser_inside": bug(
         "bugs/releasers_and_collector.cpp",
         "if (change.list) space_.push(&p);",
         wait(3, 300) + "if (change.list) space_.push(&p);",
         "const bool in_flight = p != current_ && !p->is_ready;",
-        "const bool in_flight = false;"),
+        "const bool in_flight = false;",
+        law=3),
     "borrowed_without_asking": bug(
         "threads/rows.cpp",
         "if (ALLOT_UNLIKELY(!take(*p))) {",
-        "p = &places_[0];\n        if (!take(*p) && false) {"),
-    "slots_for_16_are_aligned_to_8": bug(
-        "unit/row/alignments.cpp",
-        "if (classes_.aligned_to_16(index) == index) plan.align = 16;",
-        ""),
-    "closed_heap_stays_listed": bug(
-        "unit/row/closed_heaps.cpp",
-        "pages += heap->reclaim(false); retire(*heap);",
-        "pages += heap->reclaim(false);"),
+        "p = &places_[0];\n        if (!take(*p) && false) {",
+        law=2),
     "heap_unused_under_a_local_handle": bug(
         "unit/row/closed_heaps.cpp",
         "return pages_.size() == 0 && users_ == supply::own_caches && this->damage_is_reported();",
-        "return pages_.size() == 0 && this->damage_is_reported();"),
+        "return pages_.size() == 0 && this->damage_is_reported();",
+        law=3),
     "walk_goes_on_at_a_removed_object": bug(
         "unit/sync/walked_list.cpp",
         "if (w->following == &node) w->following = nodes_.after(node);",
-        ";"),
+        ";",
+        law=5),
     "waiting_slots_not_taken": bug(
         "unit/row/accounts.cpp",
         "return got || place.find_waiting();",
-        "return got;"),
-    "refused_beside_a_page_in_transit": bug(
-        "threads/short_of_memory.cpp",
-        "do got = claim_with_page(place, true); while (!got && short_of_pages.retry());",
-        "got = claim_with_page(place, true);"),
-    "caches_flushed_without_the_lock": bug(
-        "threads/short_of_memory.cpp",
-        "put_all_locked(cache, cache.slots());",
-        "lock_.unlock(); put_all_locked(cache, cache.slots()); lock_.lock();"),
+        "return got;",
+        law=2),
     "row_waits_in_two_steps": bug(
         "threads/guards.cpp",
         "return places_[at].exchange(row, std::memory_order_acq_rel);",
-        "std::byte* const was = places_[at].load();" + wait(256, 300) + "places_[at].store(row); return was;"),
+        "std::byte* const was = places_[at].load();" + wait(256, 300) + "places_[at].store(row); return was;",
+        law=7),
     "damage_noted_without_the_lock": bug(
         "threads/guards.cpp",
         "const detail::lock_guard hold(lock_); if (n_ < entries_.size()) entries_[n_++] = {kind, row, type};",
-        "const std::size_t at = n_;" + wait(1, 300) + "if (at < entries_.size()) entries_[at] = {kind, row, type}; n_ = at + 1;"),
+        "const std::size_t at = n_;" + wait(1, 300) + "if (at < entries_.size()) entries_[at] = {kind, row, type}; n_ = at + 1;",
+        law=7),
     "page_given_with_its_owner": bug(
         "unit/row/page_map.cpp",
         ".set_owner(memory, nullptr);",
-        ";"),
+        ";",
+        law=2),
     "home_dies_under_its_threads": bug(
         "threads/per_thread.cpp",
         "if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;",
-        "delete this;"),
+        "delete this;",
+        law=10),
     "manager_leaves_its_threads_caches": bug(
         "threads/per_thread.cpp",
         "for (entry* e = registry->entries_.first(); e != nullptr; e = registry->entries_.after(*e)) e->cache.close();",
-        ""),
+        "",
+        law=10),
     "releases_past_the_threads_caches": bug(
         "process/locked_operations.cpp",
         "if (ALLOT_LIKELY(threads::is_last(key_, mine))) mine->release(row); else release_elsewhere(row);",
-        "release_shared(row);"),
+        "release_shared(row);",
+        law=3),
     "tally_lost_at_leave": bug(
         "unit/heap/delayed_counts.cpp",
         "put_group(cache, true); cache.deferred.flush(this->locked_count_callback());",
-        "put_group(cache, true);"),
-    "group_over_the_page_end": bug(
-        "unit/heap/slot_groups.cpp",
-        "slots = left < cache.group_slots ? left : cache.group_slots;",
-        "slots = left < 1 ? left : cache.group_slots;"),
-    "cache_filled_over_released_slots": bug(
-        "threads/idle_caches.cpp",
-        "bool has_slots() noexcept { if (entry.enter()) {",
-        "bool has_slots() noexcept { if (cache.bits() != 0 && entry.enter()) {"),
+        "put_group(cache, true);",
+        law=2),
     "bins_stay_in_sight": bug(
         "threads/idle_caches.cpp",
         "thread_cache_base::block_owner(); this->hide_bins();",
-        "thread_cache_base::block_owner();" + wait(1, 300)),
+        "thread_cache_base::block_owner();" + wait(1, 300),
+        law=2),
     "caches_emptied_under_their_owner": bug(
         "threads/idle_caches.cpp",
         "cache.wait_for_owner(); cache.empty();",
         "cache.empty();",
         "slots[n] = row; set_size(n + 1);",
-        wait(500, 50) + "slots[n] = row; set_size(n + 1);"),
-    "threads_not_asked": bug(
-        "threads/idle_caches.cpp",
-        "return request(reclaim, [this] { return heaps().reclaim_all(); });",
-        "return request(reclaim);"),
-    "limited_heap_lets_one_more_in": bug(
-        "unit/row/shared_by.cpp",
-        "if (handles == config.users) set_indexed(*found, false);",
-        "if (handles == config.users + 1) set_indexed(*found, false);"),
+        wait(500, 50) + "slots[n] = row; set_size(n + 1);",
+        law=2),
     "release_all_forgets_the_charge": bug(
         "unit/row/row_heap.cpp",
         "provider_.refund(count_, move_);",
-        "move_.end();"),
+        "move_.end();",
+        law=2),
     "pages_returned_under_the_lock": bug(
         "unit/row/accounts.cpp",
         "const detail::lock_guard hold(lock_); collect(false, leaving);",
-        "const detail::lock_guard hold(lock_); collect(false, leaving); leaving.give();"),
+        "const detail::lock_guard hold(lock_); collect(false, leaving); leaving.give();",
+        law=5),
     "leaving_pages_not_in_transit": bug(
         "threads/short_of_memory.cpp",
         "if (count_++ == 0) move_.begin();",
         "++count_;",
         "provider_.refund(count_, move_);",
-        wait(1, 100) + "provider_.refund(count_);"),
+        wait(1, 100) + "provider_.refund(count_);",
+        law=2),
     "header_grows_with_its_guard": bug(
         "static/rows/sizes.cpp",
         "ALLOT_NO_UNIQUE_ADDRESS page_canary<Guard> guarded;",
-        "alignas(64) page_canary<Guard> guarded;"),
+        "alignas(64) page_canary<Guard> guarded;",
+        law=6, smoke=True),
 }

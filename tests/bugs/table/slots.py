@@ -5,43 +5,38 @@ BUGS = {
     "slot_start_is_not_checked": bug(
         "conform/wrong_addresses.cpp",
         "return offset_of(index_of(offset)) == offset;",
-        "return true;"),
-    "row_larger_than_a_page_is_cut": bug(
-        "unit/slots/geometry.cpp",
-        "if (row_bytes > page_bytes) return g;",
-        ""),
+        "return true;",
+        law=7),
     "given_back_without_listed_flag": bug(
         "model/rows.cpp",
         "now |= (list ? listed : 0) | (note ? noted : 0);",
-        "now |= (note ? noted : 0);"),
+        "now |= (note ? noted : 0);",
+        law=3),
     "given_back_in_two_steps": bug(
         "unit/slots/state.cpp",
         "if (word_.compare_exchange_weak(was, now, std::memory_order_acq_rel, std::memory_order_acquire))",
-        wait(64, 20) + "word_.store(now);"),
+        wait(64, 20) + "word_.store(now);",
+        law=3),
     "summary_bit_not_set_again": bug(
         "conform/slots.cpp",
         "if (bits != 0) add_locked(at, bits);",
-        ""),
+        "",
+        law=3),
     "hint_cleared_after_the_look": bug(
         "conform/slots.cpp",
         "hints_[cursor_].fetch_and(~(some & (0 - some)));",
         "",
         "got += scan(page, cut, at_ + group, out + got, n - got);",
-        "got += scan(page, cut, at_ + group, out + got, n - got);" + wait(3, 300) + "hints_[cursor_].fetch_and(~(some & (0 - some)));"),
+        "got += scan(page, cut, at_ + group, out + got, n - got);" + wait(3, 300) + "hints_[cursor_].fetch_and(~(some & (0 - some)));",
+        law=3),
     "cut_one_slot_too_many": bug(
         "unit/slots/geometry.cpp",
         "return first_for(n) - header + n * stride <= page_bytes;",
-        "return first_for(n) - header + n * stride <= page_bytes + stride;"),
-    "rows_across_cache_lines": bug(
-        "unit/slots/geometry.cpp",
-        "const std::size_t first = first_for(n), aligned = align_up(first, line);",
-        "const std::size_t first = first_for(n), aligned = align_up(first, line / 2);"),
-    "looks_beyond_the_high_water_mark": bug(
-        "unit/slots/scanning.cpp",
-        "end = detail::min(end, high_water_mark_);",
-        ""),
+        "return first_for(n) - header + n * stride <= page_bytes + stride;",
+        law=2, smoke=True),
     "empty_pages_never_noted": bug(
         "unit/row/row_heap.cpp",
         "const bool note = (was & noted) == 0 && count(now) >= static_cast<std::int64_t>(whole);",
-        "const bool note = false;"),
+        "const bool note = false;",
+        law=3),
 }
