@@ -29,8 +29,8 @@
 //   cache full: cache_supply::push_apart, slot_supply heap/cache_supply.hpp          spin lock if free; else atomics
 //   page empty: page_queues::count, heap_group::note  heap/page_queues.hpp           no lock; the page stays charged
 // an empty page: at the next page request of its manager, by release_empty_pages(), or when the arena is full
-//   fixed_heap::reclaim, slot_supply::give            heap/fixed_heap.hpp            heap's spin lock
-//   charged_pages::give, arena_base::give             page/arena_base.hpp            no lock; the page stays committed
+//   fixed_heap::reclaim, slot_supply::collect         heap/fixed_heap.hpp            heap's spin lock
+//   leaving_pages::give, arena_base::give             page/arena_base.hpp            no lock; the page stays committed
 //   page_ledger::refund                               ledger/page_ledger.hpp         atomic -bytes; tree: try_lock
 // a free page: by trim() or as the retain policy says
 //   arena_base::trim, system_pages::return_pages      page/system_pages.hpp          system call

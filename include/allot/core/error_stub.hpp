@@ -24,6 +24,11 @@ template <class T> struct stub_pointer {
     template <class Other> operator Other() const noexcept;
 };
 
+// For a parameter that callers pass as a braced list, too.
+struct any_argument {
+    template <class... As> any_argument(As&&...) noexcept;
+};
+
 struct stub_members {
     // rows and bytes
     template <class... As> anything allocate(As&&...) const noexcept;
@@ -41,6 +46,29 @@ struct stub_members {
     template <class... As> anything local(As&&...) const noexcept;
     template <class... As> anything release_all(As&&...) const noexcept;
     template <class... As> anything release_empty_pages(As&&...) const noexcept;
+    template <class... As> anything flush(As&&...) const noexcept;
+    template <class... As> anything try_resize(As&&...) const noexcept;
+    anything compact(any_argument rows = {}, any_argument budget = {}) const noexcept;
+    // arrays of rows, compactors
+    template <class... As> anything push_back(As&&...) const noexcept;
+    template <class... As> anything try_push_back(As&&...) const noexcept;
+    template <class... As> anything reserve(As&&...) const noexcept;
+    template <class... As> anything try_reserve(As&&...) const noexcept;
+    template <class... As> anything shrink_to_fit(As&&...) const noexcept;
+    template <class... As> anything clear(As&&...) const noexcept;
+    template <class... As> anything size(As&&...) const noexcept;
+    template <class... As> anything empty(As&&...) const noexcept;
+    template <class... As> anything read(As&&...) const noexcept;
+    template <class... As> anything lock(As&&...) const noexcept;
+    template <class... As> anything try_lock(As&&...) const noexcept;
+    template <class... As> anything try_lock_to_evict(As&&...) const noexcept;
+    template <class... As> anything rows(As&&...) const noexcept;
+    template <class... As> anything take_front(As&&...) const noexcept;
+    template <class... As> anything add(As&&...) const noexcept;
+    template <class... As> anything remove(As&&...) const noexcept;
+    template <class... As> anything last(As&&...) const noexcept;
+    void** begin() const noexcept;
+    void** end() const noexcept;
     // pages
     template <class... As> anything take(As&&...) const noexcept;
     template <class... As> anything give(As&&...) const noexcept;

@@ -260,4 +260,11 @@ template <class Set> class row_array {
     bool is_held_ = false;       // by the compactor
 };
 
+// For a set that is refused, as for row_manager: no further error.
+template <class Set>
+    requires(!well_formed<Set, product::row_manager>)
+class row_array<Set> : public detail::refused<Set, product::row_manager> {
+    using detail::refused<Set, product::row_manager>::refused;
+};
+
 } // namespace allot::inline ALLOT_ABI

@@ -102,4 +102,13 @@ template <class Set> class row_compactor final : public reclaimer {
     compaction last_;
 };
 
+// For a set that is refused, as for row_manager: no further error.
+template <class Set>
+    requires(!well_formed<Set, product::row_manager>)
+class row_compactor<Set> : public detail::refused<Set, product::row_manager> {
+  public:
+    using detail::refused<Set, product::row_manager>::refused;
+    operator reclaimer&() const noexcept;
+};
+
 } // namespace allot::inline ALLOT_ABI
