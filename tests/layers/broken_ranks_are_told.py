@@ -76,7 +76,8 @@ class layers(unittest.TestCase):
         self.assertEqual(self.told("page/mapped.hpp", "", guard=""), ["page/mapped.hpp:1: no #pragma once"])
 
     def test_a_file_too_long(self):
-        self.assert_told("page/mapped.hpp", "\n" * 400, "more than 400 lines")
+        self.assert_told("page/mapped.hpp", "\n" * 600, "more than 600 lines")
+        self.assert_fine("page/mapped.hpp", "\n" * 599)
 
 
 if __name__ == "__main__":
